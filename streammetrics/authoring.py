@@ -81,7 +81,7 @@ from streammetrics.kernels.exact.fraction_mean import rounded
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
-from streammetrics.present.direction import Direction, Directions, directed
+from streammetrics.present.views import Direction, Directions, directed
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
 from streammetrics.results.interval import Asked

@@ -13,15 +13,12 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.proportions import share_variance
-from streammetrics.present.direction import NONE, Direction, direction_of
-from streammetrics.present.views import counts_of, view_of
+from streammetrics.present.views import NONE, Direction, counts_of, direction_of, view_of
 from streammetrics.results.interval import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
-# How far the sum of independent contributions is from normal, in the number of values it rests
-# on.
-
+# Skewness numbers that an arm needs, and Kish's number of the values of a mean.
 LEAST: Final = 10.0  # of an arm as large as the other, or larger
 MOST: Final = 40.0  # of an arm that is tiny beside the other
 KISH: Final = 20.0
@@ -174,8 +171,13 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     plain = cast("_Result", figures).interval(chosen, level=level)
     found = grouped.interval(chosen, level=level) if grouped else plain
     counts, share = counts_of(figures), _share(plain, figures, chosen)
-    kind, counted = _counted(share, _least_cell(figures, chosen), counts, plain.n)
+    cell = figures.least_cell(chosen) if isinstance(figures, HasIntervals) else None
+    kind, counted = _counted(share, cell, counts, plain.n)
     independent = share if share and not grouped and plain.method == "wilson" else None
+    replicates = None
+    if grouped:
+        pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
+        replicates = tuple(one if weight else None for one, weight in pairs)
     wilson = found.method in ("wilson", "jackknife, wilson")
     return Arm(
         view=chosen,
@@ -193,7 +195,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         counted=counted,
         share=independent,
         values=_values(figures, plain) if kind == "mean" and not grouped else math.inf,
-        replicates=_replicates(grouped, chosen) if grouped else None,
+        replicates=replicates,
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
         direction=direction_of(figures, chosen),
@@ -223,11 +225,6 @@ def _rounded_down(number: float) -> float:
     return number if math.isinf(number) else math.floor(10 * number) / 10
 
 
-def _replicates(grouped: UserGroupsResult, view: str) -> tuple[float | None, ...]:
-    found = zip(grouped.replicates(view), grouped.weights, strict=True)
-    return tuple(one if weight else None for one, weight in found)
-
-
 def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
     """Successes and n where the estimate is a share of whole rows."""
     if isinstance(figures, Quotient) and view == "ratio":
@@ -236,10 +233,6 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
     if plain.method == "wilson" and math.isfinite(plain.estimate):
         return round(plain.estimate * plain.n), plain.n  # a quotient of integers, rounded once
     return None
-
-
-def _least_cell(figures: object, view: str) -> int | None:
-    return figures.least_cell(view) if isinstance(figures, HasIntervals) else None
 
 
 def _values(figures: object, plain: Interval) -> float:

@@ -13,15 +13,12 @@ import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
-from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.experiments.confidence_sequence import e_value
 from streammetrics.experiments.numerals import least, plain
 from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import chi_square, log_e
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
-
-# The sample ratio check of an experiment: did units fall to the arms as declared?
 
 ALARM: Final = 1000.0
 
@@ -93,7 +90,14 @@ class SampleRatio:
         """
         unknown = [arm for arm in units if arm not in self.weights]
         if unknown:
-            raise _undeclared(unknown[0], self.weights)
+            known = list(map(str, self.weights))
+            raise InputError(
+                expected=f"units of the declared arms: {', '.join(known)}",
+                got=shown(unknown[0]),
+                where="units",
+                hint=f"{nearest(unknown[0], known)}; if the arm exists and was to get no unit, "
+                "declare it with the weight 0",
+            )
         for arm, count in cast("Mapping[str, object]", units).items():
             if not isinstance(count, Integral) or count < 0:
                 raise InputError(
@@ -120,16 +124,6 @@ class SampleRatio:
             log_e(counts, weights, self.k),
             reason,
         )
-
-
-def _undeclared(arm: str, weights: Mapping[str, int | float | Fraction]) -> InputError:
-    return InputError(
-        expected=f"units of the declared arms: {', '.join(map(str, weights))}",
-        got=shown(arm),
-        where="units",
-        hint=f"{nearest(arm, map(str, weights))}; if the arm exists and was to get no unit, "
-        "declare it with the weight 0",
-    )
 
 
 Found = Mapping[str, Mapping[str, UnitsResult]]
@@ -244,15 +238,14 @@ def why_unknown(several: UnitsResult | None) -> str:
 def left(units: Found, dropped: UnitsResult) -> Found:
     """Those that stay, by epoch and variant."""
     gone = dropped.hashes()
+
+    def without(one: UnitsResult) -> UnitsResult:
+        stay = np.setdiff1d(one.hashes(), gone, assume_unique=True)
+        return replace(one, sampled=len(stay), _hashes=stay)
+
     return {
-        epoch: {name: _without(one, gone) for name, one in arms.items()}
-        for epoch, arms in units.items()
+        epoch: {name: without(one) for name, one in arms.items()} for epoch, arms in units.items()
     }
-
-
-def _without(one: UnitsResult, gone: Words) -> UnitsResult:
-    stay = np.setdiff1d(one.hashes(), gone, assume_unique=True)
-    return replace(one, sampled=len(stay), _hashes=stay)
 
 
 def _of_variant(variant: str, units: Found) -> UnitsResult:

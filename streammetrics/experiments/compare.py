@@ -31,8 +31,6 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 
-# Whether two states may have counted the same rows: then their arms are not independent.
-
 # What results know of labels, lists and groups, which no model changes.
 _OF_LABELS: Final = {
     "positives": "positives",
@@ -123,9 +121,9 @@ class Comparison(Shown):
     an arm, divided by the arm's design effect; too_skew: why an arm is too far from normal for
     intervals that hold at all looks, or "". groups: the least number of groups with rows, None
     where rows stand for themselves.
-    successes, moments: as in `evidence.Compared`. resolution: how far buckets may have moved the
-    effect, where that is more than a quarter of the standard error, else 0. epochs, left_out:
-    those that it is of, and those in which an arm has too little.
+    successes, moments: as in `confidence_sequence.Compared`. resolution: how far buckets may have
+    moved the effect, where that is more than a quarter of the standard error, else 0. epochs,
+    left_out: those that it is of, and those in which an arm has too little.
     """
 
     control: float
@@ -209,9 +207,14 @@ def compared(
     q = critical(level, df)
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
-    bounds = _wider(_bounds(pair, std_error, q), resolution)
+    lower, upper = _bounds(pair, std_error, q)
+    bounds = lower - resolution, upper + resolution
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
+    moments = None
+    if a.share and b.share:  # of zeros and ones, whose squares are themselves
+        (hits, n), (others, m) = a.share, b.share
+        moments = Moments(n, hits, hits), Moments(m, others, others)
     deff = _deff(a, b)
     n = a.n + b.n
     return Comparison(
@@ -238,7 +241,7 @@ def compared(
         too_skew=a.too_skew(b) or b.too_skew(a),
         groups=_groups(a, b),
         successes=successes,
-        moments=(_moments(a.share), _moments(b.share)) if a.share and b.share else None,
+        moments=moments,
         resolution=resolution,
         epochs=pair.used,
         left_out=pair.left_out,
@@ -270,10 +273,6 @@ def _method(a: Arm, b: Arm) -> str:
     return a.method if a.method == b.method and a.method in ("stratified", "cuped") else "welch"
 
 
-def _wider(bounds: Bounds, by: float) -> Bounds:
-    return bounds[0] - by, bounds[1] + by
-
-
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
     origin = 0.5 if a.view in AREAS else 0.0
     base, top = a.estimate - origin, b.estimate - origin
@@ -281,7 +280,8 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, f
         return math.nan, EVERYTHING, math.nan
     bounds = fieller_bounds(base, a.variance, top, b.variance, q)
     if resolution:
-        bounds = _wider(bounds, (b.resolution + abs(top / base) * a.resolution) / abs(base))
+        off = (b.resolution + abs(top / base) * a.resolution) / abs(base)
+        bounds = bounds[0] - off, bounds[1] + off
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, bounds, math.sqrt(variance) if variance >= 0 else math.nan
 
@@ -301,10 +301,6 @@ def _deff(a: Arm, b: Arm) -> float:
         return math.nan
     alone = a.variance / a.deff + b.variance / b.deff
     return (a.variance + b.variance) / alone if alone > 0 else math.nan
-
-
-def _moments(share: tuple[int, int]) -> Moments:
-    return Moments(share[1], share[0], share[0])  # of zeros and ones, the squares are themselves
 
 
 def _reason(a: Arm, b: Arm) -> str:

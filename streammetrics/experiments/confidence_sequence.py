@@ -21,8 +21,6 @@ from streammetrics.kernels.inference.normal_mixture import (
 )
 from streammetrics.kernels.inference.success_labels import Successes
 
-# What one look at an experiment knows, and what it may conclude however often one looks.
-
 
 class Compared(Protocol):
     """What a confidence sequence reads of a comparison; a part that it has not got is None.
@@ -62,20 +60,23 @@ class Evidence:
     moments: tuple[Moments, Moments] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Anytime:
-    """One look at a confidence sequence.
+def e_value(log_e: float) -> float:
+    """exp(log_e), infinite past the largest float.
 
-    lower, upper: they hold the true effect at all looks together; lower > upper where nothing is
-    left. e_value, p_value: of this look, against no effect (1 where there is none). gated: before
-    the burn-in. reason: why there is no interval, or "".
+    >>> e_value(0.0), e_value(1000.0)
+    (1.0, inf)
     """
+    try:
+        return math.exp(log_e)
+    except OverflowError:
+        return math.inf
 
-    lower: float = -math.inf
-    upper: float = math.inf
-    log_e: float = 0.0
-    gated: bool = False
-    reason: str = ""
+
+class HasEvidence:
+    """The e-value and the p-value of one look, by its `log_e`."""
+
+    __slots__ = ()
+    log_e: float
 
     @property
     def e_value(self) -> float:
@@ -88,16 +89,20 @@ class Anytime:
         return anytime_p(self.log_e)
 
 
-def e_value(log_e: float) -> float:
-    """exp(log_e), infinite past the largest float.
+@dataclass(frozen=True, slots=True)
+class Anytime(HasEvidence):
+    """One look at a confidence sequence.
 
-    >>> e_value(0.0), e_value(1000.0)
-    (1.0, inf)
+    lower, upper: they hold the true effect at all looks together; lower > upper where nothing is
+    left. e_value, p_value: of this look, against no effect (1 where there is none). gated: before
+    the burn-in. reason: why there is no interval, or "".
     """
-    try:
-        return math.exp(log_e)
-    except OverflowError:
-        return math.inf
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    log_e: float = 0.0
+    gated: bool = False
+    reason: str = ""
 
 
 Kind = Literal["asymptotic", "empirical_bernstein", "label"]
@@ -225,11 +230,8 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
-# Guardrails: metrics that must not get worse than a margin, watched from one side.
-
-
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(HasEvidence):
     """One look at a guardrail.
 
     bound: the worst change that is not excluded, in units of the metric, at all looks together.
@@ -241,16 +243,6 @@ class Guarded:
     log_e: float = 0.0
     gated: bool = False
     reason: str = ""
-
-    @property
-    def e_value(self) -> float:
-        """Infinite past the largest float."""
-        return e_value(self.log_e)
-
-    @property
-    def p_value(self) -> float:
-        """min(1, 1 / e_value)."""
-        return anytime_p(self.log_e)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from streammetrics.experiments.confidence_sequence import (
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.success_labels import Successes
-from streammetrics.present.direction import NONE, Direction
+from streammetrics.present.views import NONE, Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Contrast:
 
     @property
     def deff(self) -> float:
-        """By how much the users' rows hanging together multiplies the variance."""
+        """By how much the correlation of a user's rows multiplies the variance."""
         return self.comparison.deff
 
 
@@ -108,12 +108,10 @@ def contrast_of(
     if safeguard is None:
         return found
     guarded, both = guarded_of(comparison, horizon, safeguard, alpha), found.anytime
-    lower, upper = both.lower, both.upper
-    if safeguard.higher_is_better:
-        lower = guarded.bound
-    else:
-        upper = guarded.bound
-    reading = Anytime(lower, upper, guarded.log_e, guarded.gated, guarded.reason)
+    ends = (
+        (guarded.bound, both.upper) if safeguard.higher_is_better else (both.lower, guarded.bound)
+    )
+    reading = Anytime(*ends, guarded.log_e, guarded.gated, guarded.reason)
     return replace(found, anytime=reading, safeguard=safeguard, guarded=guarded)
 
 

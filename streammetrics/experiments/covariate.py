@@ -60,13 +60,8 @@ class UserTotals:
         return cls(len(known), *sums)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(
-            self.n + other.n,
-            self.x + other.x,
-            self.y + other.y,
-            self.xx + other.xx,
-            self.xy + other.xy,
-        )
+        sums = self.x + other.x, self.y + other.y, self.xx + other.xx, self.xy + other.xy
+        return type(self)(self.n + other.n, *sums)
 
 
 def user_slope(arms: Sequence[UserTotals]) -> float:
@@ -165,17 +160,9 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
 
 def _unknown(arm: Arm) -> Arm:
     """The arm where nobody knows what is to be taken out."""
-    nothing = math.nan
-    return replace(
-        arm,
-        value=nothing,
-        variance=nothing,
-        lower=-math.inf,
-        upper=math.inf,
-        share=None,
-        replicates=None,
-        reason="the covariate has no rows in an arm",
-    )
+    why = "the covariate has no rows in an arm"
+    bare = replace(arm, value=math.nan, variance=math.nan, lower=-math.inf, upper=math.inf)
+    return replace(bare, share=None, replicates=None, reason=why)
 
 
 def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
@@ -206,7 +193,7 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     """θ over groups; 0 where the covariate does not vary."""
     products, squares = [], []
     for one, other in zip(y, x, strict=True):
-        pairs = [both for both in _both(one, other) if all(map(math.isfinite, both))]
+        pairs = [both for both in _by_group(one, other) if both and all(map(math.isfinite, both))]
         if len(pairs) > 1:
             mean_y, mean_x = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
             products += [(a - mean_y) * (b - mean_x) for a, b in pairs]
@@ -215,15 +202,19 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     return math.fsum(products) / below if below > 0 else 0.0
 
 
-def _both(y: Arm, x: Arm) -> Iterator[tuple[float, float]]:
-    """The replicates of both by group; a group without rows of one of them leaves that as it is."""
+def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
+    """The replicates of both by group, None where neither has rows; a group without rows of one of
+    them leaves that as it is."""
     for a, b in zip(y.replicates or (), x.replicates or (), strict=True):
-        if a is not None or b is not None:
+        if a is None and b is None:
+            yield None
+        else:
             yield y.together if a is None else a, x.together if b is None else b
 
 
 def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
-    spread = jackknife_variance([a - theta * b for a, b in _both(y, x)])
+    groups = list(_by_group(y, x))
+    spread = jackknife_variance([both[0] - theta * both[1] for both in groups if both])
     return replace(
         y,
         value=y.estimate - theta * (x.estimate - middle),
@@ -234,16 +225,7 @@ def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
         method="cuped",
         deff=math.nan,
         share=None,
-        replicates=tuple(_adjusted_replicates(y, x, theta, middle)),
+        replicates=tuple(both and both[0] - theta * (both[1] - middle) for both in groups),
         together=y.together - theta * (x.together - middle),
         reason=spread.reason or y.reason or x.reason,
     )
-
-
-def _adjusted_replicates(y: Arm, x: Arm, theta: float, middle: float) -> Iterator[float | None]:
-    for a, b in zip(y.replicates or (), x.replicates or (), strict=True):
-        if a is None and b is None:
-            yield None
-        else:
-            one = y.together if a is None else a
-            yield one - theta * ((x.together if b is None else b) - middle)

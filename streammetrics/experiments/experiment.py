@@ -179,7 +179,9 @@ class Experiment:
                 return name, None
             if watched.startswith(f"{name}."):
                 return name, watched[len(name) + 1 :]
-        if names and not any(_is_of(watched, name) for name in self.metrics):
+        if names and not any(
+            watched == name or watched.startswith(f"{name}.") for name in self.metrics
+        ):
             where = f"the plan's {watched!r}"
             known([watched], sorted(names | set(self.metrics)), where, "a metric of the states")
         return watched, None
@@ -203,7 +205,3 @@ class Experiment:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
             found[epoch] = sum(n for n in sampled if n is not None)
         return found
-
-
-def _is_of(watched: str, metric: str) -> bool:
-    return watched == metric or watched.startswith(f"{metric}.")

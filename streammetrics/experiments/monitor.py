@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -20,8 +20,6 @@ from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
-
-# The lift of a treatment over the control, at all looks together.
 
 _STEPS: Final = 60  # three are usual
 _EXACT: Final = 1e-6
@@ -56,11 +54,6 @@ def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
     return found
 
 
-# Which of two arms is nearer to a target, where that is certain at all looks together.
-
-Bounds = tuple[float, float]
-
-
 def treatment_is_nearer(contrast: Contrast) -> bool | None:
     """Whether the treatment is nearer to the target than the control; None where nobody knows."""
     pair, target, v_opt = contrast.pair, contrast.direction.target, contrast.horizon.v_opt
@@ -76,7 +69,7 @@ def treatment_is_nearer(contrast: Contrast) -> bool | None:
     return False if control[1] < treatment[0] else None
 
 
-def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> Bounds:
+def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> tuple[float, float]:
     """The least and the greatest distance of an arm from its target that is not excluded."""
     value, error = arm.estimate, math.sqrt(arm.variance) if arm.variance > 0 else math.nan
     value, resolution = value - (0.0 if target else target), arm.resolution
@@ -237,10 +230,7 @@ def _within(early: Heads, late: Heads) -> bool:
     return all(offsets.get(source, -1) >= offset for source, offset in early)
 
 
-# What all looks at one contrast say together, beside what the last look says alone.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What holds at all looks together. consistent: the looks do not exclude one another.
 
@@ -251,11 +241,9 @@ class Reading:
     lower: float
     upper: float
     pvalue: float
-    gated: bool
-    reason: str
+    last: Anytime
     consistent: bool = True
     looks: int = 0
-    last: Anytime = field(default_factory=Anytime)
     estimate: float = math.nan
 
     @property
@@ -266,30 +254,13 @@ class Reading:
 
 def reading_of(contrast: Contrast, seen: Watched | None) -> Reading:
     """The reading of a contrast; seen: what the looks at it say, None where none was taken."""
-    now = contrast.anytime
+    now, effect = contrast.anytime, contrast.comparison.effect_size
     if seen is None or seen.latest is None:
-        return Reading(
-            lower=now.lower,
-            upper=now.upper,
-            pvalue=now.p_value,
-            gated=now.gated,
-            reason=now.reason,
-            consistent=now.lower <= now.upper,
-            last=now,
-            estimate=contrast.comparison.effect_size,
-        )
+        consistent = now.lower <= now.upper
+        return Reading(now.lower, now.upper, now.p_value, now, consistent, 0, effect)
     last = seen.latest
-    return Reading(
-        lower=seen.lower,
-        upper=seen.upper,
-        pvalue=seen.p_value,
-        gated=last.gated,
-        reason=last.reason,
-        consistent=seen.consistent,
-        looks=seen.looks,
-        last=last,
-        estimate=_estimate(contrast, last),
-    )
+    found = Reading(seen.lower, seen.upper, seen.p_value, last, seen.consistent, seen.looks)
+    return replace(found, estimate=_estimate(contrast, last))
 
 
 def _estimate(contrast: Contrast, last: Anytime) -> float:

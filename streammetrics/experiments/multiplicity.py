@@ -9,8 +9,6 @@ from typing import Literal
 
 from streammetrics.core.errors import SettingsError, shown
 
-# Several comparisons at once: Bonferroni, Holm, Benjamini and Hochberg, and e-BH.
-
 
 def bonferroni(pvalues: Sequence[float]) -> list[float]:
     """min(1, m p) of p-values [m], in their order. (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64.)
@@ -36,23 +34,6 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def benjamini_hochberg(pvalues: Sequence[float]) -> list[float]:
-    """Adjusted p-values [m] of one look, in the order given.
-
-    The i-th smallest, from 1, is min over j >= i of m p_(j) / j. (Benjamini and Hochberg 1995,
-    J. R. Stat. Soc. B 57, 289-300.)
-
-    >>> [round(p, 6) for p in benjamini_hochberg([0.001, 0.012, 0.02, 0.04, 0.3])]
-    [0.005, 0.03, 0.033333, 0.05, 0.3]
-    """
-    adjusted, best = [1.0] * len(pvalues), 1.0
-    order = sorted(range(len(pvalues)), key=pvalues.__getitem__)
-    for rank in range(len(order), 0, -1):
-        best = min(best, len(pvalues) * pvalues[order[rank - 1]] / rank)
-        adjusted[order[rank - 1]] = best
-    return adjusted
-
-
 def e_bh(e_values: Sequence[float], alpha: float) -> list[bool]:
     """Which of the e-values [m] of this look are rejected, in the order given.
 
@@ -66,15 +47,12 @@ def e_bh(e_values: Sequence[float], alpha: float) -> list[bool]:
     level, most = Fraction(repr(float(alpha))), 0
     order = sorted(range(len(e_values)), key=lambda i: -e_values[i])
     for rank, i in enumerate(order, start=1):
-        if _reaches(e_values[i], Fraction(len(e_values), rank) / level):
+        e, threshold = e_values[i], Fraction(len(e_values), rank) / level
+        if e == math.inf or (e > 0 and Fraction(e) >= threshold):
             most = rank
     # Equal e-values stand or fall together, so that no order of the comparisons decides.
     least = e_values[order[most - 1]] if most else math.inf
     return [bool(most) and e >= least for e in e_values]
-
-
-def _reaches(e: float, threshold: Fraction) -> bool:
-    return e == math.inf or (e > 0 and Fraction(e) >= threshold)
 
 
 def adjust_fwer(

@@ -11,9 +11,7 @@ from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.kernels.inference.tails import normal_isf
-from streammetrics.present.direction import HIGHER, LOWER, NONE, Direction
-
-# How much information an experiment will have when it ends, said before it has any data.
+from streammetrics.present.views import HIGHER, LOWER, NONE, Direction
 
 
 def at_horizon(
@@ -47,8 +45,6 @@ def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> flo
     root = (normal_isf(alpha / 2) + normal_isf(1 - power)) / effect
     return root * root
 
-
-# What is declared before the data, so that intervals can be narrow at the right time.
 
 _ONE_OF_TWO: Final = (
     "leave out one of the two: the information at the end follows from the units and what one of "
@@ -138,20 +134,7 @@ def _refuse(name: str, expected: str, got: object, hint: str) -> NoReturn:
     raise SettingsError(expected=expected, got=text, where=f"Horizon({name})", hint=hint)
 
 
-# What a plan may say: each slip is an error that names it, with the nearest name.
-
 _WORDS: Final = {"higher": HIGHER, "lower": LOWER, "none": NONE}
-
-
-def direction_from(said: str | float) -> Direction:
-    """The direction that a plan says in a word or as a target.
-
-    >>> print(direction_from("lower"), direction_from(1))
-    lower target 1
-    """
-    if isinstance(said, str):
-        return _WORDS[said]
-    return Direction("target", float(said))
 
 
 def check_plan(plan: Plan) -> None:
@@ -341,7 +324,9 @@ class Plan:
             return HIGHER if rail.higher_is_better else LOWER
         found = own
         for name in (metric, f"{metric}.{view}", watched):  # the last one is the most exact
-            found = direction_from(self.better[name]) if name in self.better else found
+            said = self.better.get(name)
+            if said is not None:
+                found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
             found = LOWER if name in self.lower_is_better else found
         if rail is not None and found.better == "target":
             refuse(

@@ -14,7 +14,6 @@ from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.numerals import plain
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.sentence import (
-    contaminated,
     disbelief,
     more_units,
     planned,
@@ -29,10 +28,8 @@ from streammetrics.experiments.verdict import (
     verdict_of,
     why_nothing,
 )
-from streammetrics.present.direction import NONE, Direction
 from streammetrics.present.notebook import Shown
-
-# One recommendation for an experiment, by its decisions, guardrails, units and sample ratio.
+from streammetrics.present.views import NONE, Direction
 
 _DISBELIEVED: Final = "Not to be believed: "
 _ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
@@ -251,44 +248,33 @@ class Outcome:
 
     def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
         """It in words; watched: what the looks so far say, `Monitor.watched` by name."""
-        return report_of(self, dict(watched or {}))
-
-
-def report_of(found: Outcome, watched: Mapping[str, Watched]) -> Report:
-    """The report; watched: what the looks at a contrast say together, by its name."""
-    plan, contrasts = found.plan, found.contrasts
-    decisions = [one for one in contrasts if one.safeguard is None]
-    readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
-    e_values = {one.name: _e_value(one, watched.get(one.name)) for one in contrasts}
-    family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
-    holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
-    chosen = {one.name: e_values[one.name] for one in family}
-    e_bh = adjust_fdr(e_values=chosen, alpha=1.0 - plan.level)
-    against = disbelief(plan, found.srm, found.in_several)
-    doubt = contaminated(found.contamination)
-    findings = tuple(
-        _finding(
-            one,
-            readings[one.name],
-            against,
-            doubt,
-            e_value=e_values[one.name],
-            holm=holm.get(one.name),
-            e_bh=e_bh.get(one.name),
+        watched = watched or {}
+        plan, contrasts = self.plan, self.contrasts
+        decisions = [one for one in contrasts if one.safeguard is None]
+        readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
+        family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
+        holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
+        e_values = {one.name: readings[one.name].last.e_value for one in family}
+        e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
+        against = disbelief(plan, self.srm, self.in_several)
+        doubt = self.contamination.sentence if self.contamination else ""
+        findings = tuple(
+            _finding(
+                one, readings[one.name], against, doubt, holm.get(one.name), e_bh.get(one.name)
+            )
+            for one in contrasts
         )
-        for one in contrasts
-    )
-    return Report(
-        name=plan.name,
-        findings=findings,
-        srm=found.srm,
-        in_several=found.in_several,
-        notes=tuple(_notes(found)),
-        recommendation=recommendation_of(
-            plan, findings, against, doubt, stops=plan.on_several_variants != "drop"
-        ),
-        contamination=found.contamination,
-    )
+        return Report(
+            name=plan.name,
+            findings=findings,
+            srm=self.srm,
+            in_several=self.in_several,
+            notes=tuple(_notes(self)),
+            recommendation=recommendation_of(
+                plan, findings, against, doubt, stops=plan.on_several_variants != "drop"
+            ),
+            contamination=self.contamination,
+        )
 
 
 def _finding(
@@ -296,21 +282,20 @@ def _finding(
     reading: Reading,
     against: str,
     doubt: str,
-    *,
-    e_value: float,
     holm: float | None,
     e_bh: bool | None,
 ) -> Finding:
     verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
     sentence = against or sentence_of(contrast, reading, verdict, faded)
+    last = reading.last
     return Finding(
         contrast=contrast,
         anytime_lower=reading.lower,
         anytime_upper=reading.upper,
         anytime_pvalue=reading.pvalue,
-        e_value=e_value,
-        gated=reading.gated,
-        reason=why_nothing(contrast, reading) if verdict == "not_started" else reading.reason,
+        e_value=last.e_value,
+        gated=last.gated,
+        reason=why_nothing(contrast, reading) if verdict == "not_started" else last.reason,
         verdict=verdict,
         direction=contrast.direction,
         faded=faded,
@@ -319,11 +304,6 @@ def _finding(
         distrusted=verdict == "disbelieved",
         sentence=f"{sentence} {doubt}" if doubt and not against else sentence,
     )
-
-
-def _e_value(contrast: Contrast, seen: Watched | None) -> float:
-    latest = contrast.anytime if seen is None or seen.latest is None else seen.latest
-    return latest.e_value
 
 
 def _notes(found: Outcome) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import Contamination, SampleRatioFound, why_unknown
+from streammetrics.experiments.assignment import SampleRatioFound, why_unknown
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
@@ -19,8 +19,6 @@ from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.verdict import Verdict, never, whales, why_nothing
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
-
-# How many more units would show a difference of the size that the plan declared.
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
@@ -84,21 +82,19 @@ _SURE: Final = 1e6  # an e-value of which more digits say no more
 def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
     """Why nothing of this experiment is to be believed; "" where nothing is known against it."""
     if srm.alarm:
-        found = f"sample-ratio e-value {_evidence(srm.e_value)}: {_counts(srm)}"
+        e = f"above {plain(_SURE)}" if srm.e_value > _SURE else plain(srm.e_value, 2)
+        counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
+        found = f"sample-ratio e-value {e}: {counts}"
         return f"Not to be believed: units fall to the variants as they should not ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
-        count = f"{_units(several.units)} been seen in several variants"
+        n, verb = plain(several.units, 6), "unit has" if several.units == 1 else "units have"
+        count = f"{n} {verb} been seen in several variants"
         return f"Not to be believed: {count}, and the plan says that none may be."
     why = why_unknown(several) if plan.on_several_variants == "drop" else ""
     if why:
         which = "units of several variants should be dropped, and which they are is not known"
         return f"Not to be believed: {which}: {why}."
     return ""
-
-
-def contaminated(found: Contamination | None) -> str:
-    """A sentence on units of several variants where they are more than 1 % of all, else ""."""
-    return "" if found is None else found.sentence
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -239,15 +235,3 @@ def _interval(contrast: Contrast, reading: Reading) -> str:
 
 def _bounds(lower: float, upper: float) -> str:
     return f"{plain(lower, signed=True)} to {plain(upper, signed=True)}"
-
-
-def _evidence(e_value: float) -> str:
-    return f"above {plain(_SURE)}" if e_value > _SURE else plain(e_value, 2)
-
-
-def _units(count: float) -> str:
-    return f"{plain(count, 6)} {'unit has' if count == 1 else 'units have'}"
-
-
-def _counts(srm: SampleRatioFound) -> str:
-    return ", ".join(f"{arm} {n}" for arm, n in srm.counts)

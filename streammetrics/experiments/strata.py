@@ -13,87 +13,9 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.confidence_sequence import Evidence
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.clustered_variance import jackknife_variance
-from streammetrics.kernels.inference.stratified import Stratum, combined, rates, smoothed_variance
-from streammetrics.kernels.inference.success_labels import Successes
-
-# Two rates compared epoch by epoch of allocation, as the evidence of one look.
-
-
-@dataclass(frozen=True, slots=True)
-class EpochCounts:
-    """Successes and units of each arm while the allocation did not change.
-
-    share: the treatment's declared share of the units of both, if it is known.
-    """
-
-    control: tuple[int, int]
-    treatment: tuple[int, int]
-    share: Fraction | float | None = None
-
-    @property
-    def units(self) -> int:
-        """Of both arms."""
-        return self.control[1] + self.treatment[1]
-
-
-@dataclass(frozen=True, slots=True)
-class ByEpoch:
-    """The stratified evidence, the epochs that it is of, and those in which an arm has no unit."""
-
-    evidence: Evidence
-    used: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-
-def rates_by_epoch(epochs: Mapping[str, EpochCounts]) -> ByEpoch:
-    """Σ (N_e / N) (B_e - A_e) over epochs in which both arms have units, with its standard error.
-
-    `least_count` is the least number of successes or failures of an arm in these epochs. The
-    evidence has `successes` where every one of them has a share strictly between 0 and 1.
-
-    >>> tenth, half = EpochCounts((90, 900), (10, 100)), EpochCounts((100, 500), (100, 500))
-    >>> rates_by_epoch({"10 %": tenth, "50 %": half}).evidence.effect_size
-    0.0
-    """
-    used, left_out, strata = [], [], []
-    for name, counts in sorted(epochs.items()):
-        stratum = rates(counts.control, counts.treatment)
-        if stratum is None:
-            left_out.append(name)
-        else:
-            used.append(name)
-            strata.append(stratum)
-    whole = combined(strata)
-    evidence = Evidence(
-        effect_size=whole.effect,
-        std_error=math.sqrt(whole.variance),
-        df=whole.df,
-        least_count=_least([epochs[name] for name in used]),
-        successes=_successes([epochs[name] for name in used]),
-    )
-    return ByEpoch(evidence, tuple(used), tuple(left_out))
-
-
-def _least(epochs: list[EpochCounts]) -> int:
-    least = []
-    for arm in ("control", "treatment"):
-        pairs = [one.control if arm == "control" else one.treatment for one in epochs]
-        successes, units = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
-        least.append(min(successes, units - successes))
-    return min(least)
-
-
-def _successes(epochs: list[EpochCounts]) -> tuple[Successes, ...] | None:
-    found = [
-        Successes(one.control[0], one.treatment[0], one.share)
-        for one in epochs
-        if one.share is not None and 0 < one.share < 1
-    ]
-    return tuple(found) if found and len(found) == len(epochs) else None
-
+from streammetrics.kernels.inference.stratified import Stratum, combined, smoothed_variance
 
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 
@@ -160,7 +82,10 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     """The arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
-    whole = combined(Stratum(n, arm.value, _variance(arm), arm.df) for n, arm in sized)
+    whole = combined(
+        Stratum(n, arm.value, smoothed_variance(*arm.share) if arm.share else arm.variance, arm.df)
+        for n, arm in sized
+    )
     alike = len({arm.kind for arm in arms}) == 1
     variance, df, replicates = whole.variance, whole.df, None
     reason = "; ".join(dict.fromkeys(arm.reason for arm in arms if arm.reason))
@@ -173,31 +98,25 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     alone = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
     )  # the variance, were rows independent
+    counted = tuple(map(sum, zip(*(arm.counted for arm in arms), strict=True))) if alike else ()
+    rows = sum(arm.rows for arm in arms)
     return Arm(
         view=first.view,
         value=combined(Stratum(n, arm.value, 0) for n, arm in sized).effect,
         variance=variance,
         df=df,
         method="stratified",
-        rows=sum(arm.rows for arm in arms),
+        rows=rows,
         n=sum(arm.n for arm in arms),
         deff=1.0 if replicates is None else variance / alone if alone else math.nan,
         resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
         kind=first.kind if alike else "mean",
-        counted=_summed(arms) if alike else (sum(arm.rows for arm in arms),),
+        counted=counted or (rows,),
         values=math.fsum(arm.values for arm in arms),
         replicates=replicates,
         reason=reason,
         direction=first.direction,
     )
-
-
-def _variance(arm: Arm) -> float | Fraction:
-    return smoothed_variance(*arm.share) if arm.share else arm.variance
-
-
-def _summed(arms: Sequence[Arm]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(*(arm.counted for arm in arms), strict=True)))
 
 
 def _stratified_replicates(arms: Sequence[Arm], sizes: Sequence[int]) -> tuple[float | None, ...]:

@@ -13,8 +13,6 @@ from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
 from streammetrics.experiments.plan import Safeguard
 
-# Why there is no always-valid interval of a contrast, in the words of what is the case.
-
 WHALE = 0.25  # of an arm's rows in one group, from which it is said
 
 
@@ -24,7 +22,7 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     if infinite and contrast.horizon.v_opt is not None:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
-        return reading.reason or "the last look has no interval"
+        return reading.last.reason or "the last look has no interval"
     found = contrast.comparison
     if contrast.horizon.v_opt is None:
         return contrast.horizon.reason
@@ -46,7 +44,7 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
     if undefined:
         return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
-    return reading.reason or found.reason or "nothing is known of its standard error"
+    return reading.last.reason or found.reason or "nothing is known of its standard error"
 
 
 def never(contrast: Contrast) -> bool:
@@ -57,30 +55,19 @@ def never(contrast: Contrast) -> bool:
 
 def has_no_error(contrast: Contrast) -> bool:
     """Whether an arm has an estimate of several rows, and no formula for how well it is known."""
-    return bool(
-        _variants(
-            contrast,
-            lambda arm: (
-                arm.rows > 1
-                and arm.replicates is None
-                and math.isfinite(arm.value)
-                and math.isnan(arm.variance)
-            ),
-        )
-    )
+
+    def unknown(arm: Arm) -> bool:
+        known = arm.replicates is not None or not math.isnan(arm.variance)
+        return arm.rows > 1 and math.isfinite(arm.value) and not known
+
+    return bool(_variants(contrast, unknown))
 
 
 def whales(contrast: Contrast) -> str:
     """A sentence on arms of which one group of users has a quarter of the rows, else ""."""
-    if contrast.pair is None:
-        return ""
-    arms = (
-        (contrast.control_variant, contrast.pair.control),
-        (contrast.treatment_variant, contrast.pair.treatment),
-    )
     said = [
         f"one user or group of users has {100 * arm.largest_group:.0f} % of the rows of {name}"
-        for name, arm in arms
+        for name, arm in _arms(contrast)
         if arm.largest_group > WHALE
     ]
     return f" Beware: {' and '.join(said)}." if said else ""
@@ -99,13 +86,13 @@ def _has_none(arm: Arm, kind: str, place: int) -> bool:
 
 
 def _variants(contrast: Contrast, test: Callable[[Arm], bool]) -> list[str]:
-    if contrast.pair is None:
-        return []
-    arms = (
-        (contrast.control_variant, contrast.pair.control),
-        (contrast.treatment_variant, contrast.pair.treatment),
-    )
-    return [name for name, arm in arms if test(arm)]
+    return [name for name, arm in _arms(contrast) if test(arm)]
+
+
+def _arms(contrast: Contrast) -> list[tuple[str, Arm]]:
+    """Both arms by their variants; none where nobody knows them."""
+    names, pair = (contrast.control_variant, contrast.treatment_variant), contrast.pair
+    return [] if pair is None else list(zip(names, (pair.control, pair.treatment), strict=True))
 
 
 Verdict = Literal[

@@ -6,8 +6,7 @@ said in `streammetrics.results`.
 
 from streammetrics.present.notebook import chart
 from streammetrics.present.over_time import EffectValue, WindowValue, effect_over_time, over_time
-from streammetrics.present.series import Place, placed
-from streammetrics.present.svg import charts_javascript, svg
+from streammetrics.present.spec import Place, charts_javascript, placed, svg
 from streammetrics.present.theme import THEMES, Spec, theme, themed
 from streammetrics.present.values import NamedValue, values
 

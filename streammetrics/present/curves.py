@@ -1,8 +1,9 @@
-"""ROC and precision-recall curves, each with the band that is certain to hold the exact one."""
+"""ROC, precision-recall, gain and lift, each with a band that is certain to hold the exact one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from streammetrics.kernels.curves.steps import Steps
 from streammetrics.present.spec import (
     Row,
+    between,
     by_series,
     each,
     figure,
+    level,
     number,
     quantity,
     straight,
@@ -23,7 +26,9 @@ from streammetrics.present.spec import (
 from streammetrics.present.theme import Spec
 
 Floats = NDArray[np.float64]
+Bounds = tuple[float, float, float]  # a value, and its certain ends
 
+PARTS: Final = 20  # equal parts of the rows, of gain and lift
 _ROUNDED: Final = 2.0**-50  # more than a few roundings of counts and shares
 _ONE_CLASS: Final = "there are no rows of one of the two classes"
 _NO_POSITIVES: Final = "there are no positives"
@@ -83,8 +88,8 @@ def kept(position: Floats, most: int) -> NDArray[np.intp]:
 def roc_points(curve: Curve, most: int) -> Drawn:
     """The ROC curve in at most so many points; both classes must have rows."""
     steps = curve.steps
-    fpr = _floats(steps.fp) / steps.negatives
-    tpr = _floats(steps.tp) / steps.positives
+    fpr = steps.fp.astype(np.float64) / steps.negatives
+    tpr = steps.tp.astype(np.float64) / steps.positives
     at = kept(fpr + tpr, most)
     x, y = fpr[at], tpr[at]
     band = None
@@ -96,7 +101,7 @@ def roc_points(curve: Curve, most: int) -> Drawn:
 def pr_points(curve: Curve, most: int) -> Drawn:
     """The precision-recall curve in at most so many points, from the highest threshold down."""
     steps = curve.steps
-    tp, fp = _floats(steps.tp), _floats(steps.fp)
+    tp, fp = steps.tp.astype(np.float64), steps.fp.astype(np.float64)
     recall = tp / steps.positives
     precision = np.ones(len(tp))
     np.divide(tp, tp + fp, out=precision, where=tp + fp > 0)
@@ -173,10 +178,6 @@ def _drawn(
     return Drawn(x, y, thresholds.astype(np.float64), band)
 
 
-def _floats(counts: NDArray[np.int64]) -> Floats:
-    return counts.astype(np.float64)
-
-
 def _curves(
     kind: str,
     points: Mapping[str, Drawn],
@@ -192,16 +193,8 @@ def _curves(
     banded = any(one.band is not None for one in points.values())
     layers = list(before)
     if banded:
-        band: Spec = {
-            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                **by_series(names),
-            },
-        }
-        layers.append(band)
+        mark: Spec = {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True}
+        layers.append(between(mark, x, y, ("low", "high"), names, gaps=False))
         described += " A band is certain to hold the exact curve."
     seen = tooltip(("series", "series"), ("threshold", "threshold"), ("x", str(x["title"])))
     line: Spec = {
@@ -243,3 +236,69 @@ def _rows(name: str, one: Drawn, banded: bool) -> list[Row]:
             row |= {"low": bottom, "high": top}
         rows.append(row)
     return rows
+
+
+def gain(
+    found: Mapping[str, Sequence[Bounds]], *, title: str = "Gain", theme: str = "light"
+) -> Spec:
+    """The share of the positives among the highest i/k of the scores, i = 1 to k, by series.
+
+    >>> spec = gain({"": [(0.5, 0.5, 0.5), (1.0, 1.0, 1.0)]})
+    >>> [row["y"] for row in spec["data"]["values"]]
+    [0.0, 0.5, 1.0]
+    """
+    with_start = {name: [(0.0, 0.0, 0.0), *ends] for name, ends in found.items()}
+    x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
+    y = quantity("y", "share of the positives found", scale={"domain": [0, 1]})
+    described = "Share of the positives over the share of the rows with the highest scores."
+    chance = straight((0, 0), (1, 1))
+    return _shares("gain", with_start, 0, chance, (x, y), title, described, theme)
+
+
+def lift(
+    found: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
+) -> Spec:
+    """The rate of positives in the highest i/k of the scores over that of all rows, by series."""
+    x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
+    y = quantity("y", "rate of positives over that of all rows", scale={"zero": True})
+    described = "Rate of positives in the rows with the highest scores over that of all rows."
+    return _shares("lift", found, 1, level("y", 1), (x, y), title, described, theme)
+
+
+def _shares(
+    kind: str,
+    found: Mapping[str, Sequence[Bounds]],
+    first: int,
+    chance: Spec,
+    axes: tuple[Spec, Spec],
+    title: str,
+    described: str,
+    theme: str,
+) -> Spec:
+    x, y = axes
+    rows: list[Row] = []
+    for name, ends in found.items():
+        parts = len(ends) - 1 + first
+        for i, (value, low, high) in enumerate(ends):
+            if math.isfinite(value) and math.isfinite(low) and math.isfinite(high):
+                place = {"series": name, "x": (i + first) / parts}
+                rows.append({**place, "y": value, "low": low, "high": high})
+    names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
+    seen = tooltip(("series", "series"), ("x", str(x["title"])), ("y", str(y["title"])))
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 1.75, "point": {"size": 20}},
+        "encoding": {"x": x, "y": y, **by_series(names, "dash"), "tooltip": seen[names == [""] :]},
+    }
+    mark: Spec = {"type": "rule", "strokeWidth": 5, "opacity": 0.35}
+    band = between(mark, x, y, ("low", "high"), names, gaps=False)
+    return figure(
+        kind,
+        title=title,
+        description=f"{described} Thick lines are certain to hold the exact value.",
+        rows=rows,
+        layers=[chance, band, line],
+        series=names,
+        reason="" if rows else "there are no positives",
+        theme=theme,
+        size=(360, 320),
+    )

@@ -15,17 +15,12 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves.steps import Steps
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
-from streammetrics.present.confusion import confusion
-from streammetrics.present.curves import Curve, pr, roc
-from streammetrics.present.distribution import Scores, distribution
+from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
+from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, roc
 from streammetrics.present.over_time import WindowValue, over_time
-from streammetrics.present.reliability import Bin, reliability
-from streammetrics.present.shares import PARTS, Bounds, gain, lift
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
 from streammetrics.present.views import headline_of
-
-# What each kind of figure is drawn from, taken from any result that has it.
 
 LEVEL: Final = 0.95
 CURVES: Final = 8  # classes of which each has a curve
@@ -74,26 +69,6 @@ def curves_in(result: object) -> Mapping[str, HasCurve]:
 def curve_of(found: HasCurve) -> Curve:
     """What ROC and precision-recall curves are drawn from."""
     return Curve(found._steps, found.roc().thresholds, found.exact, found.reason)
-
-
-def scores_of(found: HasCurve) -> Scores:
-    """What the distribution of scores is drawn from."""
-    return Scores(found.scores, found.counts, found.reason)
-
-
-def gain_of(found: HasCurve) -> Sequence[Bounds]:
-    """The gain in 20 parts."""
-    return [bounds(one) for one in found.gain(PARTS)]
-
-
-def lift_of(found: HasCurve) -> Sequence[Bounds]:
-    """The lift in 20 parts."""
-    return [bounds(one) for one in found.lift(PARTS)]
-
-
-def has_bins(result: object) -> bool:
-    """Whether it has a reliability diagram."""
-    return callable(getattr(result, "reliability", None))
 
 
 def bins_of(result: object) -> Sequence[Bin]:
@@ -203,9 +178,9 @@ MOST: Final = 20  # series of a figure
 _CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] = {
     "roc": (curve_of, roc),
     "pr": (curve_of, pr),
-    "scores": (scores_of, distribution),
-    "gain": (gain_of, gain),
-    "lift": (lift_of, lift),
+    "scores": (lambda found: Scores(found.scores, found.counts, found.reason), distribution),
+    "gain": (lambda found: list(map(bounds, found.gain(PARTS))), gain),
+    "lift": (lambda found: list(map(bounds, found.lift(PARTS))), lift),
 }
 
 
@@ -227,18 +202,14 @@ def kinds_of(result: object) -> tuple[str, ...]:
         return ("values",) if any(map(_has_headline, parts.values())) else ()
     if effects_of(result, "") is not None:
         return ("effects",)
-    found: list[str] = []
-    if curves_in(inner):
-        found += _CURVES
-    if has_bins(inner):
-        found.append("reliability")
-    if table_of(inner) is not None:
-        found.append("confusion")
-    if classes_title(inner):
-        found.append("classes")
-    if _has_headline(inner):
-        found.append("values")
-    return tuple(found)
+    has = {
+        **dict.fromkeys(_CURVES, bool(curves_in(inner))),
+        "reliability": callable(getattr(inner, "reliability", None)),
+        "confusion": table_of(inner) is not None,
+        "classes": bool(classes_title(inner)),
+        "values": _has_headline(inner),
+    }
+    return tuple(kind for kind, true in has.items() if true)
 
 
 def figure_of(
@@ -257,7 +228,7 @@ def figure_of(
     """
     parts = parts_of(result)
     if parts is not None and hasattr(result, "overflow") and parts:
-        named = {_text(key): one for key, one in parts.items()}
+        named = {text_of_key(key): one for key, one in parts.items()}
         return figure_by_series(named, kind, title=title, theme=theme)
     return figure_by_series({"": result}, kind, title=title, theme=theme)
 
@@ -328,7 +299,7 @@ def _values(result: object, series: str) -> list[NamedValue]:
     found = []
     for name, part in parts.items():
         for one in values_of(_inner(part), part, series):
-            text = f"{_text(name)}: {one.name}"
+            text = f"{text_of_key(name)}: {one.name}"
             found.append(replace(one, name=text))
     return found
 
@@ -341,7 +312,7 @@ def _windows(results: Mapping[str, object], title: str, theme: str) -> Spec:
             keyed = parts_of(part) if hasattr(part, "overflow") else None
             inside = {"": part} if keyed is None else keyed
             for key, one in inside.items():
-                text = ": ".join(filter(None, (series, "" if keyed is None else _text(key))))
+                text = ": ".join(filter(None, (series, "" if keyed is None else text_of_key(key))))
                 for value in values_of(_inner(one), one, text)[:1]:
                     name = value.name
                     bounds = value.value, value.low, value.high, value.lower, value.upper
@@ -368,5 +339,8 @@ def _inner(result: object) -> object:
     return result.value if hasattr(result, "estimate_of") else result  # type: ignore[attr-defined]
 
 
-def _text(key: object) -> str:
+def text_of_key(key: object) -> str:
+    """The name of a key of a mapping of results; one of several columns has several."""
+    if isinstance(key, Mapping):
+        return str(dict(key))
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.errors import SettingsError
 from streammetrics.present import figures
-from streammetrics.present.direction import Directions
 from streammetrics.present.figures import figure_of
+from streammetrics.present.spec import not_installed
 from streammetrics.present.theme import Spec
-from streammetrics.present.views import counts_of, texts_of, views_of
-
-# Figures as charts of Altair, which notebooks show and which can be saved.
+from streammetrics.present.views import Directions, counts_of, texts_of, views_of
 
 if TYPE_CHECKING:
     import altair
@@ -29,18 +26,14 @@ def chart(spec: Spec) -> Chart:
     try:
         import altair
     except ImportError as error:
-        raise SettingsError(
-            expected="Altair, which draws figures",
-            got=str(error),
-            where="plot",
-            hint="install it with: pip install 'streammetrics[plot]'",
-        ) from None
+        raise not_installed("Altair", "plot", error) from None
     # What a specification of ours says is valid, as the tests show; and charts are made often.
     found: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
     return found
 
 
 MOST: Final = 100  # lines
+SCOPE: Final = ' scope="col"'
 _HEAD: Final = ("", "value", "certain bounds", "95 % interval")
 _OF_EFFECTS: Final = ("", "effect", "", "always-valid interval")
 _Line = tuple[str, str, str, str]
@@ -60,7 +53,7 @@ def html_table(result: object) -> str:
     titles = _HEAD if findings is None else _OF_EFFECTS
     lines = list(islice(_lines(result), MOST + 1))
     more = len(lines) > MOST
-    head = _row("th", titles, ' scope="col"')
+    head = f"<tr>{_cells('th', titles, SCOPE)}</tr>"
     body = "".join(_line(one) for one in lines[:MOST])
     about = [*(f"{name} {count:,}" for name, count in counts_of(result).items())]
     about += [f"{name}: {text}" for name, text in texts_of(result).items()]
@@ -82,7 +75,7 @@ def _lines(result: object, before: str = "") -> Iterator[_Line]:
     parts = figures.parts_of(result)
     if parts is not None:
         for key, part in parts.items():
-            yield from _lines(part, f"{before}{_text(key)}: ")
+            yield from _lines(part, f"{before}{figures.text_of_key(key)}: ")
         return
     if hasattr(result, "findings"):
         for effect in figures.effects_of(result, "") or ():
@@ -111,27 +104,14 @@ def _line(line: _Line) -> str:
     return f'<tr><th scope="row">{escape(name)}</th>{_cells("td", rest)}</tr>'
 
 
-def _row(tag: str, cells: Iterable[str], more: str = "") -> str:
-    return f"<tr>{_cells(tag, cells, more)}</tr>"
-
-
 def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
     return "".join(f"<{tag}{more}>{escape(cell)}</{tag}>" for cell in cells)
-
-
-def _text(key: object) -> str:
-    if isinstance(key, Mapping):
-        return str(dict(key))
-    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-
-
-# What every result can do for a notebook: a table and a plot.
 
 
 class Shown:
     """A result that a notebook shows as a table, and that has plots.
 
-    directions: of its views, see `direction.directed`.
+    directions: of its views, see `views.directed`.
     """
 
     __slots__ = ()

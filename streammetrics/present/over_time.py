@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.present.spec import (
+    between,
     by_series,
     each,
     figure,
@@ -92,7 +93,8 @@ def over_time(
     rows = []
     for one in drawn:
         middle = (one.start_ms + one.end_ms) // 2
-        row = {"series": one.series, "at": middle, "when": _span(one), "value": number(one.value)}
+        when = f"{_time(one.start_ms)} to {_time(one.end_ms)}"
+        row = {"series": one.series, "at": middle, "when": when, "value": number(one.value)}
         for start, end, low, high in (
             ("low", "high", one.low, one.high),
             ("lower", "upper", one.lower, one.upper),
@@ -169,27 +171,14 @@ def effect_over_time(
         *(("series", "treatment"), place, ("value", y)),
         *(("lower", "lower, always valid"), ("upper", "upper, always valid")),
     )
-    band: Spec = {
-        "mark": {"type": "area", "opacity": 0.2},
-        "encoding": {
-            "x": across,
-            "y": {**axis, "field": "lower"},
-            "y2": {"field": "upper"},
-            **by_series(series),
-        },
-        "transform": [{"filter": {"field": "lower", "valid": True}}],
-    }
-    # A band of one look has no width, and the lines of many hide it.
-    several = len(rows) > _FEW * len(series)
-    few = (
-        []
-        if several or not some(rows, "lower")
-        else [_rules(across, axis, series, "lower", "upper", 1)]
-    )
-    layers = [
-        *([band] if some(rows, "lower") else []),
-        level("y", 0),
-        *few,
+    layers = [level("y", 0)]
+    if some(rows, "lower"):
+        band: Spec = {"type": "area", "opacity": 0.2}
+        layers.insert(0, between(band, across, axis, ("lower", "upper"), series))
+        # A band of one look has no width; the rules of many would hide it.
+        if len(rows) <= _FEW * len(series):
+            layers.append(_rules(across, axis, series, "lower", "upper", 1))
+    layers += [
         _line(across, axis, series),
         _points(across, axis, series, fields),
     ]
@@ -220,16 +209,8 @@ def _latest(
 
 
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
-    return {
-        "mark": {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3},
-        "encoding": {
-            "x": x,
-            "y": {**axis, "field": low},
-            "y2": {"field": high},
-            **by_series(series),
-        },
-        "transform": [{"filter": {"field": low, "valid": True}}],
-    }
+    mark: Spec = {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3}
+    return between(mark, x, axis, (low, high), series)
 
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
@@ -276,7 +257,3 @@ def _looks_axis(found: Sequence[EffectValue]) -> Spec:
 
 def _time(at_ms: int) -> str:
     return f"{_EPOCH + timedelta(milliseconds=at_ms):%Y-%m-%d %H:%M}"
-
-
-def _span(one: WindowValue) -> str:
-    return f"{_time(one.start_ms)} to {_time(one.end_ms)}"

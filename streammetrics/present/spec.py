@@ -1,7 +1,7 @@
-"""A figure as a Vega-Lite specification: a plain dict that is JSON, with one data set.
+"""A figure as a Vega-Lite specification, a plain dict that is JSON, and its picture by vl-convert.
 
-The data set is at the top, is named `rows` and holds values; there are layers but no facets, so
-whoever shows a figure may set its width, and may change its data without drawing it anew.
+The only data set is at the top, is named `rows` and holds values; there are layers but no facets,
+so whoever shows a figure may set its width, and may change its data without drawing it again.
 `usermeta` has the kind, the shape (equal shapes differ in data only) and, where there is nothing
 to draw, the reason.
 """
@@ -12,9 +12,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Final, cast
+from functools import cache, lru_cache
+from typing import Final, NamedTuple, cast
 
+from streammetrics.core.errors import SettingsError
 from streammetrics.present.theme import DASHES, LABEL, SHAPES, Spec
 from streammetrics.present.theme import theme as look_of
 
@@ -23,6 +24,9 @@ _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\ufff
 CURVE: Final = 500  # points of a curve, at most
 _NARROW: Final = 260  # pixels that a legend has on a phone
 FIGURE: Final = 2000  # and of all curves of a figure
+VEGA_LITE: Final = "6.4"
+_EXPORTS: Final = "export {vegaEmbed, vega, vegaLite};"
+_MARKS: Final[Mapping[str, Sequence[object]]] = {"strokeDash": DASHES, "shape": SHAPES}
 Row = Mapping[str, object]
 
 
@@ -111,12 +115,7 @@ def some(rows: Sequence[Row], field: str) -> bool:
 
 def straight(start: tuple[float, float], end: tuple[float, float]) -> Spec:
     """A thin line from one point (x, y) to another, such as chance or perfect calibration."""
-    ends = zip(("x", "y", "x2", "y2"), (*start, *end), strict=True)
-    return {
-        "data": {"values": [{}]},  # one mark, not one for each row
-        "mark": {"type": "rule", "strokeDash": [2, 3]},
-        "encoding": {channel: {"datum": value} for channel, value in ends},
-    }
+    return _thin_line(dict(zip(("x", "y", "x2", "y2"), (*start, *end), strict=True)))
 
 
 def level(channel: str, at: float) -> Spec:
@@ -125,11 +124,25 @@ def level(channel: str, at: float) -> Spec:
     >>> level("y", 0)["encoding"]
     {'y': {'datum': 0}}
     """
+    return _thin_line({channel: at})
+
+
+def _thin_line(ends: Mapping[str, float]) -> Spec:
     return {
-        "data": {"values": [{}]},
+        "data": {"values": [{}]},  # one mark, not one for each row
         "mark": {"type": "rule", "strokeDash": [2, 3]},
-        "encoding": {channel: {"datum": at}},
+        "encoding": {channel: {"datum": value} for channel, value in ends.items()},
     }
+
+
+def between(
+    mark: Spec, x: Spec, y: Spec, ends: tuple[str, str], names: Sequence[str], *, gaps: bool = True
+) -> Spec:
+    """A layer from one field of the y axis to another; gaps: whether some rows lack them."""
+    low, high = ends
+    encoding = {"x": x, "y": {**y, "field": low}, "y2": {"field": high}, **by_series(names)}
+    layer: Spec = {"mark": mark, "encoding": encoding}
+    return {**layer, "transform": [{"filter": {"field": low, "valid": True}}]} if gaps else layer
 
 
 def figure(
@@ -203,3 +216,105 @@ def _short(text: str) -> str:
     for byte in text.encode():
         found = (found ^ byte) * 0x100000001B3 & (1 << 64) - 1
     return f"{found:016x}"
+
+
+class Place(NamedTuple):
+    """Which colour a series has, and which dash or shape."""
+
+    colour: int
+    mark: int
+
+
+def placed(spec: Spec, places: Mapping[str, Place]) -> Spec:
+    """The same figure with its series at these places, so that what is a variant's colour in one
+    figure is so in all, and in the tables beside them.
+
+    Series of equal colour need another mark: where a figure has no dashes or shapes for them, it
+    stays as it is.
+
+    >>> scale = {"domain": ["bts"]}
+    >>> spec = {"encoding": {"color": {"field": "series", "scale": scale}}}
+    >>> spec |= {"config": {"range": {"category": ["blue", "orange"]}}}
+    >>> placed(spec, {"bts": Place(1, 1)})["encoding"]
+    {'color': {'field': 'series', 'scale': {'domain': ['bts'], 'range': ['orange']}}}
+    """
+    distinct = len({place.colour for place in places.values()}) == len(places)
+    if not places or not (distinct or _has_marks(spec)):
+        return spec
+    at_place = {drawable(name): place for name, place in places.items()}
+    config = cast("Mapping[str, Mapping[str, list[str]]]", spec["config"])
+    category: Sequence[object] = config["range"]["category"]
+
+    def of(channel: str, found: Spec) -> Spec:
+        kinds, which = (category, 0) if channel == "color" else (_MARKS[channel], 1)
+        scale = cast("Spec", found["scale"])
+        names = cast("list[str]", scale["domain"])
+        at = [at_place.get(name, Place(i, i))[which] for i, name in enumerate(names)]
+        return {**found, "scale": {**scale, "range": [kinds[i % len(kinds)] for i in at]}}
+
+    def walk(found: object) -> object:
+        if isinstance(found, list):
+            return [walk(one) for one in found]
+        if not isinstance(found, dict):
+            return found
+        return {
+            name: of(name, one)
+            if (name == "color" or name in _MARKS) and _is_of_series(one)
+            else walk(one)
+            for name, one in found.items()
+        }
+
+    parts: Spec = {name: walk(spec[name]) for name in ("encoding", "layer") if name in spec}
+    return {**spec, **parts}
+
+
+def _is_of_series(channel: object) -> bool:
+    if not isinstance(channel, dict) or channel.get("field") != "series":
+        return False
+    return "domain" in channel.get("scale", {})
+
+
+def _has_marks(found: object) -> bool:
+    """Whether dashes or shapes tell its series apart."""
+    if isinstance(found, list):
+        return any(map(_has_marks, found))
+    if not isinstance(found, dict):
+        return False
+    if any(_is_of_series(found.get(name)) for name in _MARKS):
+        return True
+    return any(_has_marks(found.get(name)) for name in ("encoding", "layer"))
+
+
+def svg(spec: Spec) -> str:
+    """The figure as an SVG picture; SettingsError where vl-convert-python is not installed."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise not_installed("vl-convert-python", "figures", error) from None
+    drawn = cast("Spec", all_drawable(spec))
+    found: str = vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE, allowed_base_urls=[])
+    return found
+
+
+@cache
+def charts_javascript() -> str:
+    """An ES module that exports vegaEmbed, vega and vegaLite, out of the installed package.
+
+    It is made once, in about three seconds. Draw with the options `ast: true` (no code is made from
+    text), `defaultStyle: false` and `tooltip: {disableDefaultStyle: true}` under a strict policy.
+    """
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise not_installed("vl-convert-python", "figures", error) from None
+    return vl_convert.javascript_bundle(_EXPORTS, vl_version=VEGA_LITE)
+
+
+def not_installed(package: str, where: str, error: ImportError) -> SettingsError:
+    """The error where a package that draws figures is missing."""
+    return SettingsError(
+        expected=f"{package}, which draws figures",
+        got=str(error),
+        where=where,
+        hint="install it with: pip install 'streammetrics[plot]'",
+    )

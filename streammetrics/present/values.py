@@ -89,7 +89,9 @@ def values(
         layers.insert(0, level("x", 0))
     if not drawn and not reason:
         reason = "no value is defined"
-    what = f"{x} of {', '.join(_some(names if not alone else series))}"
+    shown = series if alone else names
+    more = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
+    what = f"{x} of {', '.join([*shown[:5], *more])}"
     return figure(
         kind,
         title=title or x,
@@ -111,7 +113,3 @@ def _row(one: NamedValue) -> dict[str, object]:
         if math.isfinite(low) and math.isfinite(high):
             row |= {start: number(low), end: number(high)}
     return row
-
-
-def _some(names: Sequence[str]) -> list[str]:
-    return [*names[:5], f"and {len(names) - 5} more"] if len(names) > 5 else list(names)

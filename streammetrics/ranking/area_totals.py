@@ -13,9 +13,8 @@ from streammetrics.core.settings import Setting
 from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea
-from streammetrics.results.areas import as_float
-from streammetrics.results.grouped import GroupedArea
-from streammetrics.results.weighted import units_counted
+from streammetrics.results.areas import GroupedArea, as_float
+from streammetrics.results.interval import units_counted
 
 _COUNTS = 7
 _AREAS = 4

@@ -25,8 +25,7 @@ from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.ranking.area_totals import AreaCounts, AreaTotals, area_result
-from streammetrics.results.areas import as_float
-from streammetrics.results.grouped import GroupedArea
+from streammetrics.results.areas import GroupedArea, as_float
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),

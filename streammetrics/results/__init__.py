@@ -5,10 +5,16 @@ Public here is what reads any result without knowing its metric.
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import interval_of
-from streammetrics.present.direction import Direction, direction_of
 from streammetrics.present.figures import figure_by_series, figure_of, kinds_of
 from streammetrics.present.notebook import html_table
-from streammetrics.present.views import counts_of, headlines_of, texts_of, views_of
+from streammetrics.present.views import (
+    Direction,
+    counts_of,
+    direction_of,
+    headlines_of,
+    texts_of,
+    views_of,
+)
 from streammetrics.results.join_results import ClosedRows, OutcomeDelays, PendingRows
 
 __all__ = [

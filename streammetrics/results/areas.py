@@ -1,9 +1,10 @@
-"""Areas under the ROC curve: as results give them, and their intervals."""
+"""Areas under the ROC curve: of a sliding window, of groups, and their intervals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.curves.area_sums import AreaSpread
+from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.rela_impr import improvement
+from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea, rounded
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
-from streammetrics.present.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals
+from streammetrics.present.views import Directions, directed
+from streammetrics.results.interval import Asked, HasIntervals, RoundedWeights, widened
 
 _GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
 _COARSE = "widened by what buckets leave open"
@@ -42,6 +44,112 @@ class SlidingArea(HasIntervals):
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"no formula for {asked.view.text} of a sliding window"
         return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedArea(RoundedWeights):
+    """GAUC, with everything that it counted and what its comparisons rest on.
+
+    gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; of a state on a
+    grid `Bounded` by what scores may be within their buckets; nan where there is no such group, or
+    where `reason` says why.
+    groups: all of them; groups_kept: those with both labels; groups_one_class: the others.
+    rows, positives: of all groups; rows_kept: of those that are kept; rows_one_class: of the
+    others. Past `max_rows` only rows are known, and the other counts are None.
+    weight_unit: what one unit weighs. Of weighted rows `positives`, weight_units (all of them) and
+    weight_units_kept (of the groups that are kept) are such units; which rows were kept is not
+    known, so rows_kept and rows_one_class are None. Without weights the last two are.
+    rows_rounded: rows whose weight was rounded, those that became 0 units included, which are no
+    rows of a group elsewhere; None without round_weights=True.
+    compared_as: the precision in which scores were compared, or "buckets". ids: the kind of the
+    group ids.
+
+    >>> from streammetrics import GroupedAUC
+    >>> users = GroupedAUC(ids="hashed")
+    >>> users.update([0, 1, 1], [0.1, 0.2, 0.3], groups=["ann", "ann", "bo"])
+    >>> result = users.compute()
+    >>> result.rows, result.rows_kept
+    (3, 2)
+    >>> print(result.exactness)
+    exact unless ids collide (probability about 5.4e-20); scores compared as float32
+    """
+
+    directions: ClassVar[Directions] = directed(higher="gauc")
+    gauc: float | Bounded
+    groups: int | None
+    groups_kept: int | None
+    groups_one_class: int | None
+    rows: int
+    rows_kept: int | None
+    rows_one_class: int | None
+    positives: int | None
+    compared_as: str
+    ids: str
+    reason: str = ""
+    weight_unit: Fraction = Fraction(1)
+    weight_units: int | None = None
+    weight_units_kept: int | None = None
+    rows_rounded: int | None = None
+    _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
+    # What the interval is made of, or what that is: the pairs of each group, and their weighting.
+    _groups: AreaSpread | tuple[GroupPairs, str] | None = field(
+        default=None, repr=False, compare=False
+    )
+    independent: ClassVar[str] = ""  # groups are users
+
+    def rela_impr(self, base: GroupedArea) -> float | Bounded:
+        """RelaImpr over another model: (gauc - 1/2) / (its gauc - 1/2) - 1; 1.0 is 100 %.
+
+        Correctly rounded; `Bounded` where one of the two is. nan where one is undefined or the
+        base is 1/2; a base that may be 1/2 leaves both ends infinite.
+
+        >>> from streammetrics import GroupedAUC
+        >>> good, poor = GroupedAUC(), GroupedAUC()
+        >>> good.update([0, 0, 1], [1, 2, 3], groups=[7, 7, 7])
+        >>> poor.update([0, 0, 0, 1], [1, 2, 4, 3], groups=[7, 7, 7, 7])
+        >>> good.compute().rela_impr(poor.compute())  # 1 and 2/3
+        2.0
+        """
+        return relative(self._area, base._area)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The weight of all rows together, exactly; None where that is no longer known."""
+        if self.reason:
+            return None
+        return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
+
+    def _no_interval(self) -> str:
+        return self.reason  # whatever rows of a group weigh, groups are independent
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        if self._groups is None:
+            return None
+        known = self._groups
+        spread = known if isinstance(known, AreaSpread) else area_spread(*known)
+        n = spread.units  # independent groups with both labels; GAUC is a ratio of sums over them
+        df = float(n - 1) if n > 1 else math.nan
+        found = asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")
+        return widened(found, self.gauc) if isinstance(self.gauc, Bounded) else found
+
+    @property
+    def exactness(self) -> str:
+        """In words: whether ids are exact, and in which precision scores were compared."""
+        what = "within certain bounds" if self.compared_as == "buckets" else "exact"
+        if self.rows_rounded is not None:
+            what += " for the rounded weights"
+        if self.ids == "hashed":
+            what += f" unless ids collide (probability about {self.collision_probability():.1e})"
+        return f"{what}; scores compared as {self.compared_as}"
+
+    def collision_probability(self) -> float:
+        """An upper bound of the probability that two of the groups share a hash of 64 bits.
+
+        g(g − 1)/2 pairs, each with 2⁻⁶⁴; 0 where ids are not hashed.
+        """
+        if self.ids != "hashed" or self.groups is None:
+            return 0.0
+        return min(1.0, math.comb(self.groups, 2) / 2.0**64)
 
 
 def as_float(area: ExactArea) -> float | Bounded:
@@ -95,10 +203,3 @@ def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> I
     if asked.view.name == "auc":
         return interval
     return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)
-
-
-def groups_interval(asked: Asked, spread: AreaSpread) -> Interval:
-    """Of GAUC, a ratio of sums over independent groups, of which those with both labels count."""
-    n = spread.units
-    df = float(n - 1) if n > 1 else math.nan
-    return asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")

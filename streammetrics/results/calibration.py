@@ -14,9 +14,8 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
-from streammetrics.present.direction import Directions, directed
-from streammetrics.results.interval import Asked
-from streammetrics.results.weighted import OfWeightedRows
+from streammetrics.present.views import Directions, directed
+from streammetrics.results.interval import Asked, OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,18 +16,17 @@ from streammetrics.kernels.curves.exact_mean import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea, mean_of
-from streammetrics.present.direction import Directions, directed
+from streammetrics.present.views import Directions, directed
 from streammetrics.results.areas import as_float
-from streammetrics.results.interval import USERS, Asked
+from streammetrics.results.interval import USERS, Asked, ByValue, RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
-from streammetrics.results.weighted import RoundedWeights
 
 Area: TypeAlias = "float | Bounded"
 Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple where average is None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassCurves(RoundedWeights):
+class ClassCurves(ByValue, RoundedWeights):
     """A ScoreCurve for each class, of it against the rest, and averages of their areas.
 
     curves: by class number. exact: areas are floats; otherwise they are `Bounded`. rows: all that
@@ -132,16 +131,6 @@ class ClassCurves(RoundedWeights):
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"areas of classes share their rows, and how is not kept; {USERS}"
         return asked.none(why, n=self.rows, formula=False)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ClassCurves)
-            and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
-            and self.weight_unit == other.weight_unit
-            and self.curves == other.curves
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else ""

@@ -18,16 +18,15 @@ from streammetrics.kernels.exact.term_means import Hits
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.influence import cells_number
-from streammetrics.present.direction import Directions, directed
-from streammetrics.present.views import ViewText
-from streammetrics.results.interval import Asked
+from streammetrics.present.views import Directions, ViewText, directed
+from streammetrics.results.interval import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassRates(OneVsRest):
+class ClassRates(ByValue, OneVsRest):
     """Counts of truth against prediction of many classes, and every figure that follows.
 
     n_classes: how many classes there are. cells: int64 [m], ascending, the cells of `matrix` that
@@ -187,18 +186,6 @@ class ClassRates(OneVsRest):
             known = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
             raise self._refused(f"a k of the setting top_k: {known}", k, where)
         return self._first[found]
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ClassRates)
-            and (self.n_classes, self._first) == (other.n_classes, other._first)
-            and (self.weight_unit, self._surplus) == (other.weight_unit, other._surplus)
-            and self.rows_rounded == other.rows_rounded
-            and np.array_equal(self.cells, other.cells)
-            and np.array_equal(self.counts, other.counts)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         said = f"accuracy={self.accuracy!r}, macro_f1={self.macro_f1!r}, kappa={self.kappa!r}"

@@ -1,11 +1,15 @@
-"""How a result gives the interval of one of its views, whatever it is a result of."""
+"""What results share: intervals of their views, rows and weights, and when two are equal."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Final, cast
+
+import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
@@ -20,8 +24,6 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import ViewText, value_of, view_of
-
-__all__ = ["METHODS", "Asked", "HasIntervals", "Interval", "widened"]
 
 # "auto" takes the first that a view has. "wilson": of shares; "mapped": Wilson's too, of a share
 # of which the view is a function, as F1 is one of Jaccard's index. "logit", "delta": of an estimate
@@ -113,9 +115,6 @@ class Asked:
         n: int,
         method: str,
         df: float = math.inf,
-        *,
-        resolution: float = 0.0,
-        reason: str = "",
     ) -> Interval:
         """An interval with these ends; of independent units, so that n_eff is n."""
         return Interval(
@@ -128,8 +127,6 @@ class Asked:
             n=n,
             n_eff=float(n),
             deff=1.0,
-            resolution=resolution,
-            reason=reason,
         )
 
 
@@ -204,6 +201,90 @@ class HasIntervals(Shown):
     def _interval(self, asked: Asked) -> Interval | None:
         """By a formula; None where there is none."""
         return None
+
+
+class RoundedWeights(HasIntervals):
+    """A result of rows whose weights may have been rounded to units.
+
+    Every figure is that of the rounded weights, and is exact for them.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def weight_unit(self) -> Fraction:
+        """What one unit weighs."""
+
+    @property
+    @abstractmethod
+    def rows_rounded(self) -> int | None:
+        """Rows whose weight was rounded, those that became 0 units included; None without
+        round_weights=True."""
+
+    @property
+    def rounded_by_at_most(self) -> Fraction | None:
+        """How much more or less each of `rows_rounded` may weigh: half a unit; None without
+        round_weights=True."""
+        return None if self.rows_rounded is None else self.weight_unit / 2
+
+    def _said_of_weights(self) -> str:
+        """The end of a repr: how many rows were rounded, and the unit, where there is one."""
+        rounded = "" if self.rows_rounded is None else f", rows_rounded={self.rows_rounded}"
+        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
+        return rounded + unit
+
+
+class OfWeightedRows(RoundedWeights):
+    """The same of a result that holds its counts or sums in units of weight."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _units(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def _surplus(self) -> int:
+        """Of units over rows."""
+
+    @property
+    def rows(self) -> int:
+        """All that were counted; those of weight zero, or that were rounded to it, are not."""
+        return self._units - self._surplus
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None where every row weighs 1, so that they are the rows."""
+        return units_counted(self._units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction:
+        """The weight of all rows together, exactly; rounded weights as they were rounded."""
+        return self._units * self.weight_unit
+
+
+def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
+    """The units where they say more than the rows do; None where every row weighs 1."""
+    return None if units == rows and unit == 1 else units
+
+
+class ByValue:
+    """A dataclass whose fields may be arrays: equal where every compared field is; not hashable."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not (isinstance(other, type(self)) or isinstance(self, type(other))):
+            return False
+        names = [field.name for field in fields(cast("Any", self)) if field.compare]
+        pairs = ((getattr(self, name), getattr(other, name)) for name in reversed(names))
+        return all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def widened(found: Interval, value: Bounded) -> Interval:

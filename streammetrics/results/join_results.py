@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.present.direction import Directions, directed
 from streammetrics.present.notebook import Shown
+from streammetrics.present.views import Directions, directed
 
 # Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and on.
 

@@ -15,14 +15,14 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact import term_means
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.exact.term_means import Hits, Term
-from streammetrics.present.direction import Directions, directed
-from streammetrics.results.interval import Asked
+from streammetrics.present.views import Directions, directed
+from streammetrics.results.interval import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelRates(OneVsRest):
+class LabelRates(ByValue, OneVsRest):
     """Counts of each label, and every figure that follows.
 
     matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as scikit-learn has
@@ -149,18 +149,6 @@ class LabelRates(OneVsRest):
             terms = ((term(hits), units) for hits, units in self._of_rows)
             return term_means.mean(terms, zero_division)
         return super()._mean(term, average, zero_division)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, LabelRates)
-            and (self.weight_unit, self._surplus) == (other.weight_unit, other._surplus)
-            and self.rows_rounded == other.rows_rounded
-            and np.array_equal(self.matrix, other.matrix)
-            and np.array_equal(self.sizes, other.sizes)
-            and np.array_equal(self.sizes_counts, other.sizes_counts)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         said = f"subset_accuracy={self.subset_accuracy!r}, hamming_loss={self.hamming_loss!r}"

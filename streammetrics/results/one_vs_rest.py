@@ -18,11 +18,9 @@ from streammetrics.kernels.exact import term_means
 from streammetrics.kernels.exact.term_means import Hits, Term
 from streammetrics.kernels.inference.influence import counts_variance, hit_influence, mean_influence
 from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
-from streammetrics.present.direction import Directions, directed
-from streammetrics.present.views import ViewText
-from streammetrics.results.interval import USERS, Asked
+from streammetrics.present.views import Directions, ViewText, directed
+from streammetrics.results.interval import USERS, Asked, OfWeightedRows
 from streammetrics.results.rates import Rates, weight_of_precision
-from streammetrics.results.weighted import OfWeightedRows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -18,10 +18,8 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
-from streammetrics.present.direction import Directions, directed
-from streammetrics.present.views import ViewText, value_of
-from streammetrics.results.interval import Asked, widened
-from streammetrics.results.weighted import OfWeightedRows
+from streammetrics.present.views import Directions, ViewText, directed, value_of
+from streammetrics.results.interval import Asked, OfWeightedRows, widened
 
 Value = TypeVar("Value", float, Bounded)
 Rate: TypeAlias = "Callable[[Rates], float]"

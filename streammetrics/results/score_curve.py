@@ -30,11 +30,10 @@ from streammetrics.kernels.curves.precision_recall import average_precision, par
 from streammetrics.kernels.curves.row_shares import gains, lifts
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.fraction_mean import ExactArea
-from streammetrics.present.direction import directed
+from streammetrics.present.views import directed
 from streammetrics.results.areas import curve_interval, relative
-from streammetrics.results.interval import Asked
+from streammetrics.results.interval import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
-from streammetrics.results.weighted import RoundedWeights, units_counted
 
 # Points of curves: rates at every threshold, and the thresholds that are best by some aim.
 
@@ -117,7 +116,7 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(RoundedWeights):
+class ScoreCurve(ByValue, RoundedWeights):
     """What is known of the scores of two classes, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, of a histogram, the least score of
@@ -382,17 +381,6 @@ class ScoreCurve(RoundedWeights):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ScoreCurve)
-            and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
-            and (self.weight_unit, self.rows_rounded) == (other.weight_unit, other.rows_rounded)
-            and np.array_equal(self.scores, other.scores)
-            and np.array_equal(self.counts, other.counts)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else ""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from streammetrics import HistogramAUC, Ratio, Units, UserGroups
-from streammetrics.experiments import Experiment, Horizon, Plan
+from streammetrics.experiments import Contrast, Experiment, Finding, Horizon, Look, Monitor, Plan
+from streammetrics.experiments.confidence_sequence import Anytime
+
+NAME = "ctr.ratio/bts"
+UP = {"better": {"ctr": "higher"}}
 
 
 def clicks(successes: int, n: int) -> Ratio:
@@ -55,3 +59,17 @@ def two(control: tuple[int, int], treatment: tuple[int, int], **settings: object
     """One epoch of two rates."""
     arms = {"random": {"ctr": clicks(*control)}, "bts": {"ctr": clicks(*treatment)}}
     return Experiment(plan(**settings), {"": arms})
+
+
+def only(experiment: Experiment) -> Contrast:
+    """Its one comparison."""
+    (found,) = experiment.contrasts()
+    return found
+
+
+def finding(experiment: Experiment, *readings: Anytime) -> Finding:
+    """What it finds of its one comparison, after looks at ctr with these readings."""
+    rows = [Look.at("x", 1, {"a": i}, {NAME: one}) for i, one in enumerate(readings)]
+    watched = {NAME: Monitor.of(rows).watched("x", 1, NAME)} if rows else None
+    (found,) = experiment.report(watched).findings
+    return found

@@ -13,14 +13,13 @@ from streammetrics import (
     MulticlassConfusion,
     RankingMetrics,
     Ratio,
-    Regression,
     UserGroups,
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments import ConfidenceSequence, Evidence, Experiment, Horizon, compare
 from streammetrics.experiments.arm import Arm, arm_of, kish_number, needed, skewness_number
 from streammetrics.experiments.contrast import Contrast
-from tests.experiments.arms import clicks, grouped_clicks, plan
+from tests.experiments.arms import area, clicks, grouped_clicks, only, plan
 
 
 def revenue(users: int, spent: list[float], first: int = 0) -> UserGroups:
@@ -34,9 +33,7 @@ def revenue(users: int, spent: list[float], first: int = 0) -> UserGroups:
 
 def contrast(control: Accumulator, treatment: Accumulator, metric: str = "m") -> Contrast:
     arms = {"random": {"m": control}, "bts": {"m": treatment}}
-    settings = plan(decision=(metric,), horizon=Horizon(mde=0.1))
-    (found,) = Experiment(settings, {"": arms}).contrasts()
-    return found
+    return only(Experiment(plan(decision=(metric,), horizon=Horizon(mde=0.1)), {"": arms}))
 
 
 def test_one_purchase_in_a_small_arm_is_not_called_a_difference() -> None:
@@ -53,19 +50,81 @@ def test_one_purchase_in_a_small_arm_is_not_called_a_difference() -> None:
     assert "worse" not in said.sentence and "better" not in said.sentence
 
 
-@pytest.mark.parametrize(("buyers", "gated"), [(3, True), (300, False)])
-def test_revenue_waits_for_buyers_and_not_for_rows(buyers: int, gated: bool) -> None:
-    rng = np.random.default_rng(2)
-    arms = [revenue(4000, rng.gamma(8, 2, buyers).tolist(), first=i * 10**6) for i in (0, 1)]
-    assert contrast(*arms).anytime.gated is gated
+def cells(tp: int) -> BinaryConfusion:
+    state = BinaryConfusion()
+    for truth, predicted, n in ((1, 1, tp), (0, 1, 5), (1, 0, 400), (0, 0, 4000)):
+        state.update([truth] * n, [float(predicted)] * n)
+    return state
 
 
-def test_one_large_purchase_among_many_makes_few_values_of_them() -> None:
-    spent = np.random.default_rng(3).gamma(8, 2, 400)
-    fine = [revenue(4000, spent.tolist(), first=i * 10**6) for i in (0, 1)]
-    whale = revenue(4000, [*spent[:-1], 50_000.0], first=10**6)
-    assert not contrast(*fine).anytime.gated
-    assert contrast(fine[0], whale).anytime.gated and contrast(whale, fine[0]).anytime.gated
+def lists(n: int, found: int, empty: str = "zero") -> RankingMetrics:
+    """Of n lists so many with something relevant, at ranks 1 to 4 in turn."""
+    state, labels = RankingMetrics([MRR], empty=empty), np.zeros((n, 5), int)
+    labels[np.arange(found), np.arange(found) % 4] = 1
+    state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (n, 1)))
+    return state
+
+
+def near_one(others: int) -> RankingMetrics:
+    """Of 1,000 lists all but so many have the relevant item first."""
+    state, labels = RankingMetrics([MRR]), np.zeros((1000, 5), int)
+    labels[:, 0] = 1
+    labels[:others] = [0, 0, 1, 0, 0]
+    state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (1000, 1)))
+    return state
+
+
+def few_users() -> UserGroups:
+    """Four of 200 users, with 20 clicks each."""
+    state, users = UserGroups(Ratio()), np.repeat(np.arange(200), 20)
+    state.update(users=users, numerators=(users < 4).astype(int))
+    return state
+
+
+def spent(buyers: int) -> list[float]:
+    return np.random.default_rng(buyers).gamma(8, 2, buyers).tolist()
+
+
+FEW_VALUES = "an arm's mean rests on too few values: they weigh as much as {} equal ones, needs 20"
+RICH = revenue(4000, spent(300))
+CELLS = "an arm has {} rows in the least cell that decides the metric; it needs 10"
+WAITS: dict[str, tuple[str, Accumulator, Accumulator | None, str]] = {
+    "9 successes": ("m", clicks(9, 500), None, "9 successes or failures; it needs 10"),
+    "9 failures": ("m", clicks(491, 500), None, "9 successes or failures; it needs 10"),
+    "10 successes": ("m", clicks(10, 500), clicks(10, 100_000), ""),
+    "10 failures": ("m", clicks(490, 500), None, ""),
+    "an area": ("m", area(1, 50, 1.0), None, "positives or negatives; it needs 30"),
+    "more of it": ("m", area(1, 100, 1.0), None, ""),
+    "99 lists": ("m", lists(99, 99), None, "an arm has 99 rows; it needs 100"),
+    "100 lists": ("m", lists(100, 100), None, ""),
+    "few hits": ("m", lists(3000, 12), lists(3000, 60), FEW_VALUES.format(9.1)),
+    "hits enough": ("m", lists(3000, 60), None, ""),
+    "19 that are not 1": ("m", near_one(19), near_one(500), "equal ones, needs 20"),
+    "21 that are not 1": ("m", near_one(21), near_one(500), ""),
+    "15 users": ("m", grouped_clicks(1, 15, 0.4), None, "groups of users with rows; it needs 16"),
+    "400 users": ("m", grouped_clicks(1, 400, 0.4), None, ""),
+    "few users of many clicks": ("m", few_users(), grouped_clicks(2, 900, 0.1), "it needs 10"),
+    "3 buyers": ("m", revenue(4000, spent(3)), RICH, "needs 10"),
+    "300 buyers": ("m", RICH, None, ""),
+    "nobody buys": ("m", RICH, revenue(4000, []), "says nothing of other users"),
+    "F1 of 9": ("m.f1", cells(9), None, CELLS.format(9)),
+    "F1 of 12": ("m.f1", cells(12), None, ""),
+    "mcc of 5": ("m.mcc", cells(12), None, CELLS.format(5)),
+    "balanced of 5": ("m.balanced_accuracy", cells(12), None, CELLS.format(5)),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_each_kind_of_metric_waits_for_its_number_of_values(name: str) -> None:
+    metric, state, other, why = WAITS[name]
+    found = contrast(state, other or state.copy(), metric).anytime
+    assert found.reason.endswith(why) and found.gated == bool(found.reason) == bool(why)
+
+
+def test_what_is_counted_is_divided_by_the_design_effect() -> None:
+    arm = arm_of(few_users(), None, 0.95)
+    assert min(arm.counted) == 80 and arm.deff > 8
+    assert arm.least == math.floor(80 / arm.deff) < 10
 
 
 def test_a_small_arm_needs_more_values_than_one_of_two_equal_ones() -> None:
@@ -95,30 +154,6 @@ def test_the_skewness_number_of_rare_ones_is_their_number_at_any_scale() -> None
     assert kish_number(100, 0.0, 0.0) == 0.0 and kish_number(9, 2.0, 0.0) == 9.0
 
 
-def found(rows: list[tuple[int, int, int]]) -> BinaryConfusion:
-    """Rows of truth, prediction and how many."""
-    state = BinaryConfusion()
-    for truth, predicted, n in rows:
-        state.update([truth] * n, [float(predicted)] * n)
-    return state
-
-
-@pytest.mark.parametrize(
-    ("tp", "view", "least"),
-    [(3, "f1", 3), (9, "f1", 9), (12, "f1", 12), (12, "mcc", 5), (12, "balanced_accuracy", 5)],
-)
-def test_views_of_a_confusion_matrix_wait_for_their_least_cell(
-    tp: int, view: str, least: int
-) -> None:
-    state = found([(1, 1, tp), (0, 1, 5), (1, 0, 400), (0, 0, 4000)])
-    one = contrast(state, state.copy(), f"m.{view}")
-    assert (one.comparison.kind, one.comparison.least_count) == ("cells", least)
-    assert one.anytime.gated is (least < 10)
-    if least < 10:
-        why = f"an arm has {least} rows in the least cell that decides the metric; it needs 10"
-        assert one.anytime.reason == why
-
-
 def test_parts_of_a_result_wait_for_their_cells_too() -> None:
     state = MulticlassConfusion(3)
     for truth, predicted, n in ((0, 0, 900), (1, 1, 500), (0, 1, 90), (2, 2, 4), (2, 0, 40)):
@@ -130,67 +165,9 @@ def test_parts_of_a_result_wait_for_their_cells_too() -> None:
     assert (result.least_cell("f1(weighted)") or 0) > 30
 
 
-def test_sparse_lists_wait_for_values_and_not_for_lists() -> None:
-    def lists(n: int, hits: int) -> RankingMetrics:
-        state, labels = RankingMetrics([MRR], empty="zero"), np.zeros((n, 5), int)
-        labels[np.arange(hits), np.arange(hits) % 4] = 1
-        state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (n, 1)))
-        return state
-
-    few, many = lists(3000, 12), lists(3000, 60)
-    assert not contrast(many, many.copy(), "m.MRR").anytime.gated
-    assert contrast(few, many, "m.MRR").anytime.reason.startswith(
-        "an arm's mean rests on too few values: they weigh as much as 9.1 equal ones, needs 20"
-    )
-
-
-def test_means_near_one_wait_for_what_is_not_one() -> None:
-    def lists(others: int) -> RankingMetrics:
-        state, labels = RankingMetrics([MRR]), np.zeros((1000, 5), int)
-        labels[:, 0] = 1
-        labels[:others] = [0, 0, 1, 0, 0]
-        state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (1000, 1)))
-        return state
-
-    assert contrast(lists(19), lists(500), "m.MRR").anytime.gated
-    assert not contrast(lists(21), lists(500), "m.MRR").anytime.gated
-
-
-def test_a_mean_error_of_a_few_large_ones_waits() -> None:
-    def errors(large: int) -> Regression:
-        state = Regression()
-        state.update(np.zeros(2000), [100.0] * large + [0.01] * (2000 - large))
-        return state
-
-    assert contrast(errors(5), errors(5), "m.mae").anytime.gated
-    assert not contrast(errors(30), errors(30), "m.mae").anytime.gated
-
-
-def test_what_is_counted_is_divided_by_the_design_effect() -> None:
-    state = UserGroups(Ratio())
-    users = np.repeat(np.arange(200), 20)
-    state.update(users=users, numerators=(users < 4).astype(int))  # 4 users with 20 clicks each
-    arm = arm_of(state, None, 0.95)
-    assert min(arm.counted) == 80 and arm.deff > 8
-    assert arm.least == math.floor(80 / arm.deff) < 10
-    assert contrast(state, grouped_clicks(2, 900, 0.1, first=10**6)).anytime.gated
-
-
-def test_an_arm_without_variance_is_gated() -> None:
-    bought = revenue(4000, np.random.default_rng(1).gamma(8, 2, 300).tolist())
-    nobody = revenue(4000, [], first=10**6)
-    one = contrast(bought, nobody)
-    assert one.comparison.std_error > 0 and one.anytime.gated
-    assert one.anytime.reason == "the variance of an arm is 0, which says nothing of other users"
-
-
 def test_a_sequence_that_is_asked_by_itself_waits_as_well() -> None:
     look = compare(revenue(4000, [20.0] * 40), revenue(200, [0.5], first=10**6))
     found = ConfidenceSequence(v_opt=100.0).at(look)
     assert found.gated and found.reason == look.too_skew != ""
     plain = Evidence(effect_size=0.5, std_error=0.1, least_count=50)
     assert not ConfidenceSequence(v_opt=100.0).at(plain).gated
-
-
-def test_rates_wait_for_ten_as_they_did() -> None:
-    assert contrast(clicks(10, 500), clicks(10, 100_000)).anytime.gated is False

@@ -1,4 +1,4 @@
-"""Confidence sequences of a comparison: of each kind, before the burn-in, and undeclared."""
+"""Confidence sequences of a comparison and of a guardrail: each kind, the burn-in, undeclared."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import math
 import pytest
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments.confidence_sequence import Anytime, ConfidenceSequence, Evidence
+from streammetrics.experiments.confidence_sequence import (
+    Anytime,
+    ConfidenceSequence,
+    Evidence,
+    Guardrail,
+    e_value,
+)
 from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
     gaussianised,
     log_e,
     multiplier,
+    one_sided_multiplier,
     tuned,
 )
 from streammetrics.kernels.inference.success_labels import Successes, relative_rates
@@ -50,15 +57,6 @@ def test_zero_is_left_out_just_where_p_is_below_alpha(df: float) -> None:
     assert sides == {True, False}
 
 
-def test_real_clicks_look_convincing_once_and_not_always() -> None:
-    # obd_men: 46 and 69 clicks of 10,000 each; a horizon of 10,000 units, tuned at its half.
-    a, b, n = 0.0046, 0.0069, 10_000
-    error = math.sqrt((a * (1 - a) + b * (1 - b)) / n)
-    look = Evidence(effect_size=b - a, std_error=error, least_count=46)
-    v_opt = 0.5 * 2500 / (0.00575 * (1 - 0.00575))
-    assert f"{ConfidenceSequence(v_opt=v_opt).at(look).p_value:.4f}" == "0.6073"
-
-
 def test_before_the_burn_in_nothing_is_concluded() -> None:
     sequence = ConfidenceSequence(v_opt=30_000.0)
     for least in (0, 9):
@@ -77,20 +75,18 @@ def test_without_a_declared_amount_of_information_the_reason_says_so(kind: str) 
     assert said(found) == NOTHING and "before the data" in found.reason
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        Evidence(least_count=99),
-        Evidence(effect_size=math.nan, std_error=1.0, least_count=99),
-        Evidence(effect_size=1.0, std_error=0.0, least_count=99),
-        Evidence(effect_size=1.0, std_error=math.inf, least_count=99),
-        Evidence(effect_size=1.0, std_error=1.0, df=math.nan, least_count=99),
-        Evidence(effect_size=1.0, std_error=1.0, df=0.0, least_count=99),
-    ],
-)
-def test_what_is_undefined_is_no_evidence(look: Evidence) -> None:
-    found = ConfidenceSequence(v_opt=1.0).at(look)
-    assert said(found) == NOTHING and found.gated and "undefined" in found.reason
+def test_what_is_undefined_is_no_evidence() -> None:
+    for effect, error, df in (
+        (math.nan, math.nan, math.inf),
+        (math.nan, 1.0, math.inf),
+        (1.0, 0.0, math.inf),
+        (1.0, math.inf, math.inf),
+        (1.0, 1.0, math.nan),
+        (1.0, 1.0, 0.0),
+    ):
+        look = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
+        found = ConfidenceSequence(v_opt=1.0).at(look)
+        assert said(found) == NOTHING and found.gated and "undefined" in found.reason, look
 
 
 def test_labels_need_no_horizon_and_no_burn_in() -> None:
@@ -116,25 +112,63 @@ def test_a_kind_that_does_not_fit_says_why(kind: str) -> None:
     assert said(found) == NOTHING and found.reason.startswith("this is not a comparison")
 
 
-def test_evidence_past_the_largest_float_is_infinite() -> None:
-    sure = Evidence(effect_size=1.0, std_error=0.005, least_count=99)
-    found = ConfidenceSequence(v_opt=1.0).at(sure)
-    assert found.e_value == math.inf and found.p_value == 0.0 and found.log_e < math.inf
+def test_settings_out_of_range_are_refused() -> None:
+    for settings in (
+        *({"alpha": alpha} for alpha in (0.0, 1.0)),
+        *({"v_opt": v_opt} for v_opt in (0.0, math.nan, math.inf)),
+        *({"kind": "exact"}, {"reference": 1.5}, {"prior": -1.0}),
+    ):
+        with pytest.raises(SettingsError):
+            ConfidenceSequence(**{"v_opt": 1.0, **settings})  # type: ignore[arg-type]
+    for settings in ({"alpha": 0.5}, {"alpha": 0.0}, {"margin": -0.1}):
+        with pytest.raises(SettingsError):
+            Guardrail(**{"margin": 0.1, "v_opt": 1.0, **settings})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"alpha": 0.0},
-        {"alpha": 1.0},
-        {"v_opt": 0.0},
-        {"v_opt": math.nan},
-        {"v_opt": math.inf},
-        {"kind": "exact"},
-        {"reference": 1.5},
-        {"prior": -1.0},
-    ],
-)
-def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingsError):
-        ConfidenceSequence(**{"v_opt": 1.0, **settings})  # type: ignore[arg-type]
+def look(effect: float, df: float = math.inf) -> Evidence:
+    return Evidence(effect_size=effect, std_error=1.0, df=df, least_count=50)
+
+
+@pytest.mark.parametrize("df", [20.0, math.inf])
+def test_it_passes_just_where_the_evidence_reaches_one_over_alpha(df: float) -> None:
+    guardrail, sides = Guardrail(margin=2.0, v_opt=1.0), set()
+    for tenth in range(-80, 80):
+        found = guardrail.at(look(tenth / 10, df))
+        assert found.passed == (found.p_value < 0.05) == (found.bound > -2.0)
+        sides.add(found.passed)
+    assert sides == {True, False}
+
+
+def test_a_metric_that_should_fall_is_the_mirror_image() -> None:
+    up = Guardrail(margin=0.5, v_opt=1.0).at(look(3.0))
+    down = Guardrail(margin=0.5, v_opt=1.0, higher_is_better=False).at(look(-3.0))
+    assert (down.bound, down.passed, down.log_e) == (-up.bound, up.passed, up.log_e)
+    assert up.bound < 3.0
+
+
+def test_its_bound_is_that_of_the_one_sided_mixture() -> None:
+    reach = one_sided_multiplier(1.0, tuned(1.0, 0.1), 0.05)
+    assert Guardrail(margin=0.5, v_opt=1.0).at(look(3.0)).bound == 3.0 - reach
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_it_never_passes_on_thin_data(better: bool) -> None:
+    thin = Evidence(effect_size=0.0, std_error=1e-9, least_count=3)
+    found = Guardrail(margin=9.0, v_opt=1.0, higher_is_better=better).at(thin)
+    assert found.gated and not found.passed and found.reason and found.p_value == 1.0
+    assert found.bound == (-math.inf if better else math.inf)
+    undeclared = Guardrail(margin=9.0, v_opt=None, higher_is_better=better).at(look(1.0))
+    assert not undeclared.passed and "before the data" in undeclared.reason
+
+
+def test_a_look_that_knows_nothing_concludes_nothing() -> None:
+    found = Anytime()
+    assert (found.lower, found.upper) == (-math.inf, math.inf)
+    assert (found.e_value, found.p_value, found.gated) == (1.0, 1.0, False)
+
+
+def test_e_and_p_are_of_the_same_evidence() -> None:
+    assert e_value(math.inf) == e_value(710.0) == math.inf
+    assert e_value(-math.inf) == 0.0
+    assert Anytime(log_e=-2.0).p_value == 1.0
+    assert math.isclose(Anytime(log_e=3.0).p_value * Anytime(log_e=3.0).e_value, 1.0)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from streammetrics import HistogramAUC, RankingMetrics, Ratio, UserGroups
-from streammetrics.experiments import Contrast, Experiment, Horizon, Plan, Safeguard
-from streammetrics.experiments.confidence_sequence import UNDECLARED
-from tests.experiments.arms import area, clicks, grouped_clicks, plan, two
-
-
-def only(experiment: Experiment) -> Contrast:
-    (found,) = experiment.contrasts()
-    return found
+from streammetrics import HistogramAUC
+from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard
+from tests.experiments.arms import clicks, only, plan, two
 
 
 def test_real_clicks_look_convincing_once_and_not_always() -> None:
@@ -26,13 +19,6 @@ def test_real_clicks_look_convincing_once_and_not_always() -> None:
     assert f"{found.anytime.p_value:.4f}" == "0.6073"
     assert found.name == "ctr.ratio/bts" and (found.n_eff, found.deff) == (20_000.0, 1.0)
     assert found.comparison.effect_size == 0.0023 and not found.anytime.gated
-
-
-def test_without_a_horizon_there_is_none_and_the_reason_says_so() -> None:
-    found = only(two((46, 10_000), (69, 10_000), horizon=Horizon()))
-    assert (found.anytime.p_value, found.anytime.lower) == (1.0, -math.inf)
-    assert found.anytime.reason == "neither a horizon nor an mde was declared before the data"
-    assert "declared before the data" in UNDECLARED
 
 
 def test_successes_alone_say_something_too_with_the_planned_shares() -> None:
@@ -44,39 +30,6 @@ def test_successes_alone_say_something_too_with_the_planned_shares() -> None:
     assert third.comparison.successes is not None
     assert third.comparison.successes[0].share == Fraction(1, 3)
     assert only(two((5, 10), (5, 10), shares={"random": 1})).label is None
-
-
-@pytest.mark.parametrize(("least", "gated"), [(9, True), (10, False)])
-def test_rates_wait_for_ten_successes_and_failures_in_each_arm(least: int, gated: bool) -> None:
-    for arms in ((least, 500), (490, 500)), ((500 - least, 500), (100, 500)):
-        found = only(two(*arms))
-        assert found.anytime.gated == gated
-        assert ("it needs 10" in found.anytime.reason) == gated
-
-
-def wait(metric: Ratio | HistogramAUC | UserGroups | RankingMetrics) -> str:
-    states = {"random": {"m": metric}, "bts": {"m": metric}}
-    return only(Experiment(plan(decision=("m",)), {"": states})).anytime.reason
-
-
-def lists(n: int) -> RankingMetrics:
-    state = RankingMetrics(["NDCG@5"])
-    labels = np.random.default_rng(1).integers(0, 2, (n, 5))
-    labels[:, 0] = 1
-    state.update(labels, np.random.default_rng(2).random((n, 5)))
-    return state
-
-
-def test_areas_wait_for_thirty_of_each_class_and_means_for_a_hundred_rows() -> None:
-    assert "positives or negatives; it needs 30" in wait(area(1, 50, 1.0))
-    assert wait(area(1, 100, 1.0)) == ""
-    assert wait(lists(99)) == "an arm has 99 rows; it needs 100"
-    assert wait(lists(100)) == ""
-
-
-def test_users_wait_for_sixteen_groups() -> None:
-    assert "groups of users with rows; it needs 16" in wait(grouped_clicks(1, 15, 0.4))
-    assert wait(grouped_clicks(1, 400, 0.4)) == ""
 
 
 def test_many_decisions_have_wider_intervals_that_hold_together() -> None:

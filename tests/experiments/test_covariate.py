@@ -1,79 +1,184 @@
-"""CUPED between groups: less variance, the same effect, and θ of least squares."""
+"""CUPED between groups of users: by comparison and by plan."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from streammetrics import Ratio, UserGroups
-from streammetrics.core.errors import SettingsError
-from streammetrics.experiments import Covariate, compare
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.experiments import (
+    Covariate,
+    Experiment,
+    Horizon,
+    Plan,
+    PlannedCovariate,
+    UserTotals,
+    compare,
+    user_slope,
+)
+from streammetrics.experiments.contrast import Contrast
+
+USERS = 3000
+THETA = 1.25
 
 
-def arm(seed: int, effect: float) -> tuple[UserGroups, UserGroups]:
-    """Of 2,000 users what they did before and after; half of what they do is their habit."""
+def habits(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ids of users, what they did before, and after: most of it is their habit."""
     rng = np.random.default_rng(seed)
-    users = np.arange(2000) + seed * 10**6
-    habit = rng.normal(1.0, 1.0, 2000)
-    before, after = UserGroups(Ratio()), UserGroups(Ratio())
-    before.update(users=users, numerators=habit)
-    after.update(users=users, numerators=habit + rng.normal(effect, 1.0, 2000))
-    return before, after
+    before = rng.gamma(2.0, 1.0, USERS)
+    return np.arange(USERS) + seed * 10**6, before, THETA * before + rng.normal(0.0, 1.0, USERS)
 
 
-CONTROL, TREATMENT = arm(1, 0.0), arm(2, 0.3)
+def counted(users: np.ndarray, values: np.ndarray, salt: str = "streammetrics") -> UserGroups:
+    state = UserGroups(Ratio(), salt=salt)
+    state.update(users=users, numerators=values)
+    return state
+
+
+ARMS = {name: habits(seed) for seed, name in ((1, "a"), (2, "b"))}
+PLAN = Plan(
+    control="a",
+    variants=("a", "b"),
+    decision=("revenue",),
+    horizon=Horizon(mde=0.1),
+    cluster="groups",
+    covariates={"revenue": PlannedCovariate("before", THETA)},
+)
+
+
+def states(*names: str) -> dict[str, dict[str, UserGroups]]:
+    found: dict[str, dict[str, UserGroups]] = {}
+    for name, (users, before, after) in ARMS.items():
+        both = {"before": counted(users, before), "revenue": counted(users, after)}
+        found[name] = {one: both[one] for one in names or both}
+    return found
+
+
+def covariate(control: Accumulator, treatment: Accumulator) -> Covariate:
+    return Covariate(control=control, treatment=treatment)
+
+
+def only(plan: Plan, epochs: dict[str, dict[str, dict[str, UserGroups]]]) -> Contrast:
+    (found,) = Experiment(plan, epochs).contrasts()
+    return found
 
 
 def test_what_was_known_before_is_taken_out() -> None:
-    plain = compare(CONTROL[1], TREATMENT[1])
-    known = Covariate(control=CONTROL[0], treatment=TREATMENT[0])
-    found = compare(CONTROL[1], TREATMENT[1], covariate=known)
-    assert found.method == "cuped" and 0.5 < found.std_error / plain.std_error < 0.85
-    assert abs(found.effect_size - 0.3) < 3 * found.std_error
-    assert found.effect_size_ci_lower > plain.effect_size_ci_lower
+    (a, b) = states().values()
+    plain, known = compare(a["revenue"], b["revenue"]), covariate(a["before"], b["before"])
+    found = compare(a["revenue"], b["revenue"], covariate=known)
+    assert found.method == "cuped" and 0.4 < found.std_error / plain.std_error < 0.85
+    assert abs(found.effect_size) < 3 * found.std_error
+    width = found.effect_size_ci_upper - found.effect_size_ci_lower
+    assert width < plain.effect_size_ci_upper - plain.effect_size_ci_lower
     assert math.isclose(found.treatment - found.control, found.effect_size, rel_tol=1e-12)
-
-
-def test_a_frozen_slope_is_taken_as_it_is() -> None:
-    before = Covariate(control=CONTROL[0], treatment=TREATMENT[0], theta=0.0)
-    plain, found = (
-        compare(CONTROL[1], TREATMENT[1]),
-        compare(CONTROL[1], TREATMENT[1], covariate=before),
-    )
-    assert found.effect_size == plain.effect_size
-    assert math.isclose(found.std_error, plain.std_error, rel_tol=1e-9)
-
-
-def test_what_does_not_vary_explains_nothing() -> None:
-    flat = []
-    for state in (CONTROL[0], TREATMENT[0]):
-        one = state.empty()
-        one.update(users=np.arange(2000), numerators=np.ones(2000))
-        flat.append(one)
-    found = compare(
-        CONTROL[1], TREATMENT[1], covariate=Covariate(control=flat[0], treatment=flat[1])
-    )
-    assert found.effect_size == compare(CONTROL[1], TREATMENT[1]).effect_size
-
-
-def test_the_metric_itself_explains_all() -> None:
-    known = Covariate(control=CONTROL[1], treatment=TREATMENT[1])
-    found = compare(CONTROL[1], TREATMENT[1], covariate=known)
-    assert abs(found.effect_size) < 1e-12 and found.std_error < 1e-12
+    itself = compare(a["revenue"], b["revenue"], covariate=covariate(a["revenue"], b["revenue"]))
+    assert abs(itself.effect_size) < 1e-12 and itself.std_error < 1e-12
 
 
 def test_rows_without_groups_or_with_other_groups_are_refused() -> None:
-    plain = Covariate(control=Ratio(), treatment=Ratio())
+    (a, b) = states("revenue").values()
+    plain = covariate(Ratio(), Ratio())
     with pytest.raises(SettingsError, match="UserGroups"):
-        compare(CONTROL[1], TREATMENT[1], covariate=plain)
-    few = Covariate(control=UserGroups(Ratio(), 16), treatment=UserGroups(Ratio(), 16))
+        compare(a["revenue"], b["revenue"], covariate=plain)
+    few = covariate(UserGroups(Ratio(), 16), UserGroups(Ratio(), 16))
     with pytest.raises(SettingsError, match="same groups"):
-        compare(CONTROL[1], TREATMENT[1], covariate=few)
-
-
-def test_no_rows_are_no_error() -> None:
-    none = Covariate(control=CONTROL[0].empty(), treatment=CONTROL[0].empty())
-    found = compare(CONTROL[1], TREATMENT[1], covariate=none)
+        compare(a["revenue"], b["revenue"], covariate=few)
+    none = covariate(a["revenue"].empty(), b["revenue"].empty())
+    found = compare(a["revenue"], b["revenue"], covariate=none)
     assert math.isnan(found.effect_size) and found.pvalue == 1.0
+
+
+def test_the_slope_over_users_is_that_of_least_squares_with_an_arm_beside_it() -> None:
+    totals = [UserTotals.of(before, after) for _, before, after in ARMS.values()]
+    x = np.concatenate([before for _, before, _ in ARMS.values()])
+    y = np.concatenate([after for _, _, after in ARMS.values()])
+    arms = np.repeat([[1.0, 0.0], [0.0, 1.0]], USERS, axis=0)
+    expected = np.linalg.lstsq(np.column_stack([arms, x]), y, rcond=None)[0][2]
+    assert user_slope(totals) == pytest.approx(expected, rel=1e-12)
+    halves = [
+        UserTotals.of(before[:1000], after[:1000]) + UserTotals.of(before[1000:], after[1000:])
+        for _, before, after in ARMS.values()
+    ]
+    assert user_slope(halves) == pytest.approx(user_slope(totals), rel=1e-14)
+    assert user_slope([UserTotals.of([3.0, 3.0], [1.0, 2.0])]) == 0.0
+
+
+def test_no_salt_moves_the_effect_where_the_totals_of_users_are_known() -> None:
+    totals = tuple(UserTotals.of(before, after) for _, before, after in ARMS.values())
+    known, of_groups = set(), []
+    for salt in ("one", "two", "three", "four"):
+        x, y = (
+            [counted(arm[0], arm[i], salt) for arm in ARMS.values()] for i in (1, 2)
+        )  # control and treatment
+        of_users = Covariate(control=x[0], treatment=x[1], users=(totals[0], totals[1]))
+        known.add(compare(y[0], y[1], covariate=of_users).effect_size)
+        by_groups = compare(y[0], y[1], covariate=Covariate(control=x[0], treatment=x[1]))
+        of_groups.append(by_groups.effect_size / by_groups.std_error)
+    assert max(known) - min(known) < 1e-12
+    assert max(of_groups) - min(of_groups) > 0.01
+
+
+def test_a_plan_takes_its_covariate_out_by_the_frozen_slope() -> None:
+    found, plain = only(PLAN, {"": states()}), only(replace(PLAN, covariates={}), {"": states()})
+    (a, b) = states().values()
+    by_hand = compare(
+        a["revenue"],
+        b["revenue"],
+        covariate=Covariate(control=a["before"], treatment=b["before"], theta=THETA),
+    )
+    assert found.comparison.effect_size == pytest.approx(by_hand.effect_size, rel=1e-12)
+    assert found.comparison.std_error == pytest.approx(by_hand.std_error, rel=1e-12)
+    assert found.comparison.std_error < 0.7 * plain.comparison.std_error
+    assert found.comparison.method == "cuped" and not found.anytime.gated
+    assert found.anytime.upper - found.anytime.lower < plain.anytime.upper - plain.anytime.lower
+    notes = Experiment(PLAN, {"": states()}).report().notes
+    assert (
+        "revenue is adjusted for before, known before the exposure: less 1.25 times it (CUPED)."
+        in notes
+    )
+
+
+def test_each_epoch_is_adjusted_by_itself() -> None:
+    found = only(PLAN, {"one": states(), "two": states()})
+    once = only(PLAN, {"": states()})
+    assert found.comparison.method == "stratified"
+    assert found.comparison.effect_size == pytest.approx(once.comparison.effect_size, rel=1e-12)
+
+
+def test_an_arm_without_the_covariate_is_not_compared_as_if_it_had_one() -> None:
+    arms = states()
+    del arms["b"]["before"]
+    found = only(PLAN, {"": arms})
+    assert math.isnan(found.comparison.effect_size) and found.comparison.pvalue == 1.0
+    assert found.anytime.reason == "the covariate has no rows in an arm"
+    early = only(PLAN, {"old": arms, "new": states()})
+    assert early.comparison.left_out == ("old",) and early.comparison.method == "cuped"
+    assert only(PLAN, {"": {}}).anytime.gated
+
+
+def test_rows_that_stand_for_themselves_cannot_be_adjusted() -> None:
+    arms = {name: {one: state.metric_state() for one, state in of.items()}
+            for name, of in states().items()}  # fmt: skip
+    with pytest.raises(SettingsError, match="UserGroups"):
+        Experiment(PLAN, {"": arms}).contrasts()
+
+
+def test_slopes_and_names_that_are_none_are_refused() -> None:
+    for theta in (math.nan, math.inf, "1", True, None):
+        with pytest.raises(SettingsError, match="finite number"):
+            PlannedCovariate("before", theta)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="metrics of decision and guardrails"):
+        replace(PLAN, covariates={"revenu": PlannedCovariate("before", 1.0)})
+    totals = UserTotals.of([1.0], [1.0])
+    with pytest.raises(SettingsError, match="theta, or users"):
+        Covariate(control=Ratio(), treatment=Ratio(), theta=1.0, users=(totals, totals))
+    with pytest.raises(InputError, match="x, row 1"):
+        UserTotals.of([1.0, math.inf], [1.0, 2.0])
+    with pytest.raises(InputError, match="one for each row of x"):
+        UserTotals.of([1.0, 2.0], [1.0])

@@ -16,12 +16,11 @@ import pytest
 from benchmarks.coverage import looks, one_look, ramps, sparse, units, users
 from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
-from streammetrics import MRR, BinaryConfusion, RankingMetrics, Ratio, UserGroups
-from streammetrics.core.accumulator import Accumulator
+from streammetrics import Ratio, UserGroups
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
-from streammetrics.experiments import Contrast, Experiment, Horizon, Plan
+from streammetrics.experiments import Experiment, Horizon, Plan
 
-REPLICATES = 400
+REPLICATES = 250
 pytestmark = pytest.mark.slow
 
 
@@ -67,11 +66,6 @@ def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(
     assert is_near(held, 0.95)
 
 
-def test_the_interval_of_an_area_near_1_of_few_positives_is_wide_enough() -> None:
-    (held,) = means(lambda rng: [one_look.area(0.95, 0.02, rng, 1000)])
-    assert held >= 0.93
-
-
 @pytest.mark.parametrize(("p", "a", "b"), [(0.05, 5000, 5000), (0.05, 9000, 1000)])
 def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100(p: float, a: int, b: int) -> None:
     difference, lift, alarms, _ = means(partial(one_look.rates, p, p, a, b))
@@ -111,12 +105,6 @@ def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
     assert wider > 1.05
 
 
-def test_users_who_are_all_alike_cost_nothing() -> None:
-    of_rows, of_users, deff, wider = means(partial(users.clicking, 1000, "geometric", True))
-    assert is_near(of_rows, 0.95) and is_near(of_users, 0.95)
-    assert deff == pytest.approx(1, abs=0.05) and wider == pytest.approx(1, abs=0.05)
-
-
 def test_what_users_did_before_makes_the_error_smaller_and_as_honest() -> None:
     *_, without = means(one_look.alike, 60)
     held, _, alarms, error = means(one_look.cuped, 150)
@@ -134,7 +122,7 @@ def test_twenty_looks_fool_a_z_test_and_not_a_confidence_sequence() -> None:
 
 def test_the_burn_in_keeps_early_looks_at_a_small_arm_from_alarms() -> None:
     sizes = logarithmic(10_000, 40)
-    at_once, _, after_10, _ = means(partial(looks.burn_in, 0.05, 0.02, sizes))
+    at_once, _, after_10, _ = means(partial(looks.burn_in, 0.05, 0.02, sizes), 400)
     assert at_once > 0.06
     assert after_10 <= 0.05
 
@@ -164,80 +152,31 @@ def test_the_sample_ratio_may_be_looked_at_and_still_sees_a_wrong_one() -> None:
     assert alarms == 1
 
 
-def read_as_an_experiment(metric: str, states: tuple[Accumulator, Accumulator]) -> Contrast:
-    settings = Plan(control="a", variants=("a", "b"), decision=(metric,), horizon=Horizon(mde=0.1))
-    arms = {"": {name: {"m": state} for name, state in zip(("a", "b"), states, strict=True)}}
-    (found,) = Experiment(settings, arms).contrasts()
-    return found
-
-
-def is_the_same(found: Contrast, arms: tuple[sparse.Looks, sparse.Looks]) -> bool:
-    """Whether arms of one look are what an experiment reads, and whether the burn-in is over."""
-    control, treatment = arms
-    comparison = found.comparison
-    error = math.sqrt(control.variance[0] + treatment.variance[0])
-    assert comparison.effect_size == pytest.approx(treatment.value[0] - control.value[0], rel=1e-12)
-    assert comparison.std_error == pytest.approx(error, rel=1e-9)
-    ready = bool((control.ready(treatment) & treatment.ready(control))[0])
-    assert found.anytime.gated is not ready
-    alarm = sparse.Alarms(control, treatment, Horizon(mde=0.1).v_opt).alarm(0)
-    assert not ready or alarm == (found.anytime.p_value <= 0.05)
-    return ready
-
-
 def test_arms_that_are_made_of_sums_are_those_of_an_experiment() -> None:
     rng, over = np.random.default_rng(5), []
+    settings = Plan(control="a", variants=("a", "b"), decision=("m",), horizon=Horizon(mde=0.1))
     for n in (80, 400, 3000, 20_000):
-        arms, states = [], []
-        for first, rows in ((0, 9 * n), (10**7, n)):
+        made, states = [], {}
+        for name, first, rows in (("a", 0, 9 * n), ("b", 10**7, n)):
+            users = np.arange(first, first + rows)
             values = np.where(rng.random(rows) < 0.05, rng.lognormal(0, 1, rows), 0.0)
             state = UserGroups(Ratio())
-            state.update(users=np.arange(first, first + rows), numerators=values)
-            groups = unit_hashes(
-                np.arange(first, first + rows), salt_word("streammetrics"), "users"
-            )
-            of = groups.astype(np.int64) & 63
+            state.update(users=users, numerators=values)
+            states[name] = {"m": state}
+            of = unit_hashes(users, salt_word("streammetrics"), "users").astype(np.int64) & 63
             y, counts = np.bincount(of, values, minlength=64), np.bincount(of, minlength=64)
-            arms.append(sparse.of_groups(y[None], counts[None]))
-            states.append(state)
-        over.append(
-            is_the_same(read_as_an_experiment("m", (states[0], states[1])), (arms[0], arms[1]))
-        )
+            made.append(sparse.of_groups(y[None], counts[None]))
+        (found,) = Experiment(settings, {"": states}).contrasts()
+        control, treatment = made
+        effect = treatment.value[0] - control.value[0]
+        error = math.sqrt(control.variance[0] + treatment.variance[0])
+        assert found.comparison.effect_size == pytest.approx(effect, rel=1e-12)
+        assert found.comparison.std_error == pytest.approx(error, rel=1e-9)
+        over.append(bool((control.ready(treatment) & treatment.ready(control))[0]))
+        assert found.anytime.gated is not over[-1]
+        alarm = sparse.Alarms(control, treatment, Horizon(mde=0.1).v_opt).alarm(0)
+        assert not over[-1] or alarm == (found.anytime.p_value <= 0.05)
     assert over == [False, False, False, True]
-
-
-def test_lists_and_cells_that_are_made_of_sums_are_those_of_an_experiment() -> None:
-    over = []
-    for hits in (12, 90):
-        arms, lists = [], []
-        for n in (3000, 2000):
-            state, labels = RankingMetrics([MRR], empty="zero"), np.zeros((n, 5), int)
-            places = np.arange(hits) % 4
-            labels[np.arange(hits), places] = 1
-            state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (n, 1)))
-            values = 1.0 / (places + 1)
-            sums = np.array([[values.sum()], [(values * values).sum()]])
-            arms.append(sparse.of_values(sums[0], sums[1], np.array([n])))
-            lists.append(state)
-        over.append(
-            is_the_same(read_as_an_experiment("m.MRR", (lists[0], lists[1])), (arms[0], arms[1]))
-        )
-    for tp in (8, 25):
-        for view in ("f1", "mcc"):
-            cells = [(tp, 11, 300, 4000), (tp + 7, 12, 200, 5000)]
-            made = [sparse.of_cells(view, np.array([one])) for one in cells]
-            rows = [BinaryConfusion() for _ in cells]
-            for state_, counts_ in zip(rows, cells, strict=True):
-                for (truth, predicted), k in zip(
-                    ((1, 1), (0, 1), (1, 0), (0, 0)), counts_, strict=True
-                ):
-                    state_.update([truth] * k, [float(predicted)] * k)
-            over.append(
-                is_the_same(
-                    read_as_an_experiment(f"m.{view}", (rows[0], rows[1])), (made[0], made[1])
-                )
-            )
-    assert over == [False, True, False, False, True, True]
 
 
 SPARSE_ROWS = {row.name: row for table in (sparse.ZEROS, sparse.SPARSE) for row in table.rows}
@@ -256,8 +195,3 @@ def test_the_burn_in_keeps_sparse_values_from_alarms_and_a_hundred_rows_do_not(n
     rows_alone, *_, ten, always, _ = SPARSE_ROWS[name].run(200)
     assert rows_alone > 0.08
     assert ten <= always <= 0.05 + by_chance(0.05, 200)
-
-
-def test_the_burn_in_of_equal_arms_with_buyers_enough_is_over() -> None:
-    *_, over = SPARSE_ROWS["lognormal, σ 1; 1 %; 50 %"].run(40)
-    assert over > 0.9

@@ -57,12 +57,6 @@ def test_monitors_merge_in_any_tree_any_number_of_times(
     assert one + one == one == one + Monitor()
 
 
-def test_merging_leaves_its_operands_alone() -> None:
-    one, two = Monitor.of(LOOKS[:2]), Monitor.of(LOOKS[2:])
-    both = one + two
-    assert (len(one.looks), len(two.looks), len(both.looks)) == (2, 2, 4)
-
-
 def test_the_same_look_with_more_comparisons_is_still_one_look() -> None:
     other = look(200, Anytime(-1.0, 1.0, 0.1), name="auc")
     both = Monitor.of([LOOKS[1], other])
@@ -76,12 +70,6 @@ def test_two_readings_of_one_head_vector_are_refused() -> None:
         Monitor.of([LOOKS[1], look(200, Anytime(-0.1, 0.3, 0.6))])
     with pytest.raises(StateError):
         Monitor.of([LOOKS[1]]) + Monitor.of([look(200, GATED)])
-
-
-def test_heads_in_any_order_are_one_look() -> None:
-    one = Look.at("ranker", 1, {"a/0": 1, "b/0": 2}, {"x": GATED, "y": GATED})
-    other = Look.at("ranker", 1, {"b/0": 2, "a/0": 1}, {"y": GATED, "x": GATED})
-    assert one == other and len(Monitor.of([one, other]).looks) == 1
 
 
 def test_generations_experiments_and_comparisons_are_apart() -> None:

@@ -1,4 +1,4 @@
-"""What is declared before the data."""
+"""What is declared before the data: horizons, directions, shares, guardrails."""
 
 from __future__ import annotations
 
@@ -8,30 +8,80 @@ import pytest
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
-from streammetrics.present.direction import LOWER, NONE, Direction
+from streammetrics.experiments.plan import at_horizon, for_effect
+from streammetrics.kernels.inference.tails import normal_isf, normal_sf
+from streammetrics.present.views import LOWER, NONE, Direction
 from tests.experiments.arms import plan
 
 
+def test_a_horizon_of_units_is_tuned_at_its_half() -> None:
+    found = Horizon(units=10_000, baseline=0.00575)
+    assert found.v_opt == 0.5 * at_horizon(10_000, 0.00575 * (1 - 0.00575))
+    assert found.reason == ""
+    whole = Horizon(units=10_000, variance=0.2, treatment_share=0.1, deff=2.0, optimize_at=1.0)
+    assert whole.v_opt == at_horizon(10_000, 0.2, treatment_share=0.1, deff=2.0)
+
+
+def test_an_effect_that_matters_stands_for_both() -> None:
+    found = Horizon(mde=0.002, alpha=0.1, power=0.9)
+    assert found.v_opt == 0.5 * for_effect(0.002, alpha=0.1, power=0.9)
+
+
+def test_without_it_there_is_none_and_the_reason_says_why() -> None:
+    for horizon, word in (
+        (Horizon(), "neither"),
+        (Horizon(baseline=0.1), "neither"),
+        (Horizon(units=100), "baseline"),
+        (Horizon(units=100, baseline=0.0), "positive"),
+        (Horizon(units=0, baseline=0.5), "positive"),
+        (Horizon(mde=0.0), "positive"),
+    ):
+        assert horizon.v_opt is None and word in horizon.reason, horizon
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("wrong", "expected"),
     [
-        {"control": "other"},
-        {"variants": ("random",)},
-        {"variants": ("random", "bts", "bts")},
-        {"decision": ("ctr", "ctr")},
-        {"guardrails": (Safeguard("ctr"),)},
-        {"level": 1.0},
-        {"correction": "holm"},
-        {"cluster": "users"},
-        {"on_several_variants": "ignore"},
-        {"shares": {"other": 1}},
-        {"shares": {"random": -1, "bts": 2}},
-        {"epoch_shares": {"a": {"random": 0}}},
+        ({"mde": -1.0}, r"Horizon\(mde\): expected a size, from 0, got -1"),
+        *(({"mde": 0.1, one: 0.1}, f"got {one}, mde; leave out")
+          for one in ("units", "baseline", "variance")),
+        ({"mde": 0.1, "units": 9.0, "baseline": 0.1}, "got units, baseline, mde"),
+        ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, got nan"),
+        ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, got -5.0"),
+        ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number from 0"),
+        ({"mde": math.nan}, "mde.: expected a finite number from 0, got nan"),
+        ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, got 2.0; pass"),
     ],
-)
-def test_what_contradicts_itself_is_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingsError):
-        plan(**settings)
+)  # fmt: skip
+def test_what_can_be_no_horizon_is_refused(wrong: dict[str, float], expected: str) -> None:
+    with pytest.raises(SettingsError, match=expected):
+        Horizon(**wrong)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.75])
+def test_it_is_one_over_the_variance_of_the_difference(share: float) -> None:
+    n, variance, deff = 20_000, 0.0475, 2.5
+    expected = 1 / (variance * deff * (1 / (n * share) + 1 / (n * (1 - share))))
+    found = at_horizon(n, variance, treatment_share=share, deff=deff)
+    assert math.isclose(found, expected, rel_tol=1e-14)
+
+
+def test_the_worked_experiment() -> None:
+    assert f"{at_horizon(40_000, 0.0475):.6f}" == "210526.315789"
+
+
+def test_a_fixed_test_then_has_the_power() -> None:
+    error = 1 / math.sqrt(for_effect(0.01, alpha=0.1, power=0.9))
+    assert math.isclose(normal_sf(normal_isf(0.05) - 0.01 / error), 0.9, rel_tol=1e-12)
+    assert for_effect(-0.01) == for_effect(0.01)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_plan_gives_no_information(bad: float) -> None:
+    assert math.isnan(at_horizon(bad, 0.1)) and math.isnan(at_horizon(10, bad))
+    assert math.isnan(at_horizon(10, 0.1, deff=bad))
+    assert math.isnan(at_horizon(10, 0.1, treatment_share=bad))
+    assert bad == -1.0 or math.isnan(for_effect(bad))
 
 
 def test_decisions_share_the_level_and_guardrails_do_not_count() -> None:
@@ -98,6 +148,16 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
         ({"decision": "ctr"}, r"decision: expected a tuple of names, got 'ctr'; write \('ctr',\)"),
         ({"variants": "ab"}, r"variants: expected a tuple of names, got 'ab'"),
         ({"decision": (1,)}, "decision: expected a tuple of names"),
+        ({"decision": ()}, "decision: expected a metric, or a guardrail"),
+        ({"decision": ("ctr", "ctr")}, "decision"),
+        ({"variants": ("random",)}, "variants"),
+        ({"variants": ("random", "bts", "bts")}, "variants"),
+        ({"guardrails": (Safeguard("ctr"),)}, "guardrails"),
+        ({"level": 1.0}, "level"),
+        ({"cluster": "users"}, "cluster"),
+        ({"on_several_variants": "ignore"}, "on_several_variants"),
+        ({"shares": {"random": -1, "bts": 2}}, "shares"),
+        ({"epoch_shares": {"a": {"random": 0}}}, "epoch_shares"),
         ({"lower_is_better": "ctr"}, r"lower_is_better: .*write \('ctr',\)"),
         ({"lower_is_better": ("crt",)}, "lower_is_better: .* got 'crt'; did you mean 'ctr'?"),
         ({"better": {"crt": "lower"}}, "better: .* got 'crt'; did you mean 'ctr'?"),
@@ -143,8 +203,3 @@ def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
     assert said(better={"ctr": 0.5}) == "target 0.5"
     both = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
     assert str(both.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named
-
-
-def test_a_plan_without_a_metric_is_refused() -> None:
-    with pytest.raises(SettingsError, match="decision: expected a metric, or a guardrail"):
-        plan(decision=())

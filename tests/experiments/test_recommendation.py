@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,43 +57,100 @@ def advised(
     return found
 
 
-def test_what_is_better_and_keeps_its_guardrails_is_shipped() -> None:
-    assert advised(planned()) == Recommendation(
-        "ship",
-        "Ship: ctr is better and guardrail auc is kept.",
-        ("ctr.ratio/new", "auc.auc/new"),
-        ("new",),
+BOTH = ("ctr.ratio/new", "auc.auc/new")
+CTR, AUC = BOTH[:1], BOTH[1:]
+TIGHT = {"guardrails": (Safeguard("auc", 0.001),)}
+ALONE: dict[str, object] = {"guardrails": (), "horizons": {}}
+DOWN, BROKEN, EQUAL = (690, 460), (1.2, 0.2), (460, 465)
+KEPT = "ctr is better and guardrail auc is kept."
+
+
+def seen(both: int) -> tuple[range, range]:
+    """Units of two variants of 1,000 each, of which so many are in both."""
+    return range(1000), range(1000 - both, 2000 - both)
+
+
+ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, ...]]] = {
+    "better, and the guardrail is kept": ({}, {}, "ship", f"Ship: {KEPT}", BOTH),
+    "a broken guardrail stops what is better": (
+        {}, {"shifts": BROKEN}, "do_not_ship", "Do not ship: guardrail auc is broken.", AUC,
+    ),
+    "worse and broken": (
+        {}, {"rates": DOWN, "shifts": BROKEN}, "do_not_ship",
+        "Do not ship: guardrail auc is broken and ctr is worse.", (AUC + CTR),
+    ),
+    "worse": ({}, {"rates": DOWN}, "do_not_ship", "Do not ship: ctr is worse.", CTR),
+    "worse by its declared direction": (
+        {"better": {"ctr": "lower"}}, {}, "do_not_ship", "Do not ship: ctr is worse.", CTR,
+    ),
+    "an open guardrail": (
+        TIGHT, {}, "wait", "Wait: ctr is better; it is not shown yet that guardrail auc is kept.",
+        BOTH,
+    ),
+    "no direction": (
+        {"better": {}}, {}, "decide",
+        "Decide: ctr is higher, and it is not declared which direction is better.", CTR,
+    ),
+    "the planned size is excluded": (
+        {"horizon": Horizon(mde=0.05)}, {"rates": EQUAL}, "decide",
+        "Decide: no difference of ctr is shown. A difference of the planned size, 0.05, is "
+        "excluded.", CTR,
+    ),
+    "too few rows": (
+        ALONE, {"rates": (4, 20)}, "wait",
+        "Wait: it is too early to say of ctr (an arm has 4 successes or failures; it needs 10).",
+        CTR,
+    ),
+    "too little declared": (
+        {**ALONE, "horizon": Horizon()}, {}, "check_setup",
+        "Check the setup: there will be no always-valid interval of ctr: neither a horizon nor an "
+        "mde was declared before the data.", CTR,
+    ),
+    "few units in several variants": ({}, {"counted": seen(19)}, "ship", f"Ship: {KEPT}", BOTH),
+    "one in a hundred": (
+        {}, {"counted": seen(20)}, "check_setup",
+        "Check the setup: 20 units have been seen in several variants, 1 % of all, and blur the "
+        f"difference. But for that: ship, since {KEPT}", BOTH,
+    ),
+    "contamination does not hide a broken guardrail": (
+        {}, {"shifts": BROKEN, "counted": seen(100)}, "do_not_ship",
+        "Do not ship: guardrail auc is broken. 100 units have been seen in several variants, 5.2 % "
+        "of all, and blur the difference.", AUC,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_one_action_one_sentence_and_what_it_rests_on(name: str) -> None:
+    settings, data, action, sentence, rests_on = ADVICE[name]
+    found = advised(planned(**settings), **data)
+    assert found == Recommendation(action, sentence, rests_on, ("new",))
+
+
+def test_what_is_open_says_how_much_more_would_show_a_difference() -> None:
+    small = planned(horizon=Horizon(mde=0.005))
+    found = advised(small, EQUAL, counted=(range(4500), range(4500, 9000)))
+    assert found.action == "wait"
+    assert found.sentence.startswith("Wait: no difference of ctr is shown yet. About ")
+    assert " more units would show a difference of the planned size, 0.005, with" in found.sentence
+    assert " more rows would show" in advised(small, EQUAL).sentence
+
+
+def test_a_sample_ratio_that_is_off_comes_before_all() -> None:
+    found = advised(planned(), counted=(range(9000), range(10_000, 15_000)))
+    assert (found.action, found.rests_on, found.treatments) == ("check_setup", (), ("new",))
+    assert found.sentence.startswith(
+        "Check the setup: units fall to the variants as they should not (sample-ratio e-value "
     )
 
 
-def test_a_broken_guardrail_stops_what_is_better() -> None:
-    assert advised(planned(), shifts=(1.2, 0.2)) == Recommendation(
-        "do_not_ship", "Do not ship: guardrail auc is broken.", ("auc.auc/new",), ("new",)
-    )
-
-
-def test_what_is_worse_is_not_shipped_whatever_its_guardrails_do() -> None:
-    found = advised(planned(), rates=(690, 460), shifts=(1.2, 0.2))
-    assert found.sentence == "Do not ship: guardrail auc is broken and ctr is worse."
-    assert advised(planned(), rates=(690, 460)).sentence == "Do not ship: ctr is worse."
-    assert advised(planned(better={"ctr": "lower"})).sentence == "Do not ship: ctr is worse."
-
-
-def test_an_open_guardrail_is_waited_for() -> None:
-    tight = planned(guardrails=(Safeguard("auc", 0.001),))
-    assert advised(tight) == Recommendation(
-        "wait",
-        "Wait: ctr is better; it is not shown yet that guardrail auc is kept.",
-        ("ctr.ratio/new", "auc.auc/new"),
-        ("new",),
-    )
-
-
-def test_without_a_direction_a_person_decides() -> None:
-    found = advised(planned(better={}))
-    assert (found.action, found.sentence) == (
-        "decide", "Decide: ctr is higher, and it is not declared which direction is better.",
-    )  # fmt: skip
+def test_an_effect_that_may_have_faded_is_waited_for() -> None:
+    states = {"": {"old": {"ctr": clicks(460, 9000)}, "new": {"ctr": clicks(470, 9000)}}}
+    readings = Anytime(0.001, 0.02, 4.0), Anytime(-0.004, 0.006, 0.0)
+    rows = [Look.at("x", 1, {"a": i}, {CTR[0]: one}) for i, one in enumerate(readings)]
+    watched = {CTR[0]: Monitor.of(rows).watched("x", 1, CTR[0])}
+    found = Experiment(planned(**ALONE), states).report(watched).recommendation
+    assert (found.action, found.sentence) == ("wait", "Wait: the effect on ctr may have faded.")
 
 
 def test_what_nobody_can_judge_is_not_passed_over() -> None:
@@ -123,45 +182,6 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     )
 
 
-def test_an_open_guardrail_is_waited_for_whatever_the_decision_says() -> None:
-    tight = planned(guardrails=(Safeguard("auc", 0.001),), better={})
-    assert advised(tight).sentence == (
-        "Wait: ctr is higher; it is not shown yet that guardrail auc is kept."
-    )
-
-
-def test_of_no_difference_it_says_how_many_units_more_would_show_one() -> None:
-    ids = range(4500), range(4500, 9000)
-    found = advised(planned(horizon=Horizon(mde=0.005)), (460, 465), counted=ids)
-    assert found.action == "wait"
-    assert found.sentence.startswith("Wait: no difference of ctr is shown yet. About ")
-    assert " more units would show a difference of the planned size, 0.005, with" in found.sentence
-    rows = advised(planned(horizon=Horizon(mde=0.005)), (460, 465))
-    assert " more rows would show" in rows.sentence
-
-
-def test_where_the_planned_size_is_excluded_a_person_decides() -> None:
-    found = advised(planned(horizon=Horizon(mde=0.05)), (460, 465))
-    assert found.sentence == (
-        "Decide: no difference of ctr is shown. A difference of the planned size, 0.05, is "
-        "excluded."
-    )
-    assert found.action == "decide"
-
-
-def test_too_few_rows_and_too_few_declared_are_two_things() -> None:
-    early = advised(planned(guardrails=(), horizons={}), (4, 20))
-    assert early.sentence == (
-        "Wait: it is too early to say of ctr (an arm has 4 successes or failures; it needs 10)."
-    )
-    silent = advised(planned(guardrails=(), horizons={}, horizon=Horizon()))
-    assert (silent.action, silent.sentence) == (
-        "check_setup",
-        "Check the setup: there will be no always-valid interval of ctr: neither a horizon nor an "
-        "mde was declared before the data.",
-    )
-
-
 def test_rows_of_which_no_error_is_known_are_not_waited_for() -> None:
     states = {}
     for name in ("old", "new"):
@@ -170,46 +190,6 @@ def test_rows_of_which_no_error_is_known_are_not_waited_for() -> None:
     report = Experiment(planned(guardrails=(), horizons={}), {"": states}).report()
     assert report.recommendation.action == "check_setup"
     assert report.findings[0].sentence.startswith("No always-valid interval of ctr (new - old): ")
-
-
-def test_a_sample_ratio_that_is_off_comes_before_all() -> None:
-    found = advised(planned(), counted=(range(9000), range(10_000, 15_000)))
-    assert (found.action, found.rests_on, found.treatments) == ("check_setup", (), ("new",))
-    assert found.sentence.startswith(
-        "Check the setup: units fall to the variants as they should not (sample-ratio e-value "
-    )
-
-
-@pytest.mark.parametrize(("both", "action"), [(19, "ship"), (20, "check_setup")])
-def test_more_than_one_unit_in_a_hundred_in_several_variants_is_a_matter_of_the_setup(
-    both: int, action: str
-) -> None:
-    found = advised(planned(), counted=(range(1000), range(1000 - both, 2000 - both)))
-    assert found.action == action
-    if action == "ship":
-        assert found.sentence == "Ship: ctr is better and guardrail auc is kept."
-    else:
-        assert found.sentence == (
-            "Check the setup: 20 units have been seen in several variants, 1 % of all, and blur "
-            "the difference. But for that: ship, since ctr is better and guardrail auc is kept."
-        )
-
-
-def test_contamination_leaves_nothing_to_decide() -> None:
-    found = advised(planned(better={}), counted=(range(1000), range(900, 1900)))
-    assert found.action == "check_setup"
-    assert found.sentence.endswith(
-        " But for that: decide, since ctr is higher, and it is not declared which direction is "
-        "better."
-    )
-
-
-def test_contamination_does_not_hide_a_broken_guardrail() -> None:
-    found = advised(planned(), shifts=(1.2, 0.2), counted=(range(1000), range(900, 1900)))
-    assert found.sentence == (
-        "Do not ship: guardrail auc is broken. 100 units have been seen in several variants, 5.2 % "
-        "of all, and blur the difference."
-    )
 
 
 def test_each_treatment_is_named_and_the_best_advice_stands_first() -> None:
@@ -254,20 +234,3 @@ def test_units_that_are_dropped_as_planned_stop_nothing() -> None:
         "Ship: gauc is better. 50 units have been seen in several variants, 2.5 % of all, and are "
         "dropped."
     )
-
-
-def test_guardrails_alone_are_kept_or_not() -> None:
-    alone = planned(decision=(), better={}, guardrails=(Safeguard("auc", 0.05),))
-    assert advised(alone).sentence == "Ship: guardrail auc is kept."
-
-
-def test_an_effect_that_may_have_faded_is_waited_for() -> None:
-    states = {"": {"old": {"ctr": clicks(460, 9000)}, "new": {"ctr": clicks(470, 9000)}}}
-    name = "ctr.ratio/new"
-    rows = [
-        Look.at("x", 1, {"a": 1}, {name: Anytime(0.001, 0.02, 4.0)}),
-        Look.at("x", 1, {"a": 2}, {name: Anytime(-0.004, 0.006, 0.0)}),
-    ]
-    watched = {name: Monitor.of(rows).watched("x", 1, name)}
-    found = Experiment(planned(guardrails=(), horizons={}), states).report(watched).recommendation
-    assert (found.action, found.sentence) == ("wait", "Wait: the effect on ctr may have faded.")

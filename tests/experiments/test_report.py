@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 from streammetrics import Ratio
-from streammetrics.experiments import Experiment, Horizon, Look, Monitor, Safeguard
+from streammetrics.experiments import Experiment, Horizon, Monitor, Safeguard
 from streammetrics.experiments.confidence_sequence import Anytime
-from tests.experiments.arms import area, clicks, grouped_clicks, plan, two
-
-NAME = "ctr.ratio/bts"
+from tests.experiments.arms import NAME, UP, area, clicks, finding, grouped_clicks, plan, two
 
 
 def test_without_looks_it_is_what_there_is_now() -> None:
@@ -22,18 +20,13 @@ def test_without_looks_it_is_what_there_is_now() -> None:
 
 
 def test_looks_decide_where_there_are_some() -> None:
-    looks = [
-        Look.at("x", 1, {"a": 1}, {NAME: Anytime(-0.1, 0.3, 4.0)}),
-        Look.at("x", 1, {"a": 2}, {NAME: Anytime(0.1, 0.4, 2.0)}),
-    ]
-    watched = {NAME: Monitor.of(looks).watched("x", 1, NAME)}
-    better = two((46, 10_000), (69, 10_000), better={"ctr": "higher"})
-    (found,) = better.report(watched).findings
+    better = two((46, 10_000), (69, 10_000), **UP)
+    found = finding(better, Anytime(-0.1, 0.3, 4.0), Anytime(0.1, 0.4, 2.0))
     assert (found.anytime_lower, found.anytime_upper) == (0.1, 0.3)
     assert (found.anytime_pvalue, found.e_value) == (math.exp(-4.0), math.exp(2.0))
     assert found.sentence.startswith("bts is better")
     untaken = {NAME: Monitor().watched("x", 1, NAME)}
-    (now,) = two((46, 10_000), (69, 10_000)).report(untaken).findings
+    (now,) = better.report(untaken).findings
     assert f"{now.anytime_pvalue:.4f}" == "0.6073"
 
 
@@ -120,25 +113,15 @@ def test_no_rows_are_no_reason_to_doubt_a_horizon() -> None:
         assert not any("of a rate" in one for one in notes)
 
 
-def test_an_effect_of_its_own_makes_the_interval_of_an_area_narrower() -> None:
-    arms = {"random": {"auc": area(1, 900, 0.8)}, "bts": {"auc": area(2, 900, 0.8)}}
-    (wide,) = Experiment(plan(decision=("auc",)), {"": arms}).contrasts()
-    own = plan(decision=("auc",), horizons={"auc": Horizon(mde=0.06)})
-    (narrow,) = Experiment(own, {"": arms}).contrasts()
-    assert narrow.comparison == wide.comparison
-    bounds = [one.anytime.upper - one.anytime.lower for one in (narrow, wide)]
-    assert bounds[0] < 0.8 * bounds[1]
-
-
-def test_users_in_groups_are_not_said_to_be_independent_rows() -> None:
+def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
     arms = {"random": grouped_clicks(1, 300, 0.1), "bts": grouped_clicks(2, 300, 0.1, first=10**6)}
     grouped = {"": {name: {"ctr": state} for name, state in arms.items()}}
-    said = "Rows are taken as independent"
-    assert not any(note.startswith(said) for note in Experiment(plan(), grouped).report().notes)
-    waiting = {"": {"random": grouped[""]["random"]}}
-    assert not any(note.startswith(said) for note in Experiment(plan(), waiting).report().notes)
     rows = {"": {name: {"ctr": state.metric_state()} for name, state in arms.items()}}
-    declared = Experiment(plan(cluster="groups"), rows).report().notes
-    assert any(note.startswith(said) for note in declared)
-    empty = Experiment(plan(cluster="groups"), {}).report().notes
-    assert not any(note.startswith(said) for note in empty)
+    for states, cluster, said in (
+        (grouped, "none", False),
+        ({"": {"random": grouped[""]["random"]}}, "none", False),
+        (rows, "groups", True),
+        ({}, "groups", False),
+    ):
+        notes = Experiment(plan(cluster=cluster), states).report().notes
+        assert any(note.startswith("Rows are taken as independent") for note in notes) is said

@@ -15,7 +15,6 @@ from streammetrics import (
     ExactAUC,
     GroupedAUC,
     GroupedScores,
-    HistogramAUC,
     MulticlassConfusion,
     RankingMetrics,
     Ratio,
@@ -30,8 +29,6 @@ LABELS = RNG.integers(0, 2, N)
 USERS = RNG.integers(0, 50, N)
 MODELS = [np.clip(RNG.normal(0.4 + 0.2 * LABELS, 0.2), 0, 1) for _ in range(2)]
 
-Feed = Callable[[Any, Any, Any], Any]
-
 
 def fed(empty: Any, **columns: Any) -> Any:
     state = empty.empty()
@@ -39,15 +36,14 @@ def fed(empty: Any, **columns: Any) -> Any:
     return state
 
 
-METRICS: dict[str, tuple[str, Feed]] = {
+# What both states have equally many of, and a state of labels, scores and users.
+METRICS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
     "confusion": ("positives", lambda y, s, u: fed(BinaryConfusion(), labels=y, scores=s)),
-    "histogram": ("positives", lambda y, s, u: fed(HistogramAUC(), labels=y, scores=s)),
     "exact": ("positives", lambda y, s, u: fed(ExactAUC(), labels=y, scores=s)),
     "calibration": ("positives", lambda y, s, u: fed(Calibration(), labels=y, scores=s)),
     "groups": ("groups", lambda y, s, u: fed(GroupedAUC(), labels=y, scores=s, groups=u)),
     "lists": (
-        "lists with",
-        lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, lists=u),
+        "lists with", lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, lists=u),
     ),
     "whole lists": (
         "lists with something relevant",
@@ -61,10 +57,6 @@ METRICS: dict[str, tuple[str, Feed]] = {
     ),
     "regression": ("sum of labels", lambda y, s, u: fed(Regression(), labels=y, scores=s)),
     "users": (
-        "groups of users",
-        lambda y, s, u: fed(UserGroups(HistogramAUC()), labels=y, scores=s, users=u),
-    ),
-    "means of users": (
         "groups of users", lambda y, s, u: fed(UserGroups(Ratio()), numerators=s, users=u),
     ),
 }  # fmt: skip
@@ -77,16 +69,10 @@ def test_two_models_on_the_same_rows_are_not_compared_in_silence(name: str) -> N
     with pytest.warns(UserWarning, match=f"{what}.*if these are the same.*not independent") as said:
         compare(a, b)
     assert len(said) == 1 and said[0].filename == __file__
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_arms_of_other_rows_are_compared_without_a_word(name: str) -> None:
-    _, feed = METRICS[name]
     others = np.where((np.arange(N) < 100) | (USERS < 10), 0, LABELS)
-    a, b = feed(LABELS, MODELS[0], USERS), feed(others, MODELS[1], USERS + 50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare(a, b)
+        compare(a, feed(others, MODELS[1], USERS + 50))
 
 
 def test_rates_of_equally_many_rows_are_those_of_an_experiment() -> None:

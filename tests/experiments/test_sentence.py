@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 
-from streammetrics.experiments import Experiment, Horizon, Look, Monitor, Safeguard
+import numpy as np
+
+from streammetrics.experiments import Experiment, Horizon, Safeguard
 from streammetrics.experiments.confidence_sequence import Anytime
-from tests.experiments.arms import clicks, plan, two, units
+from streammetrics.experiments.sentence import more_units
+from tests.experiments.arms import UP, clicks, finding, only, plan, two, units
 
 
 def said(experiment: Experiment) -> str:
-    (found,) = experiment.report().findings
-    return found.sentence
-
-
-UP = {"better": {"ctr": "higher"}}
+    return finding(experiment).sentence
 
 
 def test_no_difference_is_said_with_the_interval() -> None:
@@ -29,11 +28,6 @@ def test_better_and_worse() -> None:
     assert up.startswith("bts is better: the always-valid interval of ctr (bts - random) is +0.0")
     assert up.endswith(" % of the control's rate.") and "a difference of at least" in up
     assert down.startswith("bts is worse: ")
-
-
-def test_of_a_loss_less_is_better() -> None:
-    found = said(two((460, 9000), (690, 9000), lower_is_better=("ctr",)))
-    assert found.startswith("bts is worse: ")
 
 
 def test_without_a_horizon_the_only_look_is_told() -> None:
@@ -108,16 +102,63 @@ def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None
 
 def test_looks_that_exclude_one_another_are_said() -> None:
     experiment = two((46, 10_000), (69, 10_000))
-    name = "ctr.ratio/bts"
-    looks = [
-        Look.at("x", 1, {"a": 1}, {name: Anytime(0.2, 0.3, 1.0)}),
-        Look.at("x", 1, {"a": 2}, {name: Anytime(0.0, 0.1, 2.0)}),
-    ]
-    watched = {name: Monitor.of(looks).watched("x", 1, name)}
-    (found,) = experiment.report(watched).findings
+    found = finding(experiment, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
     assert found.sentence == (
         "Not to be believed: the always-valid intervals of ctr (bts - random) exclude one another, "
         "so the effect drifts or an assumption is false."
     )
     assert found.anytime_pvalue == math.exp(-2.0)
     assert found.distrusted
+
+
+def test_only_a_declared_size_is_spoken_of() -> None:
+    contrast = only(two((46, 10_000), (69, 10_000)))
+    assert more_units(contrast, -1.0, 1.0) is None
+    contrast = only(two((46, 10_000), (69, 10_000), horizon=Horizon(mde=0.002)))
+    found = more_units(contrast, -1.0, 1.0)
+    assert found is not None and (found.size, found.units, found.power) == (0.002, False, 0.8)
+
+
+def test_with_so_many_more_rows_four_in_five_experiments_show_a_difference_of_that_size() -> None:
+    rate, size, n = 0.1, 0.02, 2000
+    horizon = Horizon(mde=size)
+    (now,) = two((round(n * rate), n), (round(n * rate), n), horizon=horizon).contrasts()
+    found = more_units(now, -1.0, 1.0)
+    assert found is not None
+    whole = round(n + found.more / 2)
+    rng, shown = np.random.default_rng(2), 0
+    for _ in range(150):
+        a, b = rng.binomial(whole, [rate, rate + size])
+        contrast = only(two((int(a), whole), (int(b), whole), horizon=horizon))
+        shown += contrast.anytime.lower > 0
+    assert 0.70 <= shown / 150 <= 0.90  # a treatment that is better varies a little more
+
+
+def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
+    left = []
+    for n in (1000, 2000, 4000, 8000, 80_000):
+        contrast = only(two((n // 10, n), (n // 10, n), horizon=Horizon(mde=0.02)))
+        found = more_units(contrast, -1.0, 1.0)
+        assert found is not None
+        left.append(found.more)
+    assert left == sorted(left, reverse=True) and left[-1] == 0.0
+    assert [round(left[i] - left[i + 1]) for i in range(2)] == [2000, 4000]  # of both arms
+
+
+def test_where_units_are_counted_the_need_is_in_units() -> None:
+    arms = {"": {"random": {"ctr": clicks(200, 2000)}, "bts": {"ctr": clicks(210, 2000)}}}
+    seen = {"": {"random": units(range(500)), "bts": units(range(500, 1000))}}
+    needs = []
+    for counted in ({}, seen):
+        contrast = only(Experiment(plan(horizon=Horizon(mde=0.02)), arms, counted))
+        found = more_units(contrast, -1.0, 1.0)
+        assert found is not None and found.units == bool(counted)
+        needs.append(found.more)
+    assert needs[0] == 4 * needs[1]
+
+
+def test_a_size_is_excluded_by_an_interval_that_lies_within_it() -> None:
+    contrast = only(two((100, 1000), (100, 1000), horizon=Horizon(mde=0.02)))
+    for bounds, excluded in (((-0.019, 0.019), True), ((-0.021, 0.01), False), ((-0.02, 0), False)):
+        found = more_units(contrast, *bounds)
+        assert found is not None and found.excluded == excluded

@@ -1,135 +1,291 @@
-"""Where torchmetrics and torcheval have another rule: their answer, and ours beside it.
+"""Where torchmetrics and torcheval give another number: a table for the nightly run.
 
-docs/metrics.md lists these. Their mistakes are in test_faults_of_torch.py.
+A row is a class of theirs, its settings and the rows, its answer, and ours. The first table has
+faults, the second one other rules, which docs/metrics.md lists.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from streammetrics import (
     BinaryConfusion,
+    Calibration,
     ExactAUC,
+    HistogramAUC,
     MulticlassAUC,
     MulticlassConfusion,
     Regression,
 )
-from tests.peers.torch_process import COMPUTE, Peers, Tensor, update
+from streammetrics.ranking import AP, HR, MRR, NDCG, Measure, P, R, RankingMetrics
+from tests.peers.torch_process import COMPUTE, Another, Peers, Step, Tensor, update
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
 
+NAN, INF = math.nan, math.inf
+FLOAT32 = 2**-22  # in which torch computes
 BINARY = "torchmetrics.classification.Binary"
-MULTICLASS = "torchmetrics.classification.Multiclass"
+CLASSES = "torchmetrics.classification.Multiclass"
+LISTS = "torchmetrics.retrieval.Retrieval"
 TORCHEVAL = "torcheval.metrics."
-FLOAT32 = 2**-23  # in which torch computes
 
 
-def answer(
-    peers: Peers, of: str, guess: list[Any], truth: list[Any], kind: str = "int64", **named: object
-) -> Any:
-    step = update(Tensor(guess, "int64" if kind == "classes" else "float32"), Tensor(truth, kind))
-    if kind == "classes":
-        step = update(Tensor(guess, "int64"), Tensor(truth, "int64"))
-    return peers.ask(of, named, step, COMPUTE)[-1]
+class Row(NamedTuple):
+    """A question to torch and one to us, each with its answer, or what is said of it."""
+
+    peer: str
+    settings: dict[str, Any]
+    steps: Sequence[Step]
+    said: Any
+    ours: Callable[[], Any]
+    right: Any
 
 
-@pytest.mark.parametrize("of", [BINARY, TORCHEVAL + "Binary"])
-def test_their_0_over_0_is_0(torch_peers: Peers, of: str) -> None:
-    metric = BinaryConfusion()
-    metric.update([0], [0.1])
-    for peer, view in (("Precision", "precision"), ("Recall", "recall"), ("F1Score", "f1")):
-        assert answer(torch_peers, of + peer, [0.1], [0]) == 0, peer
-        assert math.isnan(getattr(metric.compute(), view))
+def of(metric: Any, *columns: object, **named: object) -> Any:
+    """The result of a metric after these rows."""
+    metric.update(*columns, **named)
+    return metric.compute()
 
 
-@pytest.mark.parametrize(("label", "theirs"), [(0, -1), (1, 1)])
-def test_their_mcc_of_one_class_is_1_or_minus_1(
-    torch_peers: Peers, label: int, theirs: int
-) -> None:
-    assert answer(torch_peers, BINARY + "MatthewsCorrCoef", [0.9, 0.9], [label] * 2) == theirs
-    metric = BinaryConfusion()
-    metric.update([label] * 2, [0.9, 0.9])
-    assert math.isnan(metric.compute().mcc)
+def rows(scores: Any, labels: list[int], dtype: str = "float32") -> Step:
+    return update(Tensor(scores, dtype), Tensor(labels, "int64"))
 
 
-def test_their_accuracy_of_classes_is_a_mean_recall_unless_it_is_told_micro(
-    torch_peers: Peers,
-) -> None:
-    guess, truth = [0, 1, 1, 1], [0, 0, 0, 2]
-    settings: dict[str, Any] = {"kind": "classes", "num_classes": 3}
-    of = MULTICLASS + "Accuracy"
-    assert answer(torch_peers, of, guess, truth, **settings) == pytest.approx(1 / 9, rel=FLOAT32)
-    assert answer(torch_peers, of, guess, truth, average="micro", **settings) == 1 / 4
-    # And torcheval's precision is the accuracy unless it is told an average.
-    assert answer(torch_peers, TORCHEVAL + "MulticlassPrecision", guess, truth, "classes") == 1 / 4
-    metric = MulticlassConfusion(3)
-    metric.update(truth, guess)
-    result = metric.compute()
-    assert result.accuracy == 1 / 4
-    # The class that is predicted and never occurs counts 0 there, and leaves the mean here.
-    assert result.recall("macro") == result.balanced_accuracy == 1 / 6
-    assert result.recall("macro", zero_division=0.0) == 1 / 9
+def guesses(guess: list[int], truth: list[int]) -> Step:
+    return update(Tensor(guess, "int64"), Tensor(truth, "int64"))
 
 
-def test_their_macro_auc_counts_0_for_a_class_that_never_occurs(torch_peers: Peers) -> None:
-    truth = [0, 1, 1]
-    scores = [[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.25, 0.75, 0.0]]
-    settings = {"num_classes": 3}
-    theirs = answer(torch_peers, MULTICLASS + "AUROC", scores, truth, **settings)
-    assert theirs == pytest.approx(2 / 3, rel=FLOAT32)
-    metric = MulticlassAUC(3, exact=True)
-    metric.update(truth, scores)
-    assert metric.compute().auc("macro") == 1.0
-    assert answer(torch_peers, MULTICLASS + "AveragePrecision", scores, truth, **settings) == 1
+def numbers(scores: list[float], labels: list[float]) -> Step:
+    return update(Tensor(scores), Tensor(labels))
 
 
-def test_their_average_precision_without_a_positive_is_0(torch_peers: Peers) -> None:
-    for of in (BINARY + "AveragePrecision", TORCHEVAL + "BinaryAUPRC"):
-        assert answer(torch_peers, of, [0.25, 0.5], [0, 0]) == 0, of
-    metric = ExactAUC()
-    metric.update([0, 0], [0.25, 0.5])
-    assert math.isnan(float(metric.compute().ap))
+def a_list(scores: list[float], labels: list[int]) -> list[Step]:
+    indexes = Tensor([0] * len(labels), "int64")
+    return [update(Tensor(scores), Tensor(labels, "int64"), indexes=indexes), COMPUTE]
 
 
-def test_their_partial_area_is_on_the_scale_of_mcclish(torch_peers: Peers) -> None:
-    labels, scores = [0, 1, 0, 1], [0.125, 0.25, 0.5, 0.75]
-    theirs = answer(torch_peers, BINARY + "AUROC", scores, labels, max_fpr=0.5)
-    metric = ExactAUC()
-    metric.update(labels, scores)
-    found = metric.compute()
-    assert found.partial_auc(0.5) == 0.25
-    assert theirs == pytest.approx(float(found.partial_auc(0.5, standardized=True)), rel=FLOAT32)
+def ranked(measure: Measure, labels: list[int], scores: list[float]) -> float:
+    return float(of(RankingMetrics([measure]), [labels], [scores])[measure])
 
 
-def test_points_at_given_thresholds_are_positive_from_the_threshold_on(torch_peers: Peers) -> None:
-    # Unlike their rates: `>=`, as here.
-    labels, scores = [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]
-    fpr, tpr, thresholds = answer(torch_peers, BINARY + "ROC", scores, labels, thresholds=3)
-    assert (fpr, tpr, thresholds) == ([0, 0.5, 1], [0, 1, 1], [1, 0.5, 0])
-    metric = ExactAUC()
-    metric.update(labels, scores)
-    found = [metric.compute().confusion(t) for t in thresholds]
-    assert [float(rates.fpr) for rates in found] == fpr
-    assert [float(rates.recall) for rates in found] == tpr
+RIGHT, WRONG = rows([0.9, 0.1], [1, 0]), rows([0.9, 0.1], [0, 1])
+MERGE = Step("merge_state", [Another([WRONG])])
+FULL = Tensor(2.0**24)
+SAME, ONE_BUCKET = [0.9, 0.9], ([0, 0, 1, 1], [0.001, 0.002, 0.003, 0.004])
+SIGNED, GRADES = [0.5, 0.25, 0.0, -0.25, -0.5], [1, 0, 1, 0, 1]
+FALLING = [1 - i / 16 for i in range(11)]
+FIRST, LAST, TIED = [1, *[0] * 19], [*[0] * 19, 1], [0.5] * 20
+FAR = [10001.0, 10002.0, 10003.0], [10001.0, 10002.0, 10003.5]
+TRUTH, GUESS = [0, 0, 0, 2], [0, 1, 1, 1]
+SHARED = sum(1 / math.log2(rank + 1) for rank in range(1, 11)) / 20
+THREE = {"num_classes": 3}
+SHARES = [[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.25, 0.75, 0.0]]
+HALVES = [0.125, 0.25, 0.5, 0.75]
+
+
+def merged_after_a_result() -> float:
+    one, other = ExactAUC(), ExactAUC()
+    one.update([1, 0], [0.9, 0.1])
+    other.update([0, 1], [0.9, 0.1])
+    one.compute()
+    one.merge(other)
+    return float(one.compute().auc)
+
+
+FAULTS: dict[str, Row] = {
+    "issue 1989: a batch with a score outside [0, 1] goes through a sigmoid, and no other": Row(
+        BINARY + "AUROC", {}, [rows([-1.0, 0.9], [0, 0]), rows([0.8], [1]), COMPUTE], 1.0,
+        lambda: of(ExactAUC(), [0, 0, 1], [-1.0, 0.9, 0.8]).auc, 0.5,
+    ),
+    "so a prediction depends on the other rows of its batch": Row(
+        BINARY + "Accuracy", {}, [rows([0.2, 0.9, 0.2, 1.5], [0, 1, 0, 1]), COMPUTE], 0.5,
+        lambda: of(BinaryConfusion(), [0, 1, 0, 1], [0.2, 0.9, 0.2, 1.5]).accuracy, 1.0,
+    ),
+    "large logits are tied in float32": Row(
+        BINARY + "AUROC", {}, [rows([20.0, 30.0, 40.0, -5.0], [0, 1, 1, 0]), COMPUTE], 0.75,
+        lambda: of(ExactAUC(), [0, 1, 1, 0], [20.0, 30.0, 40.0, -5.0]).auc, 1.0,
+    ),
+    "and in float64": Row(
+        BINARY + "AUROC", {}, [rows([40.0, 50.0, 60.0, -5.0], [0, 1, 1, 0], "float64"), COMPUTE],
+        0.75, lambda: of(ExactAUC(), [0, 1, 1, 0], [40.0, 50.0, 60.0, -5.0]).auc, 1.0,
+    ),
+    "logits far below 0 are tied": Row(
+        BINARY + "AUROC", {}, [rows([-200.0, -190.0, -180.0, 0.0], [0, 1, 1, 0]), COMPUTE], 0.25,
+        lambda: of(ExactAUC(), [0, 1, 1, 0], [-200.0, -190.0, -180.0, 0.0]).auc, 0.5,
+    ),
+    "a merge after a result leaves that result": Row(
+        BINARY + "AUROC", {}, [RIGHT, COMPUTE, MERGE, COMPUTE], 1.0, merged_after_a_result, 0.5,
+    ),
+    "torcheval counts in float32: wrong answers beyond 2**24 change nothing": Row(
+        TORCHEVAL + "BinaryAccuracy", {},
+        [Step("num_correct", [FULL]), Step("num_total", [FULL]), *[rows([0.9], [0])] * 50, COMPUTE],
+        1.0,
+        lambda: of(BinaryConfusion(), [1, 0], [0.9, 0.9], weights=[2**53, 1]).fp, 1,
+    ),
+    "torchmetrics adds errors in float32": Row(
+        "torchmetrics.MeanAbsoluteError", {},
+        [numbers([2.0**24], [0.0]), *[numbers([1.0], [0.0])] * 8, Step("sum_abs_error")], [2**24],
+        lambda: of(Regression(), [0.0] * 9, [2.0**24, *[1.0] * 8]).mae * 9, 2**24 + 8,
+    ),
+    "R² of numbers far from 0": Row(
+        TORCHEVAL + "R2Score", {}, [numbers(*FAR), COMPUTE], lambda found: found < 0,
+        lambda: round(of(Regression(), FAR[1], FAR[0]).r2, 6), 0.921053,
+    ),
+    "separation inside one bucket is a confident half": Row(
+        BINARY + "AUROC", {"thresholds": 5}, [rows(ONE_BUCKET[1], ONE_BUCKET[0]), COMPUTE], 0.5,
+        lambda: [
+            getattr(of(HistogramAUC(grid="equal", resolution=2), *ONE_BUCKET).auc, end)
+            for end in ("low", "high")
+        ], [0.0, 1.0],
+    ),
+    "an area of one class": Row(
+        BINARY + "AUROC", {}, [rows([0.25, 0.5], [1, 1]), COMPUTE], 0.0,
+        lambda: of(ExactAUC(), [1, 1], [0.25, 0.5]).auc, NAN,
+    ),
+    "torcheval's area of one class": Row(
+        TORCHEVAL + "BinaryAUROC", {}, [rows([0.25, 0.5], [1, 1]), COMPUTE], 0.5,
+        lambda: of(ExactAUC(), [1, 1], [0.25, 0.5]).auc, NAN,
+    ),
+    "a score of 1.0 is in a bin of its own": Row(
+        BINARY + "CalibrationError", {"n_bins": 4}, [rows([1.0, 0.9375], [0, 1]), COMPUTE],
+        (1 + 1 / 16) / 2, lambda: of(Calibration(bins=4), [0, 1], [1.0, 0.9375]).ece, 0.46875,
+    ),
+    "a ROC curve of scores of 1.0 has two points at 1.0": Row(
+        BINARY + "ROC", {}, [rows([1.0] * 4, [0, 1, 1, 0]), COMPUTE],
+        [[0.0, 1.0], [0.0, 1.0], [1.0, 1.0]],
+        lambda: of(ExactAUC(), [0, 1, 1, 0], [1.0] * 4).roc().thresholds.tolist(), [INF, 1.0],
+    ),
+    "torch cuts a logarithm at -100 without a word": Row(
+        TORCHEVAL + "BinaryNormalizedEntropy", {}, [numbers([1.0, 1.0], [1.0, 0.0]), COMPUTE],
+        [50 / math.log(2)],
+        lambda: of(Calibration(), [1, 0], [1.0, 1.0]).normalized_entropy, INF,
+    ),
+    "an entropy of one class, whose denominator is 0": Row(
+        TORCHEVAL + "BinaryNormalizedEntropy", {}, [numbers([0.5, 0.5], [1.0, 1.0]), COMPUTE],
+        lambda found: found > 1e13,
+        lambda: of(Calibration(), [1, 1], [0.5, 0.5]).normalized_entropy, NAN,
+    ),
+    "weighted recall with a class that never occurs": Row(
+        TORCHEVAL + "MulticlassRecall", {**THREE, "average": "weighted"},
+        [guesses([1], [1]), COMPUTE], INF,
+        lambda: of(MulticlassConfusion(3), [1], [1]).recall("weighted"), 1.0,
+    ),
+    "relevant items with scores at or below 0 are lost to AP": Row(
+        LISTS + "MAP", {}, a_list(SIGNED, GRADES), 1.0,
+        lambda: ranked(AP, GRADES, SIGNED), (1 + 2 / 3 + 3 / 5) / 3,
+    ),
+    "and to recall": Row(
+        LISTS + "Recall", {"top_k": 5}, a_list(SIGNED, GRADES), 1 / 3,
+        lambda: ranked(R @ 5, GRADES, SIGNED), 1.0,
+    ),
+    "a hit that is found by the hit rate": Row(
+        LISTS + "HitRate", {"top_k": 1}, a_list([0.0, -1.0], [1, 0]), 1.0,
+        lambda: ranked(HR @ 1, [1, 0], [0.0, -1.0]), 1.0,
+    ),
+    "is not found by precision": Row(
+        LISTS + "Precision", {"top_k": 1}, a_list([0.0, -1.0], [1, 0]), 0.0,
+        lambda: ranked(P @ 1, [1, 0], [0.0, -1.0]), 1.0,
+    ),
+    "AP over the hits among the first k": Row(
+        LISTS + "MAP", {"top_k": 10}, a_list(FALLING, [1, *[0] * 9, 1]), 1.0,
+        lambda: ranked(AP @ 10, [1, *[0] * 9, 1], FALLING), 0.5,
+    ),
+    "falls when one more is found": Row(
+        LISTS + "MAP", {"top_k": 10}, a_list(FALLING, [1, *[0] * 8, 1, 0]), 0.6,
+        lambda: ranked(AP @ 10, [1, *[0] * 8, 1, 0], FALLING), 0.6,
+    ),
+}  # fmt: skip
+
+RULES: dict[str, Row] = {
+    "0/0 is 0": Row(
+        BINARY + "Precision", {}, [rows([0.1], [0]), COMPUTE], 0.0,
+        lambda: of(BinaryConfusion(), [0], [0.1]).precision, NAN,
+    ),
+    "in torcheval too": Row(
+        TORCHEVAL + "BinaryF1Score", {}, [rows([0.1], [0]), COMPUTE], 0.0,
+        lambda: of(BinaryConfusion(), [0], [0.1]).f1, NAN,
+    ),
+    "a score at the threshold is negative": Row(
+        BINARY + "Recall", {}, [rows([0.5], [1]), COMPUTE], 0.0,
+        lambda: of(BinaryConfusion(threshold=0.5), [1], [0.5]).recall, 1.0,
+    ),
+    "but not at given thresholds of a curve": Row(
+        BINARY + "ROC", {"thresholds": 3}, [rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1]), COMPUTE],
+        [[0, 0.5, 1], [0, 1, 1], [1, 0.5, 0]],
+        lambda: of(ExactAUC(), [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]).confusion(0.5).fpr, 0.5,
+    ),
+    "mcc of one class": Row(
+        BINARY + "MatthewsCorrCoef", {}, [rows(SAME, [0, 0]), COMPUTE], -1,
+        lambda: of(BinaryConfusion(), [0, 0], SAME).mcc, NAN,
+    ),
+    "mcc of the other class": Row(
+        BINARY + "MatthewsCorrCoef", {}, [rows(SAME, [1, 1]), COMPUTE], 1,
+        lambda: of(BinaryConfusion(), [1, 1], SAME).mcc, NAN,
+    ),
+    "accuracy of classes is a mean recall, in which a class that never occurs counts 0": Row(
+        CLASSES + "Accuracy", THREE, [guesses(GUESS, TRUTH), COMPUTE], 1 / 9,
+        lambda: of(MulticlassConfusion(3), TRUTH, GUESS).recall("macro"), 1 / 6,
+    ),
+    "precision of classes is the accuracy": Row(
+        TORCHEVAL + "MulticlassPrecision", {}, [guesses(GUESS, TRUTH), COMPUTE], 1 / 4,
+        lambda: of(MulticlassConfusion(3), TRUTH, GUESS).accuracy, 1 / 4,
+    ),
+    "a class that never occurs counts 0 in a macro AUC": Row(
+        CLASSES + "AUROC", THREE, [rows(SHARES, [0, 1, 1]), COMPUTE], 2 / 3,
+        lambda: of(MulticlassAUC(3, exact=True), [0, 1, 1], SHARES).auc("macro"), 1.0,
+    ),
+    "average precision without a positive": Row(
+        BINARY + "AveragePrecision", {}, [rows([0.25, 0.5], [0, 0]), COMPUTE], 0.0,
+        lambda: of(ExactAUC(), [0, 0], [0.25, 0.5]).ap, NAN,
+    ),
+    "a partial area is on the scale of McClish": Row(
+        BINARY + "AUROC", {"max_fpr": 0.5}, [rows(HALVES, [0, 1, 0, 1]), COMPUTE], 2 / 3,
+        lambda: of(ExactAUC(), [0, 1, 0, 1], HALVES).partial_auc(0.5), 0.25,
+    ),
+    "R² of equal labels that are predicted": Row(
+        "torchmetrics.R2Score", {}, [numbers([2.0, 2.0], [2.0, 2.0]), COMPUTE], 1.0,
+        lambda: of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,
+    ),
+    "R² of equal labels that are not": Row(
+        TORCHEVAL + "R2Score", {}, [numbers([2.0, 3.0], [2.0, 2.0]), COMPUTE], -INF,
+        lambda: of(Regression(), [2.0, 2.0], [2.0, 3.0]).r2, NAN,
+    ),
+    "NDCG alone shares the ranks of tied items, as here": Row(
+        LISTS + "NormalizedDCG", {"top_k": 10}, a_list(TIED, FIRST), SHARED,
+        lambda: ranked(NDCG @ 10, FIRST, TIED), SHARED,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *RULES])
+def test_our_answer_is_that_of_the_table(name: str) -> None:
+    row = {**FAULTS, **RULES}[name]
+    assert row.ours() == pytest.approx(row.right, rel=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *RULES])
+def test_their_answer_is_that_of_the_table(torch_peers: Peers, name: str) -> None:
+    row = {**FAULTS, **RULES}[name]
+    found = torch_peers.ask(row.peer, row.settings, *row.steps)[-1]
+    if callable(row.said):
+        assert row.said(np.ravel(found)[0])
+    else:
+        assert np.ravel(found) == pytest.approx(np.ravel(row.said), rel=FLOAT32, nan_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("scores", "torchmetrics", "torcheval"),
-    [([2.0, 2.0], 1.0, math.nan), ([2.0, 3.0], 0.0, -math.inf)],
+    ("name", "settings", "measure"),
+    [("MRR", {}, MRR), ("MAP", {}, AP), ("HitRate", {"top_k": 10}, HR @ 10)],
 )
-def test_r2_of_equal_labels(
-    torch_peers: Peers, scores: list[float], torchmetrics: float, torcheval: float
+def test_the_order_of_tied_rows_shows_there_and_not_here(
+    torch_peers: Peers, name: str, settings: dict[str, Any], measure: Measure
 ) -> None:
-    labels = [2.0, 2.0]
-    found = [
-        answer(torch_peers, of, scores, labels, "float32")
-        for of in ("torchmetrics.R2Score", TORCHEVAL + "R2Score")
-    ]
-    assert np.array_equal(found, [torchmetrics, torcheval], equal_nan=True)
-    metric = Regression()
-    metric.update(labels, scores)
-    assert math.isnan(float(metric.compute().r2))
+    orders = FIRST, LAST
+    found = [torch_peers.ask(LISTS + name, settings, *a_list(TIED, one))[-1] for one in orders]
+    assert found[0] != found[1]
+    assert ranked(measure, FIRST, TIED) == ranked(measure, LAST, TIED)

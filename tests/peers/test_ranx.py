@@ -83,25 +83,18 @@ def answers() -> list[Answer]:
     )
 
 
-@pytest.mark.parametrize("name", ONE_DIVISION)
-def test_a_value_that_is_one_division_is_theirs_to_the_last_bit(name: str) -> None:
-    for one, theirs in zip(LISTS, answers()[0][name], strict=True):
-        assert ours([ONE_DIVISION[name]], [one]) == [theirs], one
-
-
-@pytest.mark.parametrize("name", SUMS)
-def test_a_value_that_is_a_sum_is_theirs_but_for_their_roundings(name: str) -> None:
-    # For each item: a logarithm, a quotient and an addition; NDCG has two such sums.
-    for one, theirs in zip(LISTS, answers()[0][name], strict=True):
-        [mine] = ours([SUMS[name]], [one])
-        assert near(mine, theirs, 2 * (max(len(one.ids), len(one.truth)) + 3)), one
-
-
-@pytest.mark.parametrize("name", [*ONE_DIVISION, *SUMS])
-def test_a_mean_is_theirs_with_empty_lists_as_0(name: str) -> None:
-    values = answers()[0][name]
-    [mine] = ours([(ONE_DIVISION | SUMS)[name]], LISTS)
-    assert near(mine, math.fsum(values) / len(values), 2 * (100 + 3))
+def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings() -> None:
+    for name, measure in (ONE_DIVISION | SUMS).items():
+        values = answers()[0][name]
+        for one, theirs in zip(LISTS, values, strict=True):
+            [mine] = ours([measure], [one])
+            if name in ONE_DIVISION:
+                assert mine == theirs, (name, one)
+            else:  # for each item: a logarithm, a quotient and an addition; NDCG has two such sums
+                roundings = 2 * (max(len(one.ids), len(one.truth)) + 3)
+                assert near(mine, theirs, roundings), (name, one)
+        [mine] = ours([measure], LISTS)  # empty lists count 0
+        assert near(mine, math.fsum(values) / len(values), 2 * (100 + 3)), name
 
 
 @pytest.mark.parametrize("name", RBPS)
@@ -117,20 +110,14 @@ def test_their_rbp_multiplies_by_the_grade_and_is_ours_where_grades_are_0_and_1(
     assert max(by_grade) > 1 > max(ours([RBPS[name]], [one])[0] for one in LISTS)
 
 
-def test_bpref_is_theirs_where_there_are_relevant_and_bad_items() -> None:
+def test_bpref_is_theirs_where_there_are_relevant_and_bad_items_in_every_list() -> None:
     for one, theirs in zip(BOTH, answers()[5]["bpref"], strict=True):
         # Each term is 1 less a quotient: its error is absolute.
         assert abs(ours([Bpref], [one])[0] - theirs) <= (len(one.ids) + 4) * UNIT, one
     assert len(BOTH) > 80
-
-
-def test_their_bpref_without_a_bad_item_is_nan_and_ours_is_trec_evals() -> None:
-    assert math.isnan(answers()[6]["bpref"][0])  # 0/0
+    assert math.isnan(answers()[6]["bpref"][0])  # 0/0 without a bad item; trec_eval has 1
     assert ours([Bpref], [GOOD_ONLY]) == [1.0]
-
-
-def test_after_a_list_with_nothing_relevant_their_bpref_is_0_and_ours_is_as_before() -> None:
-    # A division by 0 ends their loop without a word, and what it has not reached stays 0.
+    # After a list with nothing relevant, a division by 0 ends their loop without a word.
     assert answers()[7]["bpref"] == [0.5, 0.5, 0.0, 0.0, 0.0]
     assert [ours([Bpref], [one])[0] for one in AFTER_EMPTY] == [0.5, 0.5, 0.0, 0.5, 0.5]
 

@@ -1,9 +1,7 @@
-"""Many classes and labels beside scikit-learn, with every average and every zero_division.
+"""Many classes and labels beside scikit-learn, with every average, with weights and without.
 
-Where they differ: its weighted average of values whose classes have no rows at all is their plain
-mean, and ours is 0/0; its AP of a class without rows is 0, with a warning, and ours leaves the
-mean; its top-k takes the largest of tied classes, ours the smallest. Its own answers are in
-test_differences_from_scikit_learn.py.
+Where they differ is in test_differences.py: weighted averages without any weight, AP of a class
+without rows, and tied classes among the first k.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,114 +21,131 @@ from streammetrics import MulticlassAUC, MulticlassConfusion, MultilabelConfusio
 
 pytestmark = pytest.mark.slow
 
-VIEWS = ("precision", "recall", "f1", "jaccard")
+AVERAGED: dict[str, Any] = {
+    name: getattr(sk, f"{name}_score") for name in ("precision", "recall", "f1", "jaccard")
+}
 Table = NDArray[Any]
+UNITS = (None, Fraction(1), Fraction(1, 10), Fraction(1, 8))
+any_unit = pytest.mark.parametrize("unit", UNITS)
 
 
-def near(a: object, b: object) -> bool:
-    return bool(np.allclose(np.asarray(a), np.asarray(b), rtol=1e-12, atol=1e-15, equal_nan=True))
+def near(ours: object, theirs: object) -> bool:
+    return bool(
+        np.allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-12, atol=1e-12, equal_nan=True)
+    )
 
 
-def samples() -> Iterator[tuple[int, Table, Table]]:
-    """Classes and scores: plain, tied, with classes that never occur, one class, one row."""
+def samples(unit: Fraction | None) -> Iterator[tuple[int, Table, Table, Table | None]]:
+    """Classes, scores and weights: tied, with classes that never occur, one class, one row."""
     rng = np.random.default_rng(7)
-    for c, n, used in ((3, 50, 3), (5, 200, 3), (4, 7, 4), (10, 500, 10), (3, 20, 1), (2, 1, 2)):
+    for c, n, used in ((3, 50, 3), (5, 120, 3), (4, 7, 4), (10, 300, 10), (3, 20, 1), (2, 1, 2)):
         truth = rng.integers(0, used, n)
         scores = rng.random((n, c)) + 0.7 * (np.arange(c) == truth[:, None])
-        yield c, truth, scores
-        yield c, truth, np.round(scores, 1)
+        units = rng.integers(0, 40, n) * rng.choice([1, 1, 1000], n)
+        units[:1] = 1
+        weights = None if unit is None else np.array([float(u * unit) for u in units.tolist()])
+        yield c, truth, scores, weights
+        yield c, truth, np.round(scores, 1), weights
 
 
-@pytest.mark.parametrize("zero", [0.0, 1.0, math.nan])
-def test_averages_of_classes(zero: float) -> None:
-    for c, truth, scores in samples():
-        guess = scores.argmax(axis=1)
-        metric = MulticlassConfusion(c)
-        metric.update(truth, scores)
-        result = metric.compute()
-        support = np.bincount(truth, minlength=c)
-        for view in VIEWS:
-            for average in (None, "macro", "micro", "weighted"):
-                score = getattr(sk, f"{view}_score")
+def test_averages_of_classes_and_labels_with_every_zero_division() -> None:
+    for c, truth, scores, _ in samples(None):
+        guess, flags = scores.argmax(axis=1), np.eye(c, dtype=int)[truth]
+        said = (scores >= 0.5).astype(int)
+        of_classes, of_labels = MulticlassConfusion(c), MultilabelConfusion(c)
+        of_classes.update(truth, scores)
+        of_labels.update(flags, scores)
+        for zero in (0.0, 1.0, math.nan):
+            for view, score in AVERAGED.items():
                 if view == "jaccard" and math.isnan(zero):
                     continue  # it takes no nan there
-                theirs = score(truth, guess, labels=range(c), average=average, zero_division=zero)
-                ours = getattr(result, view)(average, zero_division=zero)
-                if average == "weighted" and not support[np.unique(guess)].any():
-                    continue
-                assert near(ours, theirs), (view, average, zero, c)
-        theirs = sk.fbeta_score(
-            truth, guess, beta=0.5, labels=range(c), average="macro", zero_division=zero
-        )
-        assert near(result.f_beta(0.5, "macro", zero_division=zero), theirs)
+                for average in (None, "macro", "micro", "weighted", "samples"):
+                    given = {"average": average, "zero_division": zero}
+                    where = view, average, zero, c
+                    mine = getattr(of_labels.compute(), view)(average, zero_division=zero)
+                    assert near(mine, score(flags, said, **given)), where
+                    predicted = np.isin(np.unique(guess), truth).any()
+                    if average != "samples" and (average != "weighted" or predicted):
+                        theirs = score(truth, guess, labels=range(c), **given)
+                        mine = getattr(of_classes.compute(), view)(average, zero_division=zero)
+                        assert near(mine, theirs), where
+            theirs = sk.fbeta_score(
+                truth, guess, beta=0.5, labels=range(c), average="macro", zero_division=zero
+            )
+            assert near(of_classes.compute().f_beta(0.5, "macro", zero_division=zero), theirs)
 
 
-def test_agreement_of_classes() -> None:
-    for c, truth, scores in samples():
-        guess = scores.argmax(axis=1)
-        metric = MulticlassConfusion(c, top_k=(1, 2))
-        metric.update(truth, scores)
-        result = metric.compute()
-        assert (result.matrix == sk.confusion_matrix(truth, guess, labels=range(c))).all()
-        assert near(result.accuracy, sk.accuracy_score(truth, guess))
+@any_unit
+def test_agreement_of_classes(unit: Fraction | None) -> None:
+    for c, truth, scores, weights in samples(unit):
+        metric = MulticlassConfusion(c, top_k=(1, 2), weight_unit=unit or 1)
+        metric.update(truth, scores, weights=weights)
+        result, guess, quantum = metric.compute(), scores.argmax(axis=1), float(unit or 1)
+        kept, every = {"sample_weight": weights}, {"labels": range(c)}
+        table = sk.confusion_matrix(truth, guess, **every, **kept)
+        assert near(result.matrix * quantum, table)
+        assert near(result.support * quantum, table.sum(axis=1))
+        assert near(result.accuracy, sk.accuracy_score(truth, guess, **kept))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # classes that were predicted and never occur
-            assert near(result.balanced_accuracy, sk.balanced_accuracy_score(truth, guess))
+            theirs = sk.balanced_accuracy_score(truth, guess, **kept)
+            assert near(result.balanced_accuracy, theirs)
             if len(set(truth) | set(guess)) > 1:
-                for weights in ("linear", "quadratic"):
-                    theirs = sk.cohen_kappa_score(truth, guess, labels=range(c), weights=weights)
-                    assert near(result.weighted_kappa(weights), theirs)
-                assert near(result.kappa, sk.cohen_kappa_score(truth, guess))
+                for kind in ("linear", "quadratic"):
+                    theirs = sk.cohen_kappa_score(truth, guess, weights=kind, **every, **kept)
+                    assert near(result.weighted_kappa(kind), theirs)
+                assert near(result.kappa, sk.cohen_kappa_score(truth, guess, **kept))
             if not math.isnan(result.mcc):  # theirs is 0 where it is 0/0
-                assert near(result.mcc, sk.matthews_corrcoef(truth, guess))
-        if len(np.unique(scores)) == scores.size and c > 2:
-            theirs = sk.top_k_accuracy_score(truth, scores, k=2, labels=range(c))
+                assert near(result.mcc, sk.matthews_corrcoef(truth, guess, **kept))
+        for name, score in AVERAGED.items():
+            theirs = score(truth, guess, average="macro", zero_division=0, **every, **kept)
+            assert near(getattr(result, name)("macro", zero_division=0), theirs), name
+        if c > 2 and not result.top_k_ties(2):  # they break ties toward the larger class
+            theirs = sk.top_k_accuracy_score(truth, scores, k=2, **every, **kept)
             assert near(result.top_k_accuracy(2), theirs)
 
 
-@pytest.mark.parametrize("zero", [0.0, 1.0, math.nan])
-def test_averages_of_labels(zero: float) -> None:
+@any_unit
+def test_agreement_of_labels(unit: Fraction | None) -> None:
     rng = np.random.default_rng(8)
-    for n, k, share in ((40, 4, 0.4), (10, 3, 0.1), (300, 8, 0.3), (1, 2, 0.5), (5, 3, 0.0)):
-        truth = (rng.random((n, k)) < share).astype(int)
-        scores = np.round(rng.random((n, k)), 1)
-        guess = (scores >= 0.5).astype(int)
-        metric = MultilabelConfusion(k)
-        metric.update(truth, scores)
-        result = metric.compute()
-        assert (result.matrix == sk.multilabel_confusion_matrix(truth, guess)).all()
-        assert near(result.hamming_loss, sk.hamming_loss(truth, guess))
-        assert near(result.subset_accuracy, sk.accuracy_score(truth, guess))
-        for view in VIEWS:
-            for average in (None, "macro", "micro", "weighted", "samples"):
-                if view == "jaccard" and math.isnan(zero):
-                    continue
+    for c, _, scores, weights in samples(unit):
+        truth, guess = (rng.random(scores.shape) < 0.4).astype(int), (scores >= 0.5).astype(int)
+        metric = MultilabelConfusion(c, weight_unit=unit or 1)
+        metric.update(truth, scores, weights=weights)
+        result, kept = metric.compute(), {"sample_weight": weights}
+        tables = sk.multilabel_confusion_matrix(truth, guess, **kept)
+        assert near(result.matrix * float(unit or 1), tables)
+        assert near(result.hamming_loss, sk.hamming_loss(truth, guess, **kept))
+        assert near(result.subset_accuracy, sk.accuracy_score(truth, guess, **kept))
+        for name, score in AVERAGED.items():
+            for average in ("macro", "micro", "weighted", "samples", None):
                 if average == "weighted" and not truth.any():
                     continue
-                score = getattr(sk, f"{view}_score")
-                theirs = score(truth, guess, average=average, zero_division=zero)
-                ours = getattr(result, view)(average, zero_division=zero)
-                assert near(ours, theirs), (view, average, zero, n)
+                theirs = score(truth, guess, average=average, zero_division=0, **kept)
+                mine = getattr(result, name)(average, zero_division=0)
+                assert near(mine, theirs), (name, average)
 
 
-def test_areas_of_classes_and_of_labels() -> None:
+@any_unit
+def test_areas_of_classes_and_of_labels(unit: Fraction | None) -> None:
     rng = np.random.default_rng(9)
     for tied in (False, True):
-        truth, scores = rng.integers(0, 4, 300), rng.random((300, 4))
-        scores[np.arange(300), truth] += 0.5
+        truth, scores = rng.integers(0, 4, 200), rng.random((200, 4))
+        scores[np.arange(200), truth] += 0.5
         scores = np.round(scores, 1) if tied else scores
-        scores /= scores.sum(axis=1, keepdims=True)
-        flags = (truth[:, None] == np.arange(4)).astype(int)
-        for labels, theirs in ((truth, flags), ((rng.random((300, 4)) < 0.3).astype(int), None)):
-            known = labels if theirs is None else theirs
-            metric = MulticlassAUC(4, exact=True)
-            metric.update(labels, scores)
-            result = metric.compute()
-            for average in (None, "macro", "micro", "weighted"):
-                assert near(result.auc(average), sk.roc_auc_score(known, scores, average=average))
-                ap = sk.average_precision_score(known, scores, average=average)
-                assert near(result.ap(average), ap)
-        ovr = sk.roc_auc_score(truth, scores, multi_class="ovr", average="weighted")
-        metric = MulticlassAUC(4, exact=True)
-        metric.update(truth, scores)
-        assert near(metric.compute().auc("weighted"), ovr)
+        flags = np.eye(4, dtype=int)[truth]
+        units = rng.integers(0, 40, 200)
+        weights = None if unit is None else np.array([float(u * unit) for u in units.tolist()])
+        for labels, known in ((truth, flags), ((rng.random((200, 4)) < 0.3).astype(int), None)):
+            known = labels if known is None else known
+            exact = MulticlassAUC(4, exact=True, weight_unit=unit or 1)
+            rough = MulticlassAUC(4, range="real", weight_unit=unit or 1)
+            for metric in (exact, rough):
+                metric.update(labels, scores, weights=weights)
+            for name, score in (("auc", sk.roc_auc_score), ("ap", sk.average_precision_score)):
+                for average in (None, "macro", "micro", "weighted"):
+                    theirs = score(known, scores, average=average, sample_weight=weights)
+                    assert near(getattr(exact.compute(), name)(average), theirs), (name, average)
+                    if average:
+                        bounds: Any = getattr(rough.compute(), name)(average)
+                        assert bounds.low - 1e-12 <= theirs <= bounds.high + 1e-12

@@ -1,25 +1,18 @@
-"""Curves beside scikit-learn, on random and on nasty data, where definitions agree."""
+"""Curves, rates and areas beside scikit-learn, with weights and without."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import (
-    auc,
-    average_precision_score,
-    confusion_matrix,
-    precision_recall_curve,
-    roc_auc_score,
-    roc_curve,
-)
+from sklearn import metrics as sk
 
-from streammetrics import Bounded, ExactAUC, HistogramAUC
+from streammetrics import BinaryConfusion, Bounded, ExactAUC, GroupedAUC, HistogramAUC
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from tests.peers.judged_lists import UNIT
@@ -27,24 +20,52 @@ from tests.peers.judged_lists import UNIT
 pytestmark = pytest.mark.slow
 
 Sample = tuple[NDArray[np.int64], NDArray[np.float64]]
+UNITS = (Fraction(1), Fraction(1, 10), Fraction(1, 8))
+RATES: dict[str, Any] = {
+    "accuracy": sk.accuracy_score,
+    "precision": sk.precision_score,
+    "recall": sk.recall_score,
+    "f1": sk.f1_score,
+    "jaccard": sk.jaccard_score,
+    "mcc": sk.matthews_corrcoef,
+}
 
 
-def samples() -> Iterator[Sample]:
+@cache
+def samples() -> list[Sample]:
     """Both classes in each: tied, imbalanced, huge, tiny, all but equal, separated."""
     rng = np.random.default_rng(11)
-    yield np.array([0, 1]), np.array([0.5, 0.5])
-    yield np.array([1, 0, 0]), np.array([1e-10, 0.0, 0.0])
-    yield np.array([0, 0, 1, 1]), np.array([-90.0, 80.0, 1000.0, 2000.0])
-    yield np.array([1, 0, 1, 0]), np.array([-0.0, 0.0, 5e-324, -5e-324])
-    yield np.array([0, 1, 1]), np.array([1.0, 1.0, 1.0 + 2**-52])
-    for _ in range(150):
+    found = [
+        (np.array([0, 1]), np.array([0.5, 0.5])),
+        (np.array([1, 0, 0]), np.array([1e-10, 0.0, 0.0])),
+        (np.array([0, 0, 1, 1]), np.array([-90.0, 80.0, 1000.0, 2000.0])),
+        (np.array([1, 0, 1, 0]), np.array([-0.0, 0.0, 5e-324, -5e-324])),
+        (np.array([0, 1, 1]), np.array([1.0, 1.0, 1.0 + 2**-52])),
+    ]
+    for _ in range(80):
         n = int(rng.integers(2, 400))
         labels = (rng.random(n) < rng.choice([0.02, 0.2, 0.5, 0.9])).astype(np.int64)
         labels[:2] = 0, 1
         scores = rng.normal(labels * rng.choice([0, 1, 4]), 1)
         if rng.random() < 0.5:
             scores = np.round(scores, int(rng.integers(0, 2)))
-        yield labels, scores * 10.0 ** rng.integers(-200, 200)
+        found.append((labels, scores * 10.0 ** rng.integers(-200, 200)))
+    return found
+
+
+def weighted(unit: Fraction) -> list[tuple[Any, Any, Any]]:
+    """Labels, scores and weights: tied and not, of all sizes, with weights of zero."""
+    rng = np.random.default_rng(int(1 / unit))
+    found = []
+    for _ in range(40):
+        n = int(rng.integers(4, 200))
+        labels = rng.integers(0, 2, n)
+        labels[:2] = 0, 1
+        scores = rng.integers(0, 12, n) / 11 if rng.random() < 0.5 else rng.random(n)
+        units = rng.integers(0, 40, n) * rng.choice([1, 1, 1000], n)
+        units[:2] = 1, 2
+        found.append((labels, scores, np.array([float(u * unit) for u in units.tolist()])))
+    return found
 
 
 def exact(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> ScoreCurve:
@@ -53,52 +74,23 @@ def exact(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> ScoreCurve:
     return metric.compute()
 
 
-def near(ours: object, theirs: float, labels: NDArray[np.int64]) -> bool:
+def near(ours: object, theirs: float, labels: NDArray[np.int64], condition: float = 1) -> bool:
     """Their sums of n terms may be off by as many units."""
-    return isinstance(ours, float) and abs(ours - theirs) <= (8 * len(labels) + 8) * UNIT
+    assert isinstance(ours, float)
+    return abs(ours - theirs) <= (8 * len(labels) + 8) * UNIT * condition
 
 
-def test_areas() -> None:
+def test_areas_and_the_best_point() -> None:
     for labels, scores in samples():
         found = exact(labels, scores)
-        precision, recall, _ = precision_recall_curve(labels, scores)
-        assert near(found.auc, roc_auc_score(labels, scores), labels)
-        assert near(found.ap, average_precision_score(labels, scores), labels)
-        assert near(found.pr_auc_trapezoid, auc(recall, precision), labels)
-
-
-@pytest.mark.parametrize("limit", [0.01, 0.1, 0.5, 0.99])
-def test_partial_areas_on_the_scale_of_mcclish(limit: float) -> None:
-    for labels, scores in samples():
-        found = exact(labels, scores)
-        theirs = roc_auc_score(labels, scores, max_fpr=limit)
-        ours = found.partial_auc(limit, standardized=True)
-        assert isinstance(ours, float)
-        assert abs(ours - theirs) <= (8 * len(labels) + 8) * UNIT / limit
-
-
-def test_points_have_the_same_bits() -> None:
-    for labels, scores in samples():
-        found = exact(labels, scores)
-        roc, pr = found.roc(), found.pr()
-        for ours, theirs in zip(
-            (roc.fpr, roc.tpr, roc.thresholds),
-            roc_curve(labels, scores, drop_intermediate=False),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(ours, theirs)
-        for ours, theirs in zip(
-            (pr.precision, pr.recall, pr.thresholds),
-            precision_recall_curve(labels, scores),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(ours, theirs)
-
-
-def test_the_greatest_distance_and_the_best_point() -> None:
-    for labels, scores in samples():
-        found = exact(labels, scores)
-        fpr, tpr, thresholds = roc_curve(labels, scores, drop_intermediate=False)
+        precision, recall, _ = sk.precision_recall_curve(labels, scores)
+        assert near(found.auc, sk.roc_auc_score(labels, scores), labels)
+        assert near(found.ap, sk.average_precision_score(labels, scores), labels)
+        assert near(found.pr_auc_trapezoid, sk.auc(recall, precision), labels)
+        for limit in (0.01, 0.5, 0.99):
+            theirs = sk.roc_auc_score(labels, scores, max_fpr=limit)
+            assert near(found.partial_auc(limit, standardized=True), theirs, labels, 1 / limit)
+        fpr, tpr, thresholds = sk.roc_curve(labels, scores, drop_intermediate=False)
         assert near(found.ks, float(np.abs(tpr - fpr).max()), labels)
         best = found.best("youden")
         assert near(best.value, float((tpr - fpr).max()), labels)
@@ -107,43 +99,78 @@ def test_the_greatest_distance_and_the_best_point() -> None:
         assert thresholds[at] in known or near(best.value, float(tpr[at] - fpr[at]), labels)
 
 
-def test_confusion_at_thresholds() -> None:
+def test_points_and_tables_at_thresholds_are_theirs_to_the_last_bit() -> None:
     for labels, scores in samples():
         found = exact(labels, scores)
-        for t in (*scores[:3].tolist(), float(np.median(scores)), 0.0):
+        roc, pr = found.roc(), found.pr()
+        ours = roc.fpr, roc.tpr, roc.thresholds, pr.precision, pr.recall, pr.thresholds
+        theirs = (
+            *sk.roc_curve(labels, scores, drop_intermediate=False),
+            *sk.precision_recall_curve(labels, scores),
+        )
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+        for t in (*scores[:2].tolist(), float(np.median(scores)), 0.0):
             rates = found.confusion(t)
             assert isinstance(rates, Rates)
-            theirs = confusion_matrix(labels, scores >= t, labels=[0, 1])
-            assert rates.table().tolist() == theirs.tolist()
+            table = sk.confusion_matrix(labels, scores >= t, labels=[0, 1])
+            assert rates.table().tolist() == table.tolist()
 
 
-def test_bounds_of_buckets_hold_what_they_find() -> None:
+def test_bounds_of_buckets_hold_the_exact_values() -> None:
     for labels, scores in samples():
         metric = HistogramAUC(range="real", resolution=1, floor=2**-20, ceiling=2.0**20)
         metric.update(labels, scores)
         found, truth = metric.compute(), exact(labels, scores)
-        for name in ("auc", "gini", "ap", "pr_auc_trapezoid", "ks"):
-            bounds, value = getattr(found, name), getattr(truth, name)
-            assert isinstance(bounds, Bounded)
-            assert bounds.low <= value <= bounds.high, name
-            assert bounds.low <= bounds.value <= bounds.high, name
+        names = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")
         pairs = [
+            *((getattr(found, name), getattr(truth, name)) for name in names),
             *zip(found.gain(7), truth.gain(7), strict=True),
             *zip(found.lift(7), truth.lift(7), strict=True),
             (found.partial_auc(0.3), truth.partial_auc(0.3)),
         ]
         for bounds, value in pairs:
             assert isinstance(bounds, Bounded) and isinstance(value, float)
-            assert bounds.low <= value <= bounds.high
+            assert bounds.low <= value <= bounds.high and bounds.low <= bounds.value <= bounds.high
 
 
-def test_what_they_call_0_or_1_with_one_class_is_undefined() -> None:
-    labels, scores = np.array([0, 0]), np.array([0.25, 0.5])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        assert average_precision_score(labels, scores) == 0
-        assert precision_recall_curve(labels, scores)[1].tolist() == [1, 1, 0]
-    found = exact(labels, scores)
-    assert math.isnan(float(found.ap))
-    assert np.isnan(found.pr().recall[:-1]).all()
+@pytest.mark.parametrize("unit", UNITS)
+def test_weighted_areas_and_rates(unit: Fraction) -> None:
+    for labels, scores, weights in weighted(unit):
+        table, curve, buckets = (
+            BinaryConfusion(weight_unit=unit),
+            ExactAUC(weight_unit=unit),
+            HistogramAUC(weight_unit=unit),
+        )
+        for metric in (table, curve, buckets):
+            metric.update(labels, scores, weights=weights)
+        auc = sk.roc_auc_score(labels, scores, sample_weight=weights)
+        assert math.isclose(float(curve.compute().auc), auc, rel_tol=1e-12)
+        ap = sk.average_precision_score(labels, scores, sample_weight=weights)
+        assert math.isclose(float(curve.compute().ap), ap, rel_tol=1e-12)
+        bounds: Any = buckets.compute().auc
+        assert bounds.low - 1e-12 <= auc <= bounds.high + 1e-12
+        rates, predicted = table.compute(), scores >= 0.5
+        for name, score in RATES.items():
+            ours = getattr(rates, name)
+            if not math.isnan(ours):  # theirs is 0 there
+                theirs = score(labels, predicted, sample_weight=weights)
+                assert math.isclose(ours, theirs, abs_tol=1e-12), name
+        counts = sk.confusion_matrix(labels, predicted, sample_weight=weights)
+        assert np.allclose(rates.table() * float(unit), counts, rtol=1e-12)
+
+
+def test_weighted_groups() -> None:
+    for labels, scores, weights in weighted(Fraction(1, 8)):
+        groups = np.arange(len(labels)) % 3
+        metric = GroupedAUC(weight_unit="1/8", score_type="float64")
+        metric.update(labels, scores, groups=groups, weights=weights)
+        total = weight = 0.0
+        for group in range(3):
+            mine = (groups == group) & (weights > 0)
+            if len(set(labels[mine])) == 2:
+                area = sk.roc_auc_score(labels[mine], scores[mine], sample_weight=weights[mine])
+                total += area * weights[mine].sum()
+                weight += weights[mine].sum()
+        found: Any = metric.compute().gauc
+        assert math.isclose(found, total / weight, rel_tol=1e-12) if weight else math.isnan(found)

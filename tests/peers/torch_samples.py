@@ -62,6 +62,19 @@ def label_sets() -> Iterator[tuple[int, Labels, Scores]]:
         yield k, truth, np.round(rng.random((n, k)), 1).astype(np.float32)
 
 
+def lists() -> list[tuple[Labels, Scores]]:
+    """Grades and scores of lists of 1 to 40 items: sorted either way, all relevant, none."""
+    rng = np.random.default_rng(26)
+    found = []
+    for i in range(60):
+        n = int(rng.integers(1, 41))
+        grades = np.where(rng.random(n) < rng.choice([0, 0.05, 0.3, 1]), rng.integers(1, 5, n), 0)
+        scores = (rng.permutation(n) + 1).astype(np.float32) / np.float32(64)
+        scores = np.sort(scores)[:: 1 - 2 * (i % 2)] if i % 5 == 0 else scores
+        found.append((grades.astype(np.int64), scores))
+    return found
+
+
 def updates(scores: NDArray[np.generic], labels: Labels, dtype: str = "float32") -> list[Step]:
     """The rows in three batches, in the order of arguments that torch's metrics have."""
     cut = [0, len(labels) // 3, len(labels) // 2, len(labels)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from streammetrics import ExactAUC, HistogramAUC
 from streammetrics.present.curves import Drawn, kept, pr, pr_points, roc, roc_points
 from streammetrics.present.figures import curve_of
 from streammetrics.present.spec import CURVE
-from tests.depth import further_are_slow
 from tests.present.specs import check, fed, pair
 
 
@@ -27,50 +27,30 @@ def outside(drawn: Drawn, x: Any, y: Any) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.parametrize("rows", [30, 5000])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_band_of_buckets_holds_every_point_of_the_exact_roc_curve(rows: int, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "rows"), [(0, 30), (1, 5000), (2, 5000)])
+def test_the_band_of_buckets_holds_every_point_of_the_exact_curves(seed: int, rows: int) -> None:
     coarse, exact = pair(rows, seed)
-    points = exact.roc()
-    for most in (10, CURVE):
-        drawn = roc_points(curve_of(coarse), most)
-        assert not outside(drawn, points.fpr, points.tpr)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("most", [10, CURVE])
-def test_the_band_of_buckets_holds_every_point_of_the_exact_precision(seed: int, most: int) -> None:
-    coarse, exact = pair(5000, seed)
-    points = exact.pr()
-    assert not outside(pr_points(curve_of(coarse), most), points.recall, points.precision)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", list(further_are_slow(20, 5, CURVE)))
-def test_a_thinned_exact_curve_has_a_band_that_holds_what_was_left_out(most: int) -> None:
-    exact = fed(ExactAUC(), 20_000)
     whole, precise = exact.roc(), exact.pr()
-    drawn = roc_points(curve_of(exact), most)
-    assert len(drawn.x) <= most
-    assert not outside(drawn, whole.fpr, whole.tpr)
-    thin = pr_points(curve_of(exact), most)
-    assert len(thin.x) <= most
-    assert not outside(thin, precise.recall, precise.precision)
+    for most in (10, CURVE):
+        assert not outside(roc_points(curve_of(coarse), most), whole.fpr, whole.tpr)
+        if rows == 5000:
+            drawn = pr_points(curve_of(coarse), most)
+            assert not outside(drawn, precise.recall, precise.precision)
 
 
-def test_the_band_of_500_points_is_narrow() -> None:
-    drawn = roc_points(curve_of(fed(ExactAUC(), 20_000)), CURVE)
-    assert drawn.band is not None
-    assert np.max(drawn.band[1] - drawn.band[0]) < 0.01
-
-
-def test_a_short_exact_curve_is_drawn_whole_and_has_no_band() -> None:
-    exact = fed(ExactAUC(), 100)
-    drawn = roc_points(curve_of(exact), CURVE)
+def test_a_long_exact_curve_has_a_band_that_holds_the_points_between_and_a_short_one_none() -> None:
+    exact, short = fed(ExactAUC(), 5000), fed(ExactAUC(), 100)
+    whole, precise = exact.roc(), exact.pr()
+    for most in (5, 20, CURVE):
+        drawn, thin = roc_points(curve_of(exact), most), pr_points(curve_of(exact), most)
+        assert len(drawn.x) <= most and len(thin.x) <= most
+        assert not outside(drawn, whole.fpr, whole.tpr)
+        assert not outside(thin, precise.recall, precise.precision)
+    assert drawn.band is not None and np.max(drawn.band[1] - drawn.band[0]) < 0.01
+    drawn = roc_points(curve_of(short), CURVE)
     assert drawn.band is None
-    assert drawn.x.tolist() == exact.roc().fpr.tolist()
-    assert drawn.y.tolist() == exact.roc().tpr.tolist()
+    assert drawn.x.tolist() == short.roc().fpr.tolist()
+    assert drawn.y.tolist() == short.roc().tpr.tolist()
 
 
 @pytest.mark.parametrize("draw", [roc, pr])
@@ -99,15 +79,11 @@ def test_small_precision_cuts_the_axis_and_says_so() -> None:
     assert axis["scale"]["domain"][1] < 0.5
 
 
-@pytest.mark.parametrize("most", [4, 5, 50, 500])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 49, 501, 3000])
-def test_at_most_so_many_places_are_kept_with_both_ends(count: int, most: int) -> None:
-    position = np.sort(np.random.default_rng(count).random(count))
-    found = kept(position, most)
-    assert len(found) <= most
-    assert list(found) == sorted(set(found.tolist()))
-    if count:
-        assert (found[0], found[-1]) == (0, count - 1)
+def test_at_most_so_many_points_are_kept_with_both_ends() -> None:
+    for count, most in product([0, 1, 2, 3, 49, 501, 3000], [4, 5, 50, 500]):
+        found = kept(np.sort(np.random.default_rng(count).random(count)), most)
+        assert len(found) <= most and list(found) == sorted(set(found.tolist()))
+        assert not count or (found[0], found[-1]) == (0, count - 1)
 
 
 def test_what_is_left_out_between_two_places_is_short() -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from streammetrics import ExactAUC, InputError, SettingsError
 from streammetrics.present import NamedValue, charts_javascript, svg, theme, themed, values
-from streammetrics.present.confusion import confusion
-from streammetrics.present.distribution import Scores, distribution
-from streammetrics.present.reliability import Bin, reliability
+from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
 from streammetrics.results import figure_of
 from tests.present.specs import check, fed
 

@@ -1,4 +1,4 @@
-"""Which attributes of a result are figures, whatever its metric."""
+"""Views of results: which attributes they are, their texts, and their directions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,34 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
-from streammetrics.results import Bounded, counts_of, headlines_of, texts_of, views_of
+from streammetrics import (
+    NDCG,
+    Bounded,
+    InputError,
+    MulticlassAUC,
+    MulticlassConfusion,
+    RankingMetrics,
+    Ratio,
+)
+from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.present.views import (
+    NONE,
+    Direction,
+    ViewText,
+    declared_of,
+    direction_of,
+    value_of,
+    view_of,
+    views_of,
+)
+from streammetrics.results import counts_of, headlines_of, texts_of
+from streammetrics.results.join_results import JoinedResult
 from streammetrics.results.list_results import Averages
+from streammetrics.results.rates import BoundedRates, Rates
+from tests.cases import CASES
+from tests.results.test_class_interval import MATRIX, rates
 
 
 @dataclass(frozen=True)
@@ -97,3 +122,116 @@ def test_each_value_of_a_mapping_by_whole_numbers_is_a_view() -> None:
     result = OfEach(0.5, {2: 0.75, 3: 1.0}, {"a": 0.25})
     assert views_of(result) == {"first": 0.5, "shares[2]": 0.75, "shares[3]": 1.0}
     assert headlines_of(result) == ("first",)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments", "rest"),
+    [
+        ("auc", "auc", None, ""),
+        (" f_beta( 2 ) ", "f_beta", (2,), ""),
+        ("f_beta(.5, 'micro')", "f_beta", (0.5, "micro"), ""),
+        ('recall("micro")', "recall", ("micro",), ""),
+        ("roc()", "roc", (), ""),
+        ("top_k_accuracies[3]", "top_k_accuracies", (3,), ""),
+        ("confusion(0.5).f_beta(2)", "confusion", (0.5,), "f_beta(2)"),
+        ("curves[1].auc", "curves", (1,), "auc"),
+        ("NDCG@10", "", None, ""),
+        ("1auc", "", None, ""),
+        ("f(g(1))", "", None, ""),
+        ("_units", "", None, ""),
+        ("", "", None, ""),
+        ("a.", "", None, ""),
+    ],
+)
+def test_a_view_is_a_name_arguments_and_what_follows(
+    text: str, name: str, arguments: tuple[object, ...] | None, rest: str
+) -> None:
+    found = ViewText.of(text)
+    assert (found.name, found.arguments, found.rest) == (name, arguments, rest)
+
+
+def test_a_value_is_that_of_the_result() -> None:
+    result = rates(MATRIX)
+    assert value_of(result, "recall(None)".replace("None", "micro")) == result.recall("micro")
+    assert value_of(result, "rates(1).f_beta(2)") == result.rates(1).f_beta(2)
+    assert value_of(result) == result.macro_f1
+
+
+def test_a_measure_is_a_view_and_so_is_its_text() -> None:
+    averages = Averages({"RBP(p=0.5)": 0.25, "NDCG@10": 0.5}, lists_kept=1, lists_empty=0, rows=1)
+    assert value_of(averages, NDCG @ 10) == 0.5 == value_of(averages, "NDCG @ 10")
+    assert value_of(averages, "RBP(p=0.5)") == 0.25 == value_of(averages)
+    assert view_of(averages, "RBP(p=0.5)").rest == ""
+
+
+@pytest.mark.parametrize("view", ["NDCG@5", "lists_kept", "means", "get(1)", "keys()", "x.y", "1"])
+def test_what_is_no_number_is_no_view(view: str) -> None:
+    with pytest.raises(InputError, match="a view of Averages: NDCG@10"):
+        value_of(RankingMetrics(["NDCG@10"]).compute(), view)
+
+
+@pytest.mark.parametrize("view", ["rates(9).precision", "rates(1).x", "curves[1].auc", "matrix[0]"])
+def test_a_part_that_there_is_not_is_refused(view: str) -> None:
+    with pytest.raises(InputError):
+        value_of(rates(MATRIX), view)
+
+
+RATES = Rates(tp=1, fp=1, fn=0, tn=1)
+# What they show of themselves is no view of a metric that an experiment could compare.
+OTHERS = ("UnitsResult", "UserGroupsResult")
+
+
+def test_every_view_of_every_metric_says_its_direction() -> None:
+    seen = set()
+    for case in CASES:
+        result = case.empty.compute()
+        if isinstance(result, (UserGroupsResult, JoinedResult)):
+            result = getattr(result, "value", getattr(result, "result", None))
+        if type(result).__name__ in OTHERS:
+            continue
+        for view in views_of(result):
+            assert declared_of(result, view) is not None, (type(result).__name__, view)
+            seen.add((type(result).__name__, view))
+    assert len(seen) > 80
+
+
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        ("f1", "higher"), ("f_beta(2)", "higher"), ("f_alpha(0.3)", "higher"), ("fpr", "lower"),
+        ("error_rate", "lower"), (None, "higher"),
+    ],
+)  # fmt: skip
+def test_arguments_do_not_turn_a_view_round(view: str | None, said: str) -> None:
+    assert str(direction_of(RATES, view)) == said
+
+
+def test_views_of_many_classes_have_that_of_their_name() -> None:
+    many = MulticlassConfusion(3).compute()
+    for view in ("precision(micro)", "rates(1).recall", "weighted_kappa(linear)"):
+        assert direction_of(many, view).better == "higher", view
+    assert direction_of(many, "rates(1).fnr").better == "lower"
+    assert direction_of(MulticlassAUC(3).compute(), "curves[0].auc").better == "higher"
+
+
+def test_rates_at_a_bucket_have_the_direction_of_rates() -> None:
+    between = BoundedRates(RATES, RATES, RATES)
+    assert direction_of(between, "fnr").better == "lower"
+    assert declared_of(between, "tp") == NONE
+
+
+def test_measures_of_lists_are_better_when_they_are_higher() -> None:
+    lists = RankingMetrics(["NDCG@10", "MRR"]).compute()
+    assert [direction_of(lists, view).better for view in lists] == ["higher", "higher"]
+
+
+def test_what_declares_nothing_has_none_and_what_is_no_view_is_an_error() -> None:
+    assert direction_of(Ratio().compute()) == NONE
+    assert declared_of(object(), "auc") is None and direction_of(object(), "auc") == NONE
+    with pytest.raises(InputError):
+        direction_of(MulticlassConfusion(3).compute(), "rates(7).recall")
+
+
+def test_a_direction_says_itself() -> None:
+    found = [str(one) for one in (Direction("higher"), NONE, Direction("target", 0.25))]
+    assert found == ["higher", "none", "target 0.25"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,12 +33,6 @@ def test_an_area_has_delongs_worked_interval_guarded_as_rows_are_few() -> None:
         approx(0.942314634, abs=5e-10),
     )
     assert "Hanley" in found.reason and found.resolution == 0.0
-
-
-def test_gini_is_the_area_scaled() -> None:
-    area, gini = exact().compute().interval("auc"), exact().compute().interval("gini")
-    scaled = replace(area.scaled(2.0, -1.0), estimate=exact().compute().gini)  # rounded once
-    assert gini == scaled
 
 
 def test_coarse_buckets_widen_and_fine_ones_do_not() -> None:

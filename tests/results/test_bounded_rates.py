@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
+from operator import attrgetter, methodcaller
+from typing import Any
 
 import pytest
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.results.rates import BoundedRates, Rates
-from tests.depth import further_are_slow
 
 COUNTS = ("tp", "fp", "fn", "tn")
 RATES = (
@@ -38,46 +39,34 @@ def boxes(most: int = 3) -> Iterator[tuple[BoundedRates, list[Rates]]]:
         yield BoundedRates(worst, best, below), every
 
 
-@pytest.mark.parametrize("name", [*COUNTS, *RATES])
-def test_every_rate_is_between_its_ends_wherever_the_rows_lie(name: str) -> None:
-    for between, every in boxes():
-        found = getattr(between, name)
+BOXES = list(boxes())
+CALLS: list[tuple[str, Callable[[Any], Any]]] = [
+    *((name, attrgetter(name)) for name in (*COUNTS, *RATES)),
+    *((f"{name}({weight})", methodcaller(name, weight))
+      for name in ("f_beta", "f_alpha") for weight in (0, 0.5, 1)),
+    *((f"{name}(0.5, {worth})", methodcaller(name, 0.5, zero_division=worth))
+      for name in ("f_beta", "f_alpha") for worth in (0, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
+def test_every_rate_is_between_its_ends_wherever_the_rows_lie(
+    name: str, call: Callable[[Any], Any]
+) -> None:
+    for between, every in BOXES:
+        found = call(between)
         assert isinstance(found, Bounded)
-        values = [v for v in (getattr(rates, name) for rates in every) if not math.isnan(v)]
+        values = [v for v in map(call, every) if not math.isnan(v)]
         if not values:
             assert math.isnan(found.low) and math.isnan(found.high), between
             continue
         assert found.low <= min(values) and max(values) <= found.high, between
         if name != "mcc":  # whose end is 0 where nothing or everything is predicted positive
-            assert found.low >= math.nextafter(min(values), -math.inf)
-            assert found.high <= math.nextafter(max(values), math.inf)
-        assert math.isnan(found.value) or found.low <= found.value <= found.high
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("worth", [0, 1])
-@pytest.mark.parametrize("weight", list(further_are_slow(0.5, 0, 1)))
-def test_what_0_over_0_is_worth_is_between_the_ends_too(weight: float, worth: float) -> None:
-    for between, every in boxes():
-        for method in ("f_beta", "f_alpha"):
-            values = [getattr(rates, method)(weight, zero_division=worth) for rates in every]
-            found = getattr(between, method)(weight, zero_division=worth)
-            assert found.low <= min(values) and max(values) <= found.high, between
             assert found.low >= math.nextafter(min(values), -math.inf), between
             assert found.high <= math.nextafter(max(values), math.inf), between
-            assert found.value == getattr(between.value, method)(weight, zero_division=worth)
-            if all(math.isnan(getattr(rates, method)(weight)) for rates in every):
-                assert found == Bounded(worth, worth, worth)
-
-
-@pytest.mark.parametrize("weight", [0, 0.5, 1])
-def test_f_measures_are_between_their_ends(weight: float) -> None:
-    for between, every in boxes():
-        for method in ("f_beta", "f_alpha"):
-            found = getattr(between, method)(weight)
-            values = [v for v in (getattr(r, method)(weight) for r in every) if not math.isnan(v)]
-            if values:
-                assert found.low <= min(values) and max(values) <= found.high, between
+        assert math.isnan(found.value) or found.low <= found.value <= found.high
+        if all(math.isnan(rates.f1) for rates in every) and name.endswith(", 1)"):
+            assert found == Bounded(1, 1, 1)
 
 
 def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -43,33 +42,6 @@ def test_separation_inside_one_bucket_is_nothing_that_anyone_knows() -> None:
         assert found.lift(2) == (Bounded(1.0, 0.0, 2.0),) * 2
         assert found.best("youden").value == Bounded(0.0, 0.0, 1.0)
         assert found.best("distance").value == Bounded(1.0, 0.0, 1.0)
-
-
-def test_all_scores_at_1_are_one_tie() -> None:
-    for found in (exact([0, 1, 1], [1.0] * 3), buckets([0, 1, 1], [1.0] * 3)):
-        assert float(found.auc) == 0.5
-        assert float(found.ap) == 2 / 3
-        assert float(found.pr_auc_trapezoid) == 5 / 6
-        assert float(found.ks) == 0.0
-        at_1 = found.confusion(1.0)
-        if isinstance(at_1, BoundedRates):  # the last bucket has more than the score 1
-            assert (at_1.tp, at_1.fp) == (Bounded(0, 0, 2), Bounded(0, 0, 1))
-        else:
-            assert at_1 == Rates(2, 1, 0, 0)
-        assert found.confusion(1.5) == Rates(0, 0, 2, 1)
-        assert found.roc().fpr.tolist() == [0, 1] == found.roc().tpr.tolist()
-
-
-def test_large_logits_keep_their_order() -> None:
-    scores = [88.5, 88.6, 500.0, 1e300]  # equal to 1.0 after a 32-bit sigmoid
-    found = exact([0, 1, 0, 1], scores)
-    assert (found.auc, found.ap, found.ks) == (0.75, 5 / 6, 0.5)
-    assert found.roc().thresholds.tolist() == [math.inf, *reversed(scores)]
-    rough = buckets([0, 1, 0, 1], scores, range="real")
-    assert all(isinstance(view, Bounded) for view in (rough.auc, rough.ap, rough.ks))
-    for name in ("auc", "ap", "pr_auc_trapezoid", "ks"):
-        low, high = getattr(rough, name).low, getattr(rough, name).high
-        assert low <= getattr(found, name) <= high
 
 
 def test_pairs_beyond_int64_and_counts_beyond_2_to_53_are_exact() -> None:
@@ -218,38 +190,14 @@ def test_nothing_is_undefined_and_past_max_rows_too() -> None:
         assert curve.pr().precision.tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda c: c.partial_auc(0.0),
-        lambda c: c.partial_auc(1.5),
-        lambda c: c.partial_auc(math.nan),
-        lambda c: c.gain(0),
-        lambda c: c.lift(2.5),
-        lambda c: c.confusion(math.nan),
-        lambda c: c.best("f1"),
-        lambda c: c.best("youden", positives_share=0.5),
-        lambda c: c.best("accuracy", positives_share=1.5),
-        lambda c: c.best("accuracy", positives_share=math.nan),
-    ],
-)
-def test_a_bad_argument_is_refused_in_four_parts(call: Callable[[ScoreCurve], object]) -> None:
-    with pytest.raises(InputError) as error:
-        call(exact([0, 1], [0.25, 0.5]))
-    assert error.value.where.startswith("ScoreCurve.")
-
-
-def test_partial_area_to_1_is_the_area_and_chance_is_a_half() -> None:
-    found = exact([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
-    assert found.partial_auc(1) == found.partial_auc(1, standardized=True) == found.auc
-    tied = exact([0, 1], [0.5, 0.5])
-    assert tied.partial_auc(0.25, standardized=True) == 0.5
-    assert tied.partial_auc(0.25) == 0.25**2 / 2
-
-
-def test_lift_is_by_part_or_cumulative() -> None:
-    found = exact([0, 0, 0, 1], [0.1, 0.2, 0.3, 0.9])
-    assert found.lift(2) == (2.0, 0.0)
-    assert found.lift(2, cumulative=True) == (2.0, 1.0)
-    assert found.gain(2) == (1.0, 1.0)
-    assert len(found.gain()) == len(found.lift()) == 10
+def test_a_bad_argument_is_refused_in_four_parts() -> None:
+    found = exact([0, 1], [0.25, 0.5])
+    for name, value, more in (
+        *(("partial_auc", limit, {}) for limit in (0.0, 1.5, math.nan)),
+        *(("gain", 0, {}), ("lift", 2.5, {}), ("confusion", math.nan, {}), ("best", "f1", {})),
+        ("best", "youden", {"positives_share": 0.5}),
+        *(("best", "accuracy", {"positives_share": share}) for share in (1.5, math.nan)),
+    ):
+        with pytest.raises(InputError) as error:
+            getattr(found, name)(value, **more)
+        assert error.value.where.startswith("ScoreCurve."), name

@@ -8,7 +8,7 @@ import pytest
 
 from streammetrics import Bounded, GroupedAUC
 from streammetrics.present.views import counts_of, headlines_of
-from streammetrics.results.grouped import GroupedArea
+from streammetrics.results.areas import GroupedArea
 
 
 def area(groups: int | None, ids: str) -> GroupedArea:

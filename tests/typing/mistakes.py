@@ -1,4 +1,4 @@
-"""What the type checker refuses: each line ends with the code of the error that it must give."""
+"""What mypy refuses: it reports each `ignore` that is not needed or has another code."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from streammetrics.core.accumulator import Accumulator
 
 def what_is_refused() -> None:
     auc = HistogramAUC()
-    HistogramAUC(resolutions=3)  # E: call-arg
-    HistogramAUC(resolution="3")  # E: arg-type
-    auc.resolution = 4  # E: misc
-    auc + Ratio()  # E: operator
-    auc.merge(Ratio())  # E: arg-type
-    auc.merge([Ratio()])  # E: list-item
-    auc.update([1])  # E: call-arg
-    PerKey()  # E: call-arg
-    PerKey(Ratio)  # E: arg-type
-    Windows(Ratio(), "60")  # E: arg-type
-    Panel({"auc": 3})  # E: dict-item
-    PerKey(auc).compute()["a"].ratio()  # E: attr-defined
-    Windows(auc, 60).compute().total.ratio()  # E: attr-defined
-    UserGroups(auc).compute().value.ratio()  # E: attr-defined
-    Accumulator()  # E: abstract
+    HistogramAUC(resolutions=3)  # type: ignore[call-arg]
+    HistogramAUC(resolution="3")  # type: ignore[arg-type]
+    auc.resolution = 4  # type: ignore[misc]
+    auc + Ratio()  # type: ignore[operator]
+    auc.merge(Ratio())  # type: ignore[arg-type]
+    auc.merge([Ratio()])  # type: ignore[list-item]
+    auc.update([1])  # type: ignore[call-arg]
+    PerKey()  # type: ignore[call-arg]
+    PerKey(Ratio)  # type: ignore[arg-type]
+    Windows(Ratio(), "60")  # type: ignore[arg-type]
+    Panel({"auc": 3})  # type: ignore[dict-item]
+    PerKey(auc).compute()["a"].ratio()  # type: ignore[attr-defined]
+    Windows(auc, 60).compute().total.ratio()  # type: ignore[attr-defined]
+    UserGroups(auc).compute().value.ratio()  # type: ignore[attr-defined]
+    Accumulator()  # type: ignore[abstract]

@@ -1,4 +1,4 @@
-"""What the type checker knows about the public names; `test_types.py` runs it over this file."""
+"""What the type checker knows about the public names; mypy checks it with the sources."""
 
 from __future__ import annotations
 

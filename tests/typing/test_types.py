@@ -1,11 +1,14 @@
-"""The type checker sees what the documentation promises, and refuses what it forbids."""
+"""The types that pyright sees in a user's file, and those of `update` against its inputs.
+
+`mypy` checks the other files of this folder with the sources.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import json
-import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,71 +22,12 @@ from streammetrics.core.declared import CLASSES
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="module")
-def said() -> dict[str, set[tuple[int, str]]]:
-    """The errors of mypy by file: (line, code)."""
-    api = pytest.importorskip("mypy.api")
-    files = ["public_types.py", "mistakes.py"]
-    out, err, _ = api.run(
-        [
-            *("--strict", "--no-error-summary", "--hide-error-context", "--no-pretty"),
-            *("--config-file", str(HERE.parents[1] / "pyproject.toml")),
-            *(str(HERE / name) for name in files),
-        ]
-    )
-    assert not err
-    found: dict[str, set[tuple[int, str]]] = {name: set() for name in files}
-    for line in out.splitlines():
-        if match := re.fullmatch(r"(.*?):(\d+): error: .*\[([a-z-]+)\]", line):
-            found.setdefault(Path(match[1]).name, set()).add((int(match[2]), match[3]))
-    return found
-
-
-def test_public_names_have_the_types_that_are_promised(
-    said: dict[str, set[tuple[int, str]]],
-) -> None:
-    assert said["public_types.py"] == set()
-
-
-def test_each_mistake_is_found_where_it_is_made(said: dict[str, set[tuple[int, str]]]) -> None:
-    lines = enumerate((HERE / "mistakes.py").read_text().splitlines(), 1)
-    expected = {(n, line.split("# E: ")[1]) for n, line in lines if "# E: " in line}
-    assert len(expected) > 10
-    assert said["mistakes.py"] == expected
-
-
-# What a user's file may say; both type checkers take it under their strictest settings.
-USER = """
-from streammetrics import HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
-
-panel = Panel({"auc": HistogramAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
-panel.update(labels=[0, 1], scores=[0.1, 0.9])
-print(panel.compute()["auc"].auc)
-print(PerKey(panel).compute()["de"]["auc"].auc)
-print(PerKey(HistogramAUC()).compute()["de"].auc)
-print(Windows(Ratio(), 60).compute().total.ratio)
-print(UserGroups(Ratio()).compute().value.ratio)
-HistogramAUC().update([1], [0.5], weights=[2])
-
-
-def of_key(state: PerKey, key: str) -> float:
-    return float(state.compute()[key].auc)
-"""
-
-
-def test_results_of_a_panel_and_of_keys_are_typed_in_a_users_file_for_mypy(tmp_path: Path) -> None:
-    api = pytest.importorskip("mypy.api")
-    (tmp_path / "user.py").write_text(USER)
-    config = str(HERE.parents[1] / "pyproject.toml")
-    out, err, code = api.run(["--strict", "--config-file", config, str(tmp_path / "user.py")])
-    assert (code, err) == (0, ""), out
-
-
+@pytest.mark.slow
 def test_results_of_a_panel_and_of_keys_are_typed_in_a_users_file_for_pyright(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("basedpyright")
-    (tmp_path / "user.py").write_text(USER)
+    shutil.copy(HERE / "users_file.py", tmp_path)
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(HERE.parents[1])]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]

@@ -1,17 +1,73 @@
-"""Figures of calibration and regression that follow from sums, whatever gave these."""
+"""Results of sums: quotients, means over lists, losses, errors."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from fractions import Fraction
+from math import nan
 
 import numpy as np
+import pytest
 
 from streammetrics import Regression
+from streammetrics.ranking.measures import MRR, NDCG
 from streammetrics.results import counts_of, headlines_of, views_of
 from streammetrics.results.calibration import CalibrationFigures
-from streammetrics.results.sums import RegressionErrors
+from streammetrics.results.list_results import Averages
+from streammetrics.results.sums import Quotient, RegressionErrors
+
+TOP, LEAST = Fraction(2) ** 1000, Fraction(1, 2**1000)
+
+
+def test_the_exact_sums_are_divided_and_rounded_once() -> None:
+    for top, bottom, expected in (
+        (Fraction(1), Fraction(3), 1 / 3),
+        (Fraction(-1), Fraction(4), -0.25),
+        (TOP, TOP * 2, 0.5),
+        (TOP, LEAST, math.inf),
+        (-TOP, LEAST, -math.inf),
+        (LEAST, TOP, 0.0),
+        (1 + Fraction(1, 2**60) + Fraction(1, 2**53), Fraction(1), 1.0000000000000002),
+    ):
+        assert Quotient(1.0, 1.0, (top, bottom), rows=1).ratio == expected, (top, bottom)
+    for top, bottom, expected in (
+        (math.inf, 2.0, math.inf),
+        (math.inf, -2.0, -math.inf),
+        (3.0, math.inf, 0.0),
+    ):
+        assert Quotient(top, bottom, None, rows=1).ratio == expected, (top, bottom)
+
+
+def test_what_has_no_ratio_is_nan() -> None:
+    for top in (0, 1, -1):
+        exact = Fraction(top), Fraction(0)
+        assert math.isnan(Quotient(float(top), 0.0, exact, rows=1).ratio)
+    for pair in ((math.inf, math.inf), (math.inf, 0.0), (math.nan, 1.0), (1.0, math.nan)):
+        assert math.isnan(Quotient(*pair, None, rows=1).ratio), pair
+    found = Quotient(0.0, 0.0, (Fraction(0), Fraction(0)), rows=0).interval()
+    assert not found.defined and found.reason == "no rows"
+
+
+RESULT = Averages({"NDCG@10": 0.25, "MRR": nan}, lists_kept=2, lists_empty=1, rows=3)
+
+
+def test_a_measure_and_its_text_find_the_same_mean() -> None:
+    assert RESULT[NDCG @ 10] == RESULT["NDCG@10"] == RESULT[" NDCG @ 10"] == 0.25
+
+
+def test_a_mapping_of_texts_to_means() -> None:
+    assert list(RESULT) == ["NDCG@10", "MRR"]
+    assert len(RESULT) == 2
+    assert NDCG @ 10 in RESULT
+    assert MRR in RESULT
+    assert NDCG not in RESULT
+
+
+def test_a_measure_that_was_not_asked_for_is_named_with_those_that_were() -> None:
+    with pytest.raises(KeyError, match=r"MRR@5 is not one of NDCG@10, MRR"):
+        RESULT[MRR @ 5]
+
 
 THIRD = Fraction(1, 3)
 
@@ -26,11 +82,6 @@ def test_the_greatest_gap_is_of_the_bin_and_the_mean_gap_is_of_the_rows() -> Non
     found = figures((3, 0, THIRD), (0, 0, Fraction(0)), (0, 1, THIRD))
     assert found.mce == 2 / 3
     assert found.ece == 1 / 4
-
-
-def test_gaps_of_both_signs_do_not_cancel() -> None:
-    found = figures((0, 1, Fraction(1, 4)), (1, 0, Fraction(3, 4)))
-    assert (found.ratio, found.copc, found.ece, found.mce) == (1.0, 1.0, 0.75, 0.75)
 
 
 def test_an_infinite_loss_is_infinite_in_both_views() -> None:

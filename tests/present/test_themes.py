@@ -1,4 +1,4 @@
-"""The colours of series, as people with each kind of colour blindness see them.
+"""The colours of series: as people with each kind of colour blindness see them, and by series.
 
 Simulated by the matrices of Machado, Oliveira and Fernandes (2009) for the whole loss of one kind
 of cone; distances are those of Oklab (Ottosson, 2020) times 100, where about 2 is just seen.
@@ -6,14 +6,16 @@ of cone; distances are those of Oklab (Ottosson, 2020) times 100, where about 2 
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
-from typing import cast
+from typing import Any, cast
 
+import altair
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics.present import theme
+from streammetrics.present import Place, WindowValue, over_time, placed, theme
 from streammetrics.present.theme import DASHES, SHAPES
 
 Colours = NDArray[np.float64]
@@ -95,9 +97,61 @@ def test_where_colours_come_again_the_marks_beside_them_differ() -> None:
             assert marks[i % len(marks)] != marks[again]
 
 
-@pytest.mark.parametrize("name", ["light", "dark"])
-def test_every_colour_is_seen_on_its_ground(name: str) -> None:
-    ground = linear(cast("str", theme(name)["background"]))
-    for colour in palette(name):
-        pair = seen(np.vstack([linear(colour), ground]), SIGHT["all"])
-        assert least(pair) >= 25, colour
+nan = float("nan")
+
+
+def drawn(*series: str) -> dict[str, Any]:
+    """A figure over time of these series."""
+    values = [
+        WindowValue(at, at + 1, one, 0.5, 0.4, 0.6, nan, nan) for at in (0, 1) for one in series
+    ]
+    found = over_time(values, title="ctr", y="ratio")
+    return json.loads(json.dumps(found))
+
+
+def colours(spec: Any) -> dict[str, str]:
+    """The colour of each series."""
+    scales = [layer["encoding"].get("color", {}).get("scale", {}) for layer in spec["layer"]]
+    first, *others = [scale for scale in scales if "range" in scale]
+    assert all(one == first for one in others)  # the layers of a figure share a legend
+    return dict(zip(first["domain"], first["range"], strict=True))
+
+
+def category() -> list[str]:
+    """All colours."""
+    found: Any = theme("light")["range"]
+    return list(found["category"])
+
+
+def test_a_series_that_is_alone_keeps_its_colour() -> None:
+    places = {"b": Place(1, 1), "c": Place(2, 2)}
+    both = colours(placed(drawn("b", "c"), places))
+    assert both == {"b": category()[1], "c": category()[2]}
+    alone = colours(placed(drawn("c"), {"c": Place(2, 2)}))
+    assert alone == {"c": category()[2]}
+
+
+def test_series_of_one_colour_have_marks_of_their_own() -> None:
+    spec = placed(drawn("b, fit", "b, eval"), {"b, fit": Place(1, 0), "b, eval": Place(1, 1)})
+    assert set(colours(spec).values()) == {category()[1]}
+    dashes = [
+        layer["encoding"]["strokeDash"]["scale"]["range"]
+        for layer in spec["layer"]  # type: ignore[attr-defined]
+        if "strokeDash" in layer["encoding"]
+    ]
+    assert dashes and all(one[0] != one[1] for one in dashes)
+
+
+def test_what_could_not_be_told_apart_stays_as_it_is() -> None:
+    spec = {
+        "encoding": {"color": {"field": "series", "scale": {"domain": ["a", "b"]}}},
+        "config": theme("light"),
+    }
+    assert placed(spec, {"a": Place(0, 0), "b": Place(0, 1)}) is spec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("series", [["a"], ["a", "b"], [""]])
+def test_a_placed_figure_is_still_a_figure(series: list[str]) -> None:
+    spec = placed(drawn(*series), {one: Place(i + 9, i + 9) for i, one in enumerate(series)})
+    altair.Chart.from_dict(json.loads(json.dumps(spec)))  # checks the schema of Vega-Lite

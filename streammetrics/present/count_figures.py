@@ -1,0 +1,280 @@
+"""Figures of counts: how scores are distributed, how reliable they are, and what is confused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.present.spec import (
+    between,
+    by_series,
+    figure,
+    number,
+    quantity,
+    some,
+    straight,
+    tooltip,
+)
+from streammetrics.present.theme import DASHES, Spec
+
+BINS: Final = 40
+_WIDE: Final = 50.0  # times that the middle score lies under the greatest: then the axis is of logs
+CLASSES: Final = ("positives", "negatives")
+MOST_CLASSES: Final = 15  # of a confusion matrix
+REST: Final = "(rest)"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """scores: [k], ascending; counts: int64 [2, k], negatives and positives there. reason: why
+    they are not known, if so."""
+
+    scores: NDArray[np.floating]
+    counts: NDArray[np.int64]
+    reason: str = ""
+
+
+def distribution(
+    found: Mapping[str, Scores], *, title: str = "Scores", theme: str = "light"
+) -> Spec:
+    """The share of each class in each bin, as steps.
+
+    Bins are about equally wide; they begin at scores that occurred, so that no bucket is divided.
+
+    >>> spec = distribution({"": Scores(np.array([0.25, 0.5]), np.array([[1, 1], [0, 2]]))})
+    >>> [row["y"] for row in spec["data"]["values"] if row["class"] == "negatives"]
+    [0.5, 0.5, 0.5]
+    """
+    known = {name: one for name, one in found.items() if not one.reason and len(one.scores)}
+    log = bool(known) and all(map(_skewed, known.values()))
+    rows = [row for name, one in known.items() for row in _binned(name, one, log)]
+    names = list(known) or [""]
+    several = names != [""]
+    x = quantity("x", "score", scale={"type": "log"} if log else {"zero": False})
+    y = quantity("y", "share of the class in a bin", axis={"format": "~%"})
+    legend = {"title": None}
+    below = {"title": None, "orient": "bottom"}  # beside the other one it has no room
+    of_class: Spec = {"field": "class", "type": "nominal", "sort": None, "legend": below}
+    of_class["scale"] = {"domain": list(CLASSES), "range": list(DASHES[:2])}
+    colour: Spec = {"field": "series", "type": "nominal", "sort": None, "legend": legend}
+    colour["scale"] = {"domain": names}
+    if not several:
+        colour = {**of_class, "scale": {"domain": list(CLASSES)}}
+    seen = tooltip(("series", "series"), ("class", "class"), ("x", "from score"), ("y", "share"))
+    line: Spec = {
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": colour,
+            "strokeDash": of_class,
+            "detail": {"field": "series"},
+            "tooltip": seen[not several :],
+        },
+    }
+    reason = next((one.reason for one in found.values() if one.reason), "")
+    return figure(
+        "scores",
+        title=title,
+        description="Share of the positives and of the negatives in each bin of scores.",
+        rows=rows,
+        layers=[line],
+        series=names,
+        reason="" if rows else reason,
+        theme=theme,
+    )
+
+
+def _skewed(one: Scores) -> bool:
+    """Whether logs of the scores say more: all are positive, and most far under the greatest."""
+    if not one.scores[0] > 0 or not np.isfinite(one.scores[-1]):
+        return False
+    total = np.cumsum(one.counts.sum(axis=0))
+    middle = one.scores[int(np.searchsorted(total, total[-1] / 2))]
+    return bool(middle * _WIDE < one.scores[-1])
+
+
+def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
+    finite = np.isfinite(one.scores)
+    scores, counts = one.scores[finite].astype(np.float64), one.counts[:, finite]
+    if not len(scores):
+        return []
+    space = np.geomspace if log else np.linspace
+    goals = space(scores[0], scores[-1], BINS + 1)[:-1]
+    starts = np.unique(np.searchsorted(scores, goals, "left"))
+    starts = starts[starts < len(scores)]
+    rows: list[dict[str, object]] = []
+    for label, of_class in zip(reversed(CLASSES), counts, strict=True):
+        all_ = int(of_class.sum())
+        if not all_:
+            continue
+        shares = np.add.reduceat(of_class, starts) / all_
+        for x, y in zip(scores[starts].tolist(), shares.tolist(), strict=True):
+            rows.append({"series": name, "class": label, "x": number(x), "y": y})
+        rows.append({**rows[-1], "x": float(scores[-1])})  # where the last step ends
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The rows of a bin. lower, upper: the interval of the positive share; nan where there is
+    none."""
+
+    mean_score: float
+    positive_share: float
+    units: int
+    lower: float = math.nan
+    upper: float = math.nan
+
+
+def reliability(
+    found: Mapping[str, Sequence[Bin]], *, title: str = "Reliability", theme: str = "light"
+) -> Spec:
+    """The share of positives over the mean score of each bin that has rows, by series.
+
+    Of a calibrated model the points lie on the thin line.
+
+    >>> reliability({"": [Bin(0.25, 0.5, 8)]})["data"]["values"][0]["y"]
+    0.5
+    """
+    rows: list[dict[str, object]] = []
+    for name, bins in found.items():
+        for one in bins:
+            if one.units and math.isfinite(one.mean_score) and math.isfinite(one.positive_share):
+                row = {"series": name, "x": one.mean_score, "y": one.positive_share}
+                row["units"] = one.units
+                if math.isfinite(one.lower) and math.isfinite(one.upper):
+                    row |= {"lower": number(one.lower), "upper": number(one.upper)}
+                rows.append(row)
+    names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
+    far, top, cut = _axes([one for bins in found.values() for one in bins])
+    x = quantity("x", "mean score of the bin", scale={"domain": [0, far]})
+    said = "share of positives (the axis is cut)" if cut else "share of positives"
+    y = quantity("y", said, scale={"domain": [0, top]})
+    fields = (
+        *(("series", "series"), ("x", "mean score"), ("y", "share of positives")),
+        *(("units", "rows (units of weight)"), ("lower", "lower"), ("upper", "upper")),
+    )
+    corner = min(far, top)
+    layers = [straight((0, 0), (corner, corner))]
+    if some(rows, "lower"):
+        mark: Spec = {"type": "rule", "strokeWidth": 1, "opacity": 0.5, "clip": True}
+        layers.append(between(mark, x, y, ("lower", "upper"), names))
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 1.5, "point": {"size": 45}, "clip": True},
+        "encoding": {
+            "x": x,
+            "y": y,
+            **by_series(names, "dash"),
+            "tooltip": tooltip(*fields[names == [""] :]),
+        },
+    }
+    return figure(
+        "reliability",
+        title=title,
+        description="Share of positives over mean score, by bin; calibrated scores lie on the "
+        "diagonal.",
+        rows=rows,
+        layers=[*layers, line],
+        series=names,
+        theme=theme,
+        size=(360, 320),
+    )
+
+
+def _axes(bins: Sequence[Bin]) -> tuple[float, float, bool]:
+    """Where the axes of scores and of shares end, and whether a share is past that: bins with less
+    than a hundredth of the rows do not decide it."""
+    seen = [one for one in bins if one.units and math.isfinite(one.mean_score)]
+    rows = sum(one.units for one in seen)
+    far = max((one.mean_score for one in seen), default=0.0)
+    heavy = [one.positive_share for one in seen if 100 * one.units >= rows]
+    top = max([far, *(share for share in heavy if math.isfinite(share))])
+    far, top = (min(1.0, 1.05 * end) if end > 0 else 1.0 for end in (far, top))
+    return far, top, any(one.positive_share > top for one in seen)
+
+
+def confusion(
+    found: Mapping[str, NDArray[np.int64]],
+    *,
+    title: str = "Confusion matrix",
+    theme: str = "light",
+) -> Spec:
+    """Counts [truth, prediction] of each series, coloured by their share of the class.
+
+    Of more than 15 classes the rarest are one.
+
+    >>> spec = confusion({"": np.array([[3, 1], [0, 2]])})
+    >>> spec["data"]["values"][1]
+    {'series': '', 'truth': '0', 'prediction': '1', 'count': 1, 'share': 0.25}
+    """
+    whole = {name: matrix for name, matrix in found.items() if matrix.sum()}
+    rows: list[dict[str, object]] = []
+    lines: list[str] = []
+    if whole:
+        support = sum(matrix.sum(axis=1) for matrix in whole.values())
+        names, chosen = _chosen(np.asarray(support))
+    for series, matrix in whole.items():
+        table = _merged(matrix, chosen)
+        for i, truth in enumerate(names):
+            line = f"{series}: {truth}" if series else truth
+            lines.append(line)
+            total = int(table[i].sum())
+            for j, prediction in enumerate(names):
+                count = int(table[i, j])
+                row = {"series": series, "truth": line, "prediction": prediction}
+                rows.append({**row, "count": count, "share": count / total if total else 0.0})
+    columns = list(dict.fromkeys(str(row["prediction"]) for row in rows))
+    x: Spec = {"field": "prediction", "type": "nominal", "sort": None, "title": "predicted"}
+    y: Spec = {"field": "truth", "type": "nominal", "sort": None, "title": "truth"}
+    x |= {"scale": {"domain": columns}, "axis": {"labelAngle": 0}}
+    y["scale"] = {"domain": lines}
+    shade = quantity("share", "share of the class", scale={"domain": [0, 1]})
+    shade["legend"] = {"format": "~%", "gradientLength": 160}
+    seen = tooltip(("truth", "truth"), ("prediction", "predicted"), ("count", "rows"))
+    seen += tooltip(("share", "share of the class"))
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rect"},
+            "encoding": {"x": x, "y": y, "color": shade, "tooltip": seen},
+        },
+        {
+            "mark": {"type": "text", "fontSize": 11},
+            "encoding": {"x": x, "y": y, "text": {"field": "count", "format": ",.4~s"}},
+        },
+    ]
+    return figure(
+        "confusion",
+        title=title,
+        description="Rows by their class and by what was predicted.",
+        rows=rows,
+        layers=layers,
+        series=lines + columns,
+        theme=theme,
+        size=(max(220, 44 * len(columns)), max(120, 32 * len(lines))),
+    )
+
+
+def _chosen(support: NDArray[np.int64]) -> tuple[list[str], list[int] | None]:
+    """The names of rows and columns, and the classes that are kept; None for all."""
+    if len(support) <= MOST_CLASSES:
+        return [str(i) for i in range(len(support))], None
+    order = np.argsort(-support, kind="stable")[: MOST_CLASSES - 1]
+    kept = sorted(order.tolist())
+    return [*map(str, kept), REST], kept
+
+
+def _merged(matrix: NDArray[np.int64], chosen: list[int] | None) -> NDArray[np.int64]:
+    if chosen is None:
+        return matrix
+    place = np.full(len(matrix), len(chosen))
+    place[chosen] = np.arange(len(chosen))
+    table = np.zeros((len(chosen) + 1, len(chosen) + 1), np.int64)
+    truth, predicted = np.meshgrid(place, place, indexing="ij")
+    np.add.at(table, (truth, predicted), matrix)
+    return table
