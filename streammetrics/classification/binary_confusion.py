@@ -32,9 +32,8 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         threshold: a row is predicted positive iff score >= threshold, compared exactly in
         either precision. positive: the label of the positive class; with the default 1, labels
         are 0/1 or False/True.
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     State
         Four counts, of units of weight, and by how much these exceed the rows; of rows whose weight
         was rounded four counts more.
@@ -69,15 +68,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     rounded = Counts("round_weights", 2, 2)  # rows whose weight was
 
     def check_settings(self) -> None:
-        number = isinstance(self.threshold, (int, float))
-        threshold = as_float(self.threshold) if number else None
-        if threshold is None:
-            raise SettingsError(
-                expected=FLOAT64,
-                got=shown(self.threshold),
-                where="BinaryConfusion(threshold)",
-                hint="pass a number, or leave it out for 0.5",
-            )
+        threshold = check_threshold(self.threshold, "BinaryConfusion(threshold)")
         self._set("threshold", threshold)  # 1 is 1.0
         self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))
 
@@ -101,7 +92,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         return binary_cells(batch.labels, batch.scores, self.threshold)
 
     def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
-        """A state with these settings and so many rows, as an aggregate of SQL gives them.
+        """A state with these settings from counts of rows, as an aggregate of SQL gives them.
 
         labels: [k] of 0 and 1, where 1 is the positive class. predictions: [k] of 0 and 1; 1 is
         score >= threshold. counts: [k] rows of each pair; a pair may come again. Rows weigh 1.
@@ -122,3 +113,16 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         unit, surplus = Fraction(self.weight_unit), int(self.counts.surplus[0])
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         return Rates(tp, fp, fn, tn, unit, surplus, rows_rounded)
+
+
+def check_threshold(value: object, where: str) -> float:
+    """A setting that scores are compared with, as a float64."""
+    found = as_float(value) if isinstance(value, (int, float)) else None
+    if found is None:
+        raise SettingsError(
+            expected=FLOAT64,
+            got=shown(value),
+            where=where,
+            hint="pass a number, or leave it out for 0.5",
+        )
+    return found

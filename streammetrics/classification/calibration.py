@@ -41,9 +41,8 @@ class Calibration(Accumulator, schema="calibration/3"):
         1 - clip as 1 - clip, unrounded, so that of a row it is -ln clip at most; nothing else does.
         bins: of equal width, at most 1000; the edges are the doubles i/bins, a score at an edge is
         above it, and 1.0 is in the last bin.
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     State
         Counts by label and bin, and exact sums: of the scores in each bin and of the positives,
         of their squares, of the log losses, and of the squares of each row's log loss and Brier

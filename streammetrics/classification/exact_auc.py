@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.state_curves import bag_curve
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_positive
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
-from streammetrics.core.multiset.bag import Bag
+from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.weights import Unit
-from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
+from streammetrics.results.score_curve import ExactCurve, ScoreCurve
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):
@@ -27,11 +27,10 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     Settings
         score_type: "float64", or "float32" for half the state and time; scores that differ
         beyond it are ties then.
-        max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        max_rows: a state of more rows keeps only their number, and is undefined.
         positive: the label of the positive class; with the default 1, labels are 0/1 or False/True.
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     State
         The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less, and
         as much for each of up to 2**24 rows that are not sorted yet; with weights the units of
@@ -87,3 +86,12 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         self._flush()
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         return bag_curve(self.bag, Fraction(self.weight_unit), rows_rounded)
+
+
+def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve:
+    """The curve of every row in a bag of one state, whose counts are in this unit of weight."""
+    if bag.dropped:
+        none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
+        return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)
+    planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
+    return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit, rows_rounded)

@@ -24,7 +24,7 @@ def add_counts(
     cells: tuple[str, ArrayLike, int],
     counts: ArrayLike,
 ) -> A:
-    """`state`, which is empty, with so many rows of each label and cell; all [k].
+    """The empty `state` with these counts of rows of each label and cell; all [k].
 
     cells: their name, the cell of each, and how many there are.
     """

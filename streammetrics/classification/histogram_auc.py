@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
@@ -15,9 +16,9 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.weights import Unit
-from streammetrics.kernels.tables.grids import check_grid, grid_of
+from streammetrics.kernels.tables.grids import Gridded, check_grid, grid_of
 from streammetrics.results.score_curve import ScoreCurve
 
 
@@ -32,9 +33,8 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         [0, 1]. "edges": between the given `edges`; a score at an edge is above it.
         range: "probability", scores in [0, 1], or "real", any score. positive: the label of the
         positive class; with the default 1, labels are 0/1 or False/True.
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     State
         Counts by label and bucket, of units of weight; only the occupied ones while these are few.
         By how much these exceed the rows, and how many of each label had their weight rounded. The
@@ -104,7 +104,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self.rounded.add(batch.labels.astype(np.intp), slots)
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
-        """A state with these settings and so many rows, as an aggregate of SQL gives them.
+        """A state with these settings from counts of rows, as an aggregate of SQL gives them.
 
         labels: [k] of 0 and 1, where 1 is the positive class. buckets: [k], the number of each
         bucket from 0; of grid="equal" that is floor(score * 2**resolution), and for a score of 1
@@ -125,15 +125,35 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     def compute(self) -> ScoreCurve:
         """The curve, with certain bounds on its areas."""
         self._flush()
-        cells, held = self.counts.occupied()
-        label, bucket = np.divmod(cells, self.buckets)
-        used = np.zeros(self.buckets, np.bool_)
-        used[bucket] = True
-        counts = np.zeros((2, int(np.count_nonzero(used))), np.int64)
-        counts[label, np.cumsum(used)[bucket] - 1] = held
-        least, ends = grid_of(self).least[used], grid_of(self).ends[used]
-        if self.range == "probability":  # no score is above 1
-            ends = np.fmin(ends, np.nextafter(1, 2))
-        rows, unit = int(counts.sum() - self.counts.surplus[0]), Fraction(self.weight_unit)
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
-        return ScoreCurve(least, counts, False, rows, "", unit, rows_rounded, _ends=ends)
+        [curve] = bucket_curves(self.counts, self, 1, Fraction(self.weight_unit), rows_rounded)
+        return curve
+
+
+def bucket_curves(
+    counts: WeightedCountsColumn,
+    metric: Gridded,
+    n_classes: int,
+    weight_unit: Fraction,
+    rows_rounded: int | None,
+) -> Iterator[ScoreCurve]:
+    """The curve of each class, from counts [class, truth, bucket] with the surplus of the rows."""
+    grid = grid_of(metric)
+    b, surplus = grid.n_buckets, int(counts.surplus[0])
+    cells, held = counts.occupied()
+    edges = np.searchsorted(cells, np.arange(n_classes + 1) * 2 * b)
+    occupied, column = np.zeros(b, np.bool_), np.empty(b, np.intp)  # of each bucket
+    for number in range(n_classes):
+        here = slice(edges[number], edges[number + 1])
+        label, bucket = np.divmod(cells[here] - number * 2 * b, b)
+        occupied[bucket] = True
+        used = np.flatnonzero(occupied)
+        occupied[used] = False  # for the next class
+        column[used] = np.arange(len(used))
+        table = np.zeros((2, len(used)), np.int64)
+        table[label, column[bucket]] = held[here]
+        least, ends = grid.least[used], grid.ends[used]
+        if metric.range == "probability":  # no score is above 1
+            ends = np.fmin(ends, np.nextafter(1, 2))
+        rows = int(table.sum()) - surplus
+        yield ScoreCurve(least, table, False, rows, "", weight_unit, rows_rounded, _ends=ends)

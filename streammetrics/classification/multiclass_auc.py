@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.state_curves import bag_curve, bucket_curves
+from streammetrics.classification.exact_auc import bag_curve
+from streammetrics.classification.histogram_auc import bucket_curves
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.batch import Batch
@@ -18,10 +19,7 @@ from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import (
-    Unit,
-    add_surplus,
-)
+from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import scored_cells
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.class_curves import ClassCurves
@@ -39,9 +37,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         otherwise they are counted in buckets, in a state that does not grow with rows, and areas
         have certain bounds. grid, resolution, range, floor, ceiling, edges: the buckets, as in
         HistogramAUC. score_type, max_rows: where exact, as in ExactAUC. weight_unit: what weights
-        are multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
-        multiples are refused, or with round_weights=True rounded to the nearest one; the result
-        says how many rows that was done to.
+        are multiples of: a Fraction, an integer, or a string such as "1/10". Others are refused, or
+        with round_weights=True rounded, and counted in the result.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1; or [n, n_classes] of 0/1 or False/True,
         where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in
@@ -59,8 +56,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         AUC, also averaged: exact, correctly rounded. AP and its averages: rounded once, from 90
         bits of each. From buckets low <= exact <= high for every input, rounding included.
     Cost
-        10 ns a score in buckets, 36 where exact; with weights 33 and 43. The state: as of
-        HistogramAUC or ExactAUC, times n_classes.
+        10 ns a score in buckets, 36 where exact; with weights 33 and 43. The state: that
+        of HistogramAUC or ExactAUC, times n_classes.
     Source
         Fawcett 2006, Pattern Recogn. Lett. 27, section 9.2 (each class against the rest, weighted
         by how many rows are of it); Everingham et al. 2010, Int. J. Comput. Vis. 88 (mAP).

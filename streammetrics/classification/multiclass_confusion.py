@@ -20,14 +20,11 @@ from streammetrics.core.parts.counts import Counts, CountsColumn, exact_total
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import (
-    Unit,
-    add_surplus,
-)
+from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
 
-MAX_CLASSES: Final = 1 << 15  # a table of so many by so many classes is 8 GB, where all occur
+MAX_CLASSES: Final = 1 << 15  # a table of all their pairs is 8 GB
 
 
 class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
@@ -36,9 +33,8 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     Settings
         n_classes: how many classes there are, those that never occur included. top_k: numbers k
         for which `top_k_accuracy(k)` is wanted, which needs scores. weight_unit: what weights are
-        multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
-        multiples are refused, or with round_weights=True rounded to the nearest one; the result
-        says how many rows that was done to.
+        multiples of: a Fraction, an integer, or a string such as "1/10". Others are refused, or
+        with round_weights=True rounded, and counted in the result.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1. predictions: [n] class numbers, or
         [n, n_classes] scores without NaN, of which the largest is the predicted class and, of

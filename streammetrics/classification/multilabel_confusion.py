@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.classification.binary_confusion import check_threshold
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.class_checks import check_number
-from streammetrics.core.conversion import FLOAT64, as_float
-from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Inputs, Table, Weights
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weights import (
-    Unit,
-    add_surplus,
-)
+from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
 
@@ -33,10 +29,9 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     Settings
         n_labels: how many labels there are. threshold: a label is predicted iff its score >=
-        threshold, compared exactly in either precision. weight_unit: what weights are multiples
-        of, a Fraction, an integer or a string such as "1/10". Weights that are no multiples are
-        refused, or with round_weights=True rounded to the nearest one; the result says how many
-        rows that was done to.
+        threshold, compared exactly in either precision. weight_unit: what weights are multiples of:
+        a Fraction, an integer, or a string such as "1/10". Others are refused, or with
+        round_weights=True rounded, and counted in the result.
     State
         Four counts a label; and how many rows have t true labels, p predicted ones, and h that
         are both. Of these the averages over rows are made: no value of a row is rounded. All in
@@ -83,16 +78,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def check_settings(self) -> None:
         found = check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
         self._set("n_labels", found)
-        number = isinstance(self.threshold, int | float)
-        limit = as_float(self.threshold) if number else None
-        if limit is None:
-            raise SettingsError(
-                expected=FLOAT64,
-                got=shown(self.threshold),
-                where="MultilabelConfusion.threshold",
-                hint="pass the least score that predicts a label",
-            )
-        self._set("threshold", limit)  # 1 is 1.0
+        self._set("threshold", check_threshold(self.threshold, "MultilabelConfusion.threshold"))
 
     @property
     def n_sizes(self) -> int:

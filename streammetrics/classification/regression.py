@@ -39,9 +39,8 @@ class Regression(Accumulator, schema="regression/2"):
     """Errors of predicted numbers.
 
     Settings
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     Rows
         labels: [n], the true numbers, finite. scores: [n], the predicted ones, no NaN. weights:
         [n], at least 0, or 1 each; a row of weight 0 is ignored.
@@ -179,7 +178,7 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
 
 
 def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
-    """StateError unless rows of so many units may have these five sums; one: as they have it."""
+    """StateError unless rows of these units can have these five sums; one: 1 in their quanta."""
     absolute, labels, of_labels, of_scores, of_both = sums
     what = "sums of errors that no rows have"
     require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)

@@ -181,7 +181,7 @@ class SlidingAUC:
         return Fraction(self._newest) - Fraction(time) >= Fraction(self.seconds)
 
     def _drop(self, coming: int) -> None:
-        """Make room for so many rows."""
+        """Make room for the rows that come."""
         window = self._window
         if self.rows is not None:
             for _ in range(len(window) + coming - self.rows):

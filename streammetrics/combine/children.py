@@ -88,8 +88,8 @@ class MapColumn(Column):
 
     `index[slot]` gives the child's slot of each key, `other[slot]` that of the keys past
     `max_keys`. Those with the smallest ranks are kept, so what is kept depends on the set of
-    keys alone: a key of the final set is never evicted anywhere. Evictions wait until there
-    are a quarter too many, and are made up before anyone looks.
+    keys alone: a key of the final set is never evicted anywhere. Evictions are put
+    off until there are a quarter too many, and are done before the state is read.
     """
 
     def __init__(self, child: Accumulator, width: int, max_keys: int | None) -> None:

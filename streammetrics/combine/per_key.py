@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, cast
 
@@ -10,31 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Map, MapColumn
-from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
+from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
-from streammetrics.present.notebook import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedResult(Mapping[Key, R], Shown):
+class KeyedResult(Results[Key, R]):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 
-    results: Mapping[Key, R]
     overflow: R | None
-
-    def __getitem__(self, key: Key) -> R:
-        return self.results[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
 
 
 class PerKey(Accumulator, Generic[R], schema="per-key/1"):

@@ -61,7 +61,7 @@ class Units(Accumulator, schema="units/1"):
 
     Settings
         share: which part of all units is kept, in (0, 1], by a hash of the unit alone: the same
-        units everywhere. max_units: past so many kept units a state drops them and is undefined.
+        units everywhere. max_units: a state of more kept units drops them and is undefined.
     Rows
         units: [n] ids, integers or strings (or what `hash_ids` makes of these). The integer 5 and
         the string "5" are two units.
@@ -157,8 +157,8 @@ def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
 
 
 def keeps_units(metric: Accumulator) -> bool:
-    """Whether a state of this metric has the rows of each group or list of rows apart, so that it
-    can be had without some of them.
+    """Whether a state of this metric has the rows of each group or list of rows apart, so that
+    some of them can be left out.
 
     >>> from streammetrics import GroupedAUC, Ratio, UserGroups
     >>> keeps_units(GroupedAUC()), keeps_units(UserGroups(GroupedAUC())), keeps_units(Ratio())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.combine.children import Map
-from streammetrics.combine.panel import Computes, R, part_of, require_empty
+from streammetrics.combine.panel import Computes, R, Results, part_of, require_empty
 from streammetrics.combine.per_key import feed_by_key, require_as_many
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
@@ -24,7 +24,6 @@ from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import refuse_other_units
-from streammetrics.present.notebook import Shown
 
 # Sliding windows over panes: which windows hold the same panes, and the sums of their states.
 
@@ -147,20 +146,10 @@ _INT64: Final = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsResult(Mapping[Span, R], Shown):
+class WindowsResult(Results[Span, R]):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 
-    results: Mapping[Span, R]
     total: R
-
-    def __getitem__(self, window: Span) -> R:
-        return self.results[window]
-
-    def __iter__(self) -> Iterator[Span]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
 
 
 class Windows(Accumulator, Generic[R], schema="windows/1"):

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.inputs import Inputs, Unchecked
+from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.exact.elementary import mean_self_information
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
+from streammetrics.ranking.item_lists import INPUTS, ItemLists, check_cut, first_of, item_lists
 from streammetrics.results.list_results import CatalogShare
 
-MAX_CATALOG = 1 << 40  # items; cells of a few thousand states of so many fit into an int64
+MAX_CATALOG = 1 << 40  # items; cells of a few thousand such states fit into an int64
 _FULL, _UNDER_K, _EMPTY = range(3)
 
 
@@ -79,13 +79,7 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
     n_items: int
     k: int
-    inputs = Inputs(
-        lists=Unchecked(
-            "item numbers [lists, items], a sequence of lists, or flat with offsets",
-            type_text="ItemLists",
-        ),
-        offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
-    )
+    inputs = Inputs(**INPUTS)
     shows = Counts("n_items")
     lists = Counts(3)  # with k items, with fewer, empty
 

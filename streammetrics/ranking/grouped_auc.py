@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,17 +15,24 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.multiset.score_bits import codes_of
-from streammetrics.core.parts.exact_sums import unlimited
+from streammetrics.core.parts.exact_sums import (
+    ExactSums,
+    WithoutRows,
+    add_whole,
+    require_whole,
+    unlimited,
+)
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.weights import Unit
+from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
 from streammetrics.kernels.curves.exact_mean import mean_area
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
-from streammetrics.ranking.area_totals import AreaCounts, AreaTotals, area_result
 from streammetrics.results.areas import GroupedArea, as_float
+from streammetrics.results.interval import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),
@@ -33,6 +40,19 @@ _CHOICES = {
     "ids": ("integer", "hashed", "exact"),
 }
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
+
+
+class AreaCounts(NamedTuple):
+    """What was counted: groups, those of both labels, rows, units of weight, those of groups that
+    are kept, those of positives, and rows whose weight was rounded."""
+
+    groups: int
+    kept: int
+    rows: int
+    units: int
+    units_kept: int
+    positives: int
+    rounded: int
 
 
 class GroupedAUC(Accumulator, schema="grouped-auc/5"):
@@ -46,13 +66,12 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
         64 bits of SipHash under a fixed key are kept: exact unless two ids collide). Where ids
         are strings, an integer is the string of its digits.
-        max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        max_rows: a state of more rows keeps only their number, and is undefined.
         grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
         buckets instead of scores, and does not grow with rows.
-        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one; the result says how many rows that was done to.
+        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
+        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
         groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
@@ -167,23 +186,50 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     def compute(self) -> GroupedArea:
         """GAUC of all groups, and how many there are of which kind."""
         self._flush()
-        bag, unit = self.bag, Fraction(self.weight_unit)
-        bounded = self.grid is not None
-        if bag.dropped:
-            nothing = ExactArea(bounded=bounded)
+        if self.bag.dropped:
+            nothing = ExactArea(bounded=self.grid is not None)
             return GroupedArea(
                 as_float(nothing),
-                *(None, None, None, bag.total, None, None, None),
-                compared_as="buckets" if bounded else self.score_type,
+                *(None, None, None, self.bag.total, None, None, None),
+                compared_as=self._compared_as,
                 ids=self.ids,
-                reason=bag.why_dropped,
-                weight_unit=unit,
+                reason=self.bag.why_dropped,
+                weight_unit=Fraction(self.weight_unit),
                 rows_rounded=self._rows_rounded(),
                 _area=nothing,
             )
         counts, groups = self._counted()
-        area = mean_area(groups, self.weight, bounded=bounded)
-        return area_result(self.settings(), counts, area, (groups, self.weight))
+        area = mean_area(groups, self.weight, bounded=self.grid is not None)
+        return self._result(counts, area, (groups, self.weight))
+
+    @property
+    def _compared_as(self) -> str:
+        return self.score_type if self.grid is None else "buckets"
+
+    def _result(
+        self, counts: AreaCounts, area: ExactArea, spread: AreaSpread | tuple[GroupPairs, str]
+    ) -> GroupedArea:
+        """The result of these counts, whether the groups or only their totals are here."""
+        unit = Fraction(self.weight_unit)
+        units = units_counted(counts.units, counts.rows, unit)
+        return GroupedArea(
+            as_float(area),
+            groups=counts.groups,
+            groups_kept=counts.kept,
+            groups_one_class=counts.groups - counts.kept,
+            rows=counts.rows,
+            rows_kept=counts.units_kept if units is None else None,
+            rows_one_class=counts.rows - counts.units_kept if units is None else None,
+            positives=counts.positives,
+            compared_as=self._compared_as,
+            ids=self.ids,
+            weight_unit=unit,
+            weight_units=units,
+            weight_units_kept=None if units is None else counts.units_kept,
+            rows_rounded=counts.rounded if self.round_weights else None,
+            _area=area,
+            _groups=spread,
+        )
 
     def _counted(self) -> tuple[AreaCounts, GroupPairs]:
         """What was counted, and the pairs of each group; of a bag that was not dropped."""
@@ -213,3 +259,53 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         totals = AreaTotals(self.empty())
         totals.count(*self._counted())
         return totals
+
+
+# What is left of a GroupedAUC once no row of its groups is to come.
+
+_COUNTS = len(AreaCounts._fields)
+_AREAS = len(AreaSums._fields)
+_UNUSED = (0, 0)  # older states have other numbers there, of weights that were rounded
+_SPREAD = _COUNTS + _AREAS + len(_UNUSED)
+_CELLS = _SPREAD + len(AreaSpread._fields)
+
+
+class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
+    """Sums over the groups of a GroupedAUC; only a Sealed holds one.
+
+    Settings
+        metric: the GroupedAUC.
+    State
+        AreaCounts, AreaSums and AreaSpread, as integers.
+    Result
+        That of the metric, whose areas are off by 2**-97 at most before they are rounded.
+    """
+
+    metric: Accumulator
+    sums = ExactSums(_CELLS)
+
+    @property
+    def _auc(self) -> GroupedAUC:
+        return cast("GroupedAUC", self.metric)
+
+    def arguments(self) -> Mapping[str, bool]:
+        return self.metric.arguments()
+
+    def count(self, counts: AreaCounts, groups: GroupPairs) -> None:
+        """Add what was counted in groups that are complete."""
+        weight, bounded = self._auc.weight, self._auc.grid is not None
+        areas = area_sums(groups, weight, bounded=bounded)
+        add_whole(self.sums, (*counts, *areas, *_UNUSED, *area_spread(groups, weight)))
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        require_whole(new.sums)
+        return new
+
+    def compute(self) -> GroupedArea:
+        """The result of the metric."""
+        found = [int(value) for value in self.sums.fractions()]
+        areas = AreaSums(*found[_COUNTS : _COUNTS + _AREAS])
+        area = areas.mean(bounded=self._auc.grid is not None)
+        counts, spread = AreaCounts(*found[:_COUNTS]), AreaSpread(*found[_SPREAD:])
+        return self._auc._result(counts, area, spread)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import replace
+from math import nan
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +19,14 @@ from streammetrics.core.inputs import IDS, Inputs, Unchecked
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.multiset.score_bits import scores_of
-from streammetrics.core.parts.exact_sums import unlimited
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.exact_sums import (
+    ExactSums,
+    WithoutRows,
+    add_whole,
+    require_whole,
+    unlimited,
+)
+from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
@@ -27,20 +35,18 @@ from streammetrics.ranking.graded_rows import (
     refuse_doubles,
     refuse_high_grades,
 )
-from streammetrics.ranking.list_totals import (
-    LONGEST,
-    ListCounts,
-    ListTotals,
+from streammetrics.ranking.list_values import (
+    EmptySetting,
+    Moments,
+    MomentsColumn,
     averages,
-    too_long,
-    undefined,
+    measured,
 )
-from streammetrics.ranking.list_values import EmptySetting, measured
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import measures_of
-from streammetrics.ranking.moments import MomentsColumn
 from streammetrics.results.list_results import Averages
 
+LONGEST: Final = 1 << 22  # rows of a list that is still ranked, all of them at once in memory
 _PIECE: Final = 1 << 19  # rows of lists that are ranked together
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
@@ -50,6 +56,17 @@ _CHOICES: Final = {
     "item_ids": ("integer", "hashed"),
     "duplicates": ("refuse", "conflict"),
 }
+
+
+class ListCounts(NamedTuple):
+    """Moments of the values of lists, how many of these were kept, empty, and have an item twice,
+    and the rows of all."""
+
+    moments: MomentsColumn
+    kept: int
+    empty: int
+    rows: int
+    conflicting: int
 
 
 class GroupedScores(Accumulator, schema="grouped-scores/2"):
@@ -72,7 +89,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         duplicates: an item twice in one list within one update is refused ("refuse", default), or
         taken as one that only merging reveals ("conflict"), which never raises: the list leaves
         the measures and is counted as conflicting.
-        max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        max_rows: a state of more rows keeps only their number, and is undefined.
     Rows
         A row is an item of a list. labels: [n] grades, integers from 0 to 15; an item is relevant
         from grade 1 on. scores: [n], no NaN. lists: [n] ids. items: [n] ids, or None: then nothing
@@ -178,13 +195,37 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """The means over all lists, and how many there are of which kind."""
         self._flush()
         if self.bag.dropped:
-            return undefined(self.settings(), self.bag.total, self.bag.why_dropped)
+            return self._undefined(self.bag.total, self.bag.why_dropped)
         groups = self.bag.groups()
         at = np.flatnonzero(~self._conflicts(groups))
         longest = int(groups.sizes[at].max(initial=0))
         if longest > LONGEST:
-            return undefined(self.settings(), self.bag.total, too_long(longest, LONGEST))
-        return averages(self.settings(), self._counted(groups, at))
+            return self._undefined(self.bag.total, _too_long(longest))
+        return self._result(self._counted(groups, at))
+
+    def _result(self, counts: ListCounts) -> Averages:
+        """The result of these counts, whether the lists or only their totals are here."""
+        moments, kept, empty, rows, conflicting = counts
+        rule = str(self.settings()["empty"])
+        return replace(
+            averages(moments, measures_of(self.measures), kept, empty, rule),
+            rows=rows,
+            conflicting=conflicting,
+            compared_as=self.score_type,
+            ids=self.ids,
+        )
+
+    def _undefined(self, rows: int, reason: str) -> Averages:
+        return Averages(
+            dict.fromkeys(map(str, self.measures), nan),
+            lists_kept=None,
+            lists_empty=None,
+            rows=rows,
+            conflicting=None,
+            compared_as=self.score_type,
+            ids=self.ids,
+            reason=reason,
+        )
 
     def _counted(self, groups: Groups, at: NDArray[np.intp]) -> ListCounts:
         """What the lists at these places are worth."""
@@ -240,3 +281,54 @@ def _pieces(groups: Groups, at: NDArray[np.intp]) -> Iterator[Lists]:
             judged=None if bool(judged.all()) else judged,
         )
         first = last
+
+
+def _too_long(longest: int) -> str:
+    return f"a list has {longest} rows, more than {LONGEST}"
+
+
+class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
+    """Moments over the lists of a GroupedScores once no row of them is to come; only a Sealed holds
+    one.
+
+    Settings
+        metric: the GroupedScores.
+    State
+        Lists kept, empty and conflicting, and rows; the longest list, which is not ranked past
+        `LONGEST` rows; the moments of the measures.
+    Result
+        That of the metric, to the last bit.
+    """
+
+    metric: Accumulator
+    sums = ExactSums(4)
+    longest = Extreme("max")
+    moments = Moments()
+
+    def arguments(self) -> Mapping[str, bool]:
+        return self.metric.arguments()
+
+    def count(self, counts: ListCounts, longest: int) -> None:
+        """Add what was counted in lists that are complete."""
+        moments, *numbers = counts
+        add_whole(self.sums, numbers)
+        if longest:
+            self.longest.add(np.array([longest], np.int64))
+        self.moments.merge(moments, np.zeros(1, np.intp))
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        require_whole(new.sums)
+        for slot in range(width):
+            kept, empty, *_ = map(int, new.sums.fractions(slot))
+            rule = new.metric.settings()["empty"]
+            new.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
+        return new
+
+    def compute(self) -> Averages:
+        """The result of the metric."""
+        metric, longest = cast("GroupedScores", self.metric), self.longest.value() or 0
+        kept, empty, rows, conflicting = map(int, self.sums.fractions())
+        if longest > LONGEST:
+            return metric._undefined(rows, _too_long(longest))
+        return metric._result(ListCounts(self.moments, kept, empty, rows, conflicting))

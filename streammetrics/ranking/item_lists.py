@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.inputs import Unchecked
 from streammetrics.core.rows import Ragged
 from streammetrics.kernels.ranking.item_similarity import by_length
 from streammetrics.ranking.lists import list_offsets
 
 ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
+INPUTS: Final[Mapping[str, Unchecked]] = {
+    "lists": Unchecked(
+        "item numbers [lists, items], a sequence of lists, or flat with offsets",
+        type_text="ItemLists",
+    ),
+    "offsets": Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
+}
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
 
 
@@ -29,10 +37,9 @@ def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Rag
     items, ends = _flat(lists, offsets)
     if len(items) and not 0 <= items.item(items.argmin()) <= items.item(items.argmax()) < n_items:
         bad = np.flatnonzero((items < 0) | (items >= n_items))
-        raise _of_items(
-            bad, ends, f"item numbers from 0 to {n_items - 1}", str(items[bad[0]]),
-            "number the items by their rows in the catalog",
-        )  # fmt: skip
+        expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
+        hint = "number the items by their rows in the catalog"
+        raise _of_items(bad, ends, expected, got, hint)
     found = Ragged(items, ends)
     _refuse_doubles(found)
     return found

@@ -13,14 +13,14 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.content import Content
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.inputs import Inputs, Unchecked
+from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require_finite, require_rounded_moments
 from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
+from streammetrics.ranking.item_lists import INPUTS, ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.similarities import LARGEST, OURS, is_name, prepared, require_known
 from streammetrics.results.list_results import ListMoments, ListSimilarity
 
@@ -47,8 +47,12 @@ def item_vectors(vectors: Vectors, similarity: str) -> Content:
     if similarity == "cosine":
         zero = np.flatnonzero(~values.any(axis=1))
         if len(zero):
-            _refuse("vectors that are not zero, since those have no cosine", "a zero vector",
-                    f"[{zero[0]}]", "leave such items out, or give them a vector")  # fmt: skip
+            _refuse(
+                "vectors that are not zero, since those have no cosine",
+                "a zero vector",
+                f"[{zero[0]}]",
+                "leave such items out, or give them a vector",
+            )
     return vectors if isinstance(vectors, Content) else Content.of(values)
 
 
@@ -56,8 +60,12 @@ def _require_shape(shape: tuple[int, ...], similarity: str) -> None:
     square = similarity != "table" or shape[0] == shape[-1]
     if len(shape) != 2 or not all(shape) or not square:
         what = "[n_items, n_items]" if similarity == "table" else "[n_items, d]"
-        _refuse(f"an array {what} of at least one item", f"shape {list(shape)}", "",
-                "give each item a row, in the order of the item numbers")  # fmt: skip
+        _refuse(
+            f"an array {what} of at least one item",
+            f"shape {list(shape)}",
+            "",
+            "give each item a row, in the order of the item numbers",
+        )
 
 
 def _numbers(given: object, similarity: str) -> Floats:
@@ -70,8 +78,12 @@ def _numbers(given: object, similarity: str) -> Floats:
         good &= np.abs(values) <= LARGEST
     if values.ndim == 2 and not good.all():
         row, column = np.argwhere(~good)[0]
-        _refuse(f"finite numbers (of a table: up to {LARGEST:g})", shown(values[row, column]),
-                f"[{row}, {column}]", "fix or leave out such items")  # fmt: skip
+        _refuse(
+            f"finite numbers (of a table: up to {LARGEST:g})",
+            shown(values[row, column]),
+            f"[{row}, {column}]",
+            "fix or leave out such items",
+        )
     return values
 
 
@@ -81,9 +93,12 @@ def _codes(given: object) -> Floats:
         whole = array.astype(np.int64)  # codes that were held as floats
         array = whole if np.array_equal(whole, array) else array
     if array.dtype.kind not in "iubUO" or array.ndim != 2:
-        _refuse("integers or strings [n_items, features]",
-                f"an array of {array.dtype} {list(array.shape)}", "",
-                "number the values of each feature")  # fmt: skip
+        _refuse(
+            "integers or strings [n_items, features]",
+            f"an array of {array.dtype} {list(array.shape)}",
+            "",
+            "number the values of each feature",
+        )
     columns = [_first_positions(array[:, j], j) for j in range(array.shape[1])]
     return np.array(columns, np.float64).reshape(len(columns), len(array)).T
 
@@ -92,8 +107,12 @@ def _first_positions(column: NDArray[np.generic], j: int) -> Sequence[int]:
     known: dict[object, int] = {}
     for i, value in enumerate(column.tolist()):
         if not isinstance(value, int | str):
-            _refuse("integers or strings", f"{shown(value)}", f"[{i}, {j}]",
-                    "number the values of each feature")  # fmt: skip
+            _refuse(
+                "integers or strings",
+                f"{shown(value)}",
+                f"[{i}, {j}]",
+                "number the values of each feature",
+            )
         known.setdefault(value, len(known))
     return [known[value] for value in column.tolist()]
 
@@ -173,13 +192,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     vectors: Vectors
     k: int | None = None
     similarity: str = "cosine"
-    inputs = Inputs(
-        lists=Unchecked(
-            "item numbers [lists, items], a sequence of lists, or flat with offsets",
-            type_text="ItemLists",
-        ),
-        offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
-    )
+    inputs = Inputs(**INPUTS)
     lists = Counts(2)  # kept, short
     sums = ExactSum()
     squares = ExactSum()
@@ -221,7 +234,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
                 rows=long,
             )
         if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:
-            # Their pairs wait for those of other lists.
+            # Buffered, and measured together with other lists.
             return Batch(len(found), {"lists": found})
         return self._measured(found)  # a function of one's own may fail, and then the update does
 

@@ -271,7 +271,7 @@ MEASURES: Final[Mapping[str, Measure]] = MappingProxyType(
 
 # Measures from texts: `parse_measure` is the inverse of `str`.
 
-_LONGEST: Final = 200  # characters; no measure needs so many, and hostile text may have more
+_LONGEST: Final = 200  # characters; each measure is shorter, and hostile text may be longer
 _NAME: Final = r"[A-Za-z][A-Za-z0-9_]{0,39}"
 _TEXT: Final = re.compile(
     rf"\s*({_NAME})\s*(?:\(([^()]*)\)\s*)?(?:@\s*([0-9]{{1,9}})\s*)?", re.ASCII

@@ -21,15 +21,14 @@ from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     EmptySetting,
-    list_moments,
-    means,
+    Moments,
+    averages,
     measured,
     require_grades,
 )
 from streammetrics.ranking.lists import graded_lists
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import measures_of
-from streammetrics.ranking.moments import Moments
 from streammetrics.results.list_results import Averages
 
 
@@ -174,11 +173,4 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         self._flush()
         kept, empty = self.lists.dense().tolist()
         rule = str(self.settings()["empty"])
-        known = self.moments, self._asked, kept, empty, rule
-        return Averages(
-            means(*known),
-            lists_kept=kept,
-            lists_empty=empty,
-            rows=kept + empty,
-            _moments=list_moments(*known),
-        )
+        return averages(self.moments, self._asked, kept, empty, rule)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics import Calibration
-from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.errors import SettingsError
 
 
 def fed(labels: object, scores: object, **settings: object) -> Calibration:
@@ -60,25 +60,6 @@ def test_the_table_has_every_bin() -> None:
     assert table.units.tolist() == [1, 0, 1, 2]
     np.testing.assert_array_equal(table.mean_score, [0.0, np.nan, 0.5, 0.875])
     np.testing.assert_array_equal(table.positive_share, [1.0, np.nan, 0.0, 1.0])
-
-
-def test_float32_scores_count_as_the_doubles_that_they_are() -> None:
-    rng = np.random.default_rng(8)
-    labels, scores = rng.integers(0, 2, 9000), rng.random(9000, np.float32)
-    assert fed(labels, scores) == fed(labels, scores.astype(np.float64))
-
-
-def test_a_weight_of_7_is_the_row_seven_times() -> None:
-    rng = np.random.default_rng(9)
-    labels, scores = rng.integers(0, 2, 500), rng.random(500)
-    weights = rng.integers(0, 8, 500)
-    metric = Calibration()
-    metric.update(labels, scores, weights=weights)
-    repeated = fed(np.repeat(labels, weights), np.repeat(scores, weights))
-    ours, theirs = metric.compute(), repeated.compute()
-    assert (ours.bins, ours.squares, ours.hits) == (theirs.bins, theirs.squares, theirs.hits)
-    assert ours.losses == theirs.losses
-    assert (ours.rows, ours.weight_units) == (np.count_nonzero(weights), weights.sum())
 
 
 def test_weights_beyond_2_to_the_53_are_exact() -> None:
@@ -159,13 +140,3 @@ def test_settings_may_be_numbers_of_numpy() -> None:
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], where: str) -> None:
     with pytest.raises(SettingsError, match=rf"Calibration\.{where}: expected"):
         Calibration(**settings)  # type: ignore[arg-type]
-
-
-def test_scores_that_are_no_probabilities_are_refused_and_nothing_changes() -> None:
-    metric = fed([1], [0.5])
-    before = metric.digest()
-    with pytest.raises(InputError, match=r"scores\[1\].*pass probabilities, not logits"):
-        metric.update([0, 1], [0.5, 1.5])
-    with pytest.raises(InputError, match="were labels and scores swapped"):
-        metric.update([0.5, 0.3], [0, 1])
-    assert metric.digest() == before

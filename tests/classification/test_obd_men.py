@@ -107,29 +107,6 @@ def test_confusions_and_their_rates(events: Events, cases: list[Case]) -> None:
             assert found == case["value"], case["id"]
 
 
-def test_areas_of_equal_buckets_and_their_bounds(events: Events, cases: list[Case]) -> None:
-    sides = {"bucket_auc_mid": "value", "bucket_auc_lower": "low", "bucket_auc_upper": "high"}
-    for case in of(cases, *sides, least=57):
-        bits = int(case["params"]["B"]).bit_length() - 1
-        metric = HistogramAUC(grid="equal", resolution=bits)
-        metric.update(*events.columns(case))
-        found = getattr(metric.compute().auc, sides[case["metric"]])
-        if case["metric"] == "bucket_auc_mid":
-            assert found == case["value"], case["id"]
-        else:  # outward, so at most one float further out than the nearest
-            outward = -np.inf if case["metric"] == "bucket_auc_lower" else np.inf
-            assert found in (case["value"], np.nextafter(case["value"], outward)), case["id"]
-
-
-def test_the_default_grid_bounds_every_exact_area(events: Events, cases: list[Case]) -> None:
-    for case in of(cases, "auc", "gini", least=14):
-        metric = HistogramAUC()
-        metric.update(*events.columns(case))
-        found = getattr(metric.compute(), case["metric"])
-        assert isinstance(found, Bounded)
-        assert found.low <= case["value"] <= found.high, case["id"]
-
-
 # What the README says: the width of the interval to its last digit, and the occupied buckets.
 @pytest.mark.parametrize(
     ("grid", "resolution", "width", "occupied"),

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import PerKey, Regression
-from streammetrics.core.errors import InputError
+from streammetrics import Regression
 
 LARGEST = 1.7976931348623157e308
 LEAST = 5e-324
@@ -114,30 +113,6 @@ def test_figures_past_the_largest_float_are_infinite_without_a_warning() -> None
     assert fed([0.0, LEAST], [LARGEST, 0.0]).compute().r2 == -math.inf
 
 
-def test_rows_of_any_size_give_the_same_state_in_any_batches() -> None:
-    rng = np.random.default_rng(4)
-    sizes = 2.0 ** rng.choice([-1070, -600, -481, -480, -1, 0, 479, 480, 1000], 300)
-    labels, scores = rng.permutation(sizes), rng.permutation(sizes) * rng.choice([0, 1, -1.5], 300)
-    weights = rng.integers(1, 2**53, 300)
-    for given_weights in (None, weights):
-        whole, parts = Regression(), Regression()
-        whole.update(labels, scores, weights=given_weights)
-        for i in range(300):
-            some = None if given_weights is None else given_weights[i : i + 1]
-            parts.update(labels[i : i + 1], scores[i : i + 1], weights=some)
-        assert whole.to_bytes() == parts.to_bytes()
-
-
-def test_each_key_has_its_own_rows_of_any_size() -> None:
-    rng = np.random.default_rng(5)
-    keys = rng.integers(0, 3, 90)
-    labels, scores = rng.standard_normal((2, 90)) * 10.0 ** rng.choice([-200, 0, 200], 90)
-    by_key = PerKey(Regression())
-    by_key.update(keys, labels=labels, scores=scores)
-    for key in range(3):
-        assert by_key.state(key) == fed(labels[keys == key], scores[keys == key])
-
-
 @pytest.mark.parametrize("score", [math.inf, -math.inf])
 def test_an_infinite_score_is_an_infinite_error(score: float) -> None:
     result = fed([0.0, 1.0, 2.0], [0.0, score, 1.0]).compute()
@@ -149,32 +124,3 @@ def test_an_infinite_score_is_an_infinite_error(score: float) -> None:
     weighted = Regression()
     weighted.update([0.0, 1.0, LARGEST], [LEAST, score, 1.0], weights=[3, 2**60, 1])
     assert weighted.compute().mae == math.inf and weighted.compute().r2 == -math.inf
-
-
-def test_a_weight_of_7_is_the_row_seven_times() -> None:
-    rng = np.random.default_rng(9)
-    labels, scores = rng.standard_normal((2, 500))
-    weights = rng.integers(0, 8, 500)
-    metric = Regression()
-    metric.update(labels, scores, weights=weights)
-    ours = metric.compute()
-    theirs = fed(np.repeat(labels, weights), np.repeat(scores, weights)).compute()
-    assert (ours.mae, ours.mse, ours.rmse, ours.r2) == (
-        *(theirs.mae, theirs.mse, theirs.rmse),
-        theirs.r2,
-    )
-    assert (ours.squares, ours.absolute) == (theirs.squares, theirs.absolute)
-    assert (ours.rows, ours.weight_units) == (np.count_nonzero(weights), weights.sum())
-    assert ours.weight == weights.sum()
-
-
-@pytest.mark.parametrize(
-    ("labels", "where"),
-    [([1.0, math.inf], r"labels\[1\]"), ([math.nan, 1.0], r"labels\[0\]"), (["a", 1], "labels")],
-)
-def test_labels_that_are_no_finite_numbers_are_refused(labels: object, where: str) -> None:
-    metric = fed([1.0], [2.0])
-    before = metric.digest()
-    with pytest.raises(InputError, match=where):
-        metric.update(labels, [1.0, 2.0])  # type: ignore[arg-type]
-    assert metric.digest() == before

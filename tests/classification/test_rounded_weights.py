@@ -19,7 +19,6 @@ from streammetrics import (
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
-    PerKey,
     Regression,
 )
 from streammetrics.core.errors import InputError, SettingsError
@@ -101,23 +100,6 @@ def test_weights_that_need_no_rounding_leave_the_intervals(
     fed(rounding, rows, weights=np.full(N, 1.25))
     if kind is not GroupedAUC:  # whose groups are independent whatever their rows weigh
         assert not rounding.compute().interval().defined
-
-
-@pytest.mark.parametrize("kind", [BinaryConfusion, Calibration, ExactAUC, Regression])
-def test_each_key_says_how_many_of_its_own_rows_were_rounded(kind: type[Any]) -> None:
-    weights = np.where(np.arange(N) % 3 == 0, 0.3, 2)
-    keys = np.where(np.arange(N) % 6 < 3, "a", "b")
-    found = PerKey(kind(round_weights=True), max_keys=3)
-    found.update(**BINARY, weights=weights, keys=keys)
-    assert [one.rows_rounded for one in found.compute().values()] == [10, 10]
-
-
-def test_a_repr_says_how_many_rows_were_rounded() -> None:
-    metric = BinaryConfusion(weight_unit="1/10", round_weights=True)
-    metric.update([0, 1], [0.2, 0.8], weights=[0.52, 1])
-    assert repr(metric.compute()) == (
-        "Rates(tp=10, fp=0, fn=0, tn=5, rows_rounded=1, weight_unit=Fraction(1, 10))"
-    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from streammetrics import ExactAUC, InputError, SettingsError, SlidingAUC
 from streammetrics.results.areas import SlidingArea
 from tests.expected import cases_of
-from tests.oracles import binary
 
 Row = tuple[int, float, float]  # label, score, time
 
@@ -67,51 +65,6 @@ def test_after_each_event_it_is_the_area_of_the_last_seconds(
         # (now - seconds, now], in fractions: a difference of floats may be rounded to the edge.
         inside = [row for row in seen if Fraction(row[2]) > Fraction(now) - Fraction(seconds)]
         assert same(metric.compute(), exact(inside))
-
-
-@pytest.mark.slow
-@given(EVENTS, st.lists(st.integers(0, 60), max_size=5), st.sampled_from([3, 0.25, 1e9]))
-def test_batches_of_any_size_give_what_single_events_give(
-    events: list[Row], cuts: list[int], size: float
-) -> None:
-    times = np.cumsum([step for _, _, step in events])
-    by_rows = isinstance(size, int)
-    one, many = (SlidingAUC(size) if by_rows else SlidingAUC(seconds=size) for _ in range(2))
-    bounds = [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
-    for start, end in pairwise(bounds):
-        part = events[start:end]
-        given_times = {} if by_rows else {"times_s": times[start:end]}
-        many.update([y for y, _, _ in part], [s for _, s, _ in part], **given_times)
-        for i in range(start, end):
-            given_time = {} if by_rows else {"times_s": float(times[i])}
-            one.update(events[i][0], events[i][1], **given_time)
-        assert same(many.compute(), one.compute())
-
-
-@pytest.mark.slow
-def test_every_small_sequence_in_every_window() -> None:
-    every = list(product((0, 1), (-1.0, 0.0, 2.0)))
-    for n in range(5):
-        for rows in product(every, repeat=n):
-            for size in (1, 2, 3, 5):
-                metric = SlidingAUC(rows=size)
-                for label, score in rows:
-                    metric.update(label, score)
-                last = list(rows[-size:])
-                area = binary.area(last)
-                expected = math.nan if area is None else float(area)
-                made = SlidingArea(expected, len(last), sum(y for y, _ in last))
-                assert same(metric.compute(), made)
-
-
-def test_tied_scores_in_a_rolling_window_count_one_half() -> None:
-    # river 0.26 says 0 after three of the first rows, and 0.25 of the last four.
-    metric = SlidingAUC(rows=4)
-    for i in range(50):
-        metric.update(i % 2, 0.5)
-        assert i == 0 or metric.compute().auc == 0.5
-    metric.update([0, 1, 1, 0], [0.25, 0.5, 0.25, 0.5])
-    assert metric.compute() == SlidingArea(0.5, rows=4, positives=2)
 
 
 def test_a_window_of_one_class_is_nan_and_recovers() -> None:

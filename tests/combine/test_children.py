@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from streammetrics.combine import Panel, PerKey, children
+from streammetrics.combine import PerKey, children
 from streammetrics.combine.children import Map, MapColumn
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.keys import dictionary_column, encode_key
 from streammetrics.core.rows import Key
 from tests.oracles.maps import rank
-from tests.toys import Reach, Tally
+from tests.toys import Tally
 
 Model: TypeAlias = list[dict[Key, Counter[int]]]  # of each slot: key -> cell -> count, no evictions
 
@@ -198,19 +198,6 @@ def test_a_state_of_other_keys_is_refused_where_all_keys_are_kept() -> None:
     empty(1, 1).read(Reader(data))
     with pytest.raises(StateError, match="no limit"):
         empty(None, 1).read(Reader(data))
-
-
-def test_a_product_is_the_states_of_its_metrics_in_order_of_names() -> None:
-    panel = Panel({"z": Tally(CELLS), "a": Reach()}, inputs={"a": {"values": "cells"}})
-    panel.update(cells=[3, 1])
-    out, alone = Writer(), Writer()
-    panel._encode(out)
-    tally, reach = Tally(CELLS), Reach()
-    tally.update([3, 1])
-    reach.update([3, 1])
-    reach._encode(alone)
-    tally._encode(alone)
-    assert out.bytes_() == alone.bytes_()
 
 
 def test_memory_is_counted() -> None:

@@ -147,12 +147,6 @@ def test_what_has_no_variance_is_infinite_and_says_why(
     assert interval.estimate == RATES.interval(view).estimate
 
 
-def test_a_reason_of_the_groups_is_handed_on() -> None:
-    variance = GroupVariance(math.nan, 1, "1 group with rows: at least 2 needed")
-    interval = clustered(RATES, "mcc", variance, ("few",), 1000, 0.95, "auto")
-    assert interval.reason == "1 group with rows: at least 2 needed"
-
-
 def test_an_estimate_that_is_nan_or_at_an_end_of_the_logit_has_none() -> None:
     nothing, perfect = Rates(tp=0, fp=0, fn=0, tn=5), Rates(tp=5, fp=0, fn=0, tn=5)
     assert found(nothing, "recall", 0.25).reason == "the estimate is nan"

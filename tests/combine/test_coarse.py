@@ -16,7 +16,7 @@ from streammetrics import (
     MulticlassAUC,
     Ratio,
 )
-from streammetrics.combine.group_states import ENOUGH, coarse_form
+from streammetrics.combine.user_groups import ENOUGH, coarse_form
 from streammetrics.core.accumulator import Accumulator
 
 SCORES = [HistogramAUC(), HistogramAUC(range="real"), ExactAUC()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from streammetrics import HistogramAUC, Ratio, UserGroups
-from streammetrics.combine.group_states import GroupsColumn, GroupStates, WholeState
+from streammetrics.combine.user_groups import GroupsColumn, GroupStates
 from streammetrics.core.bytes.codec import Reader, Writer
 
 K = 4
@@ -68,10 +68,10 @@ def test_states_come_back_from_their_bytes() -> None:
 
 
 def test_the_whole_is_kept_only_where_groups_do_not_add_up_to_it() -> None:
-    assert WholeState().empty(OWNER, 2).by_name == {}
-    assert list(WholeState().empty(COARSE, 2).by_name) == ["metric"]
-    out = Writer()
-    WholeState().empty(OWNER, 2).encode(out)
-    assert out.bytes_() == b""
-    reader = Reader(b"")
-    assert WholeState().decode(OWNER, 2, reader).by_name == {}
+    assert OWNER.whole.by_name == {}
+    assert list(COARSE.whole.by_name) == ["metric"]
+    for state in (OWNER, COARSE):
+        assert (
+            UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys()
+            == state.whole.by_name.keys()
+        )

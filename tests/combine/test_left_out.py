@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streammetrics.combine.user_groups_result as module
-from streammetrics import Calibration, ExactAUC, HistogramAUC, Ratio
+from streammetrics import Calibration, HistogramAUC, Ratio
 from streammetrics.combine.user_groups_result import leave_one_out, summed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.testing import Case
@@ -124,19 +124,3 @@ def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
     assert sum(added) == width * (7 if held else 6)
     assert len(added) == (7 if held else 126)
     assert max(sums) == most
-
-
-def test_sums_of_large_states_are_not_held_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = ExactAUC().check(np.arange(1 << 14) % 2, np.arange(1 << 14) / (1 << 14))
-    states = ExactAUC()._empty(64)
-    states._feed(rows, np.arange(1 << 14) % 64)
-    monkeypatch.setattr(module, "SIDE_BY_SIDE", 4 * summed(states).copy().nbytes)
-    merge, sums = ExactAUC._merge_slots, []
-
-    def counting(self: ExactAUC, other: Accumulator, to: np.typing.NDArray[np.intp]) -> None:
-        sums.append(self._width)
-        merge(self, other, to)
-
-    monkeypatch.setattr(ExactAUC, "_merge_slots", counting)
-    leave_one_out(states, [1] * 64)
-    assert max(sums) == 4

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from streammetrics import (
     BinaryConfusion,
-    ExactAUC,
     GroupedAUC,
     HistogramAUC,
     InputError,
@@ -19,7 +17,7 @@ from streammetrics import (
     Ratio,
     SettingsError,
 )
-from tests.toys import Reach, Tally
+from tests.toys import Tally
 
 LABELS = [0, 1, 1, 0, 1]
 SCORES = [0.1, 0.9, 0.4, 0.4, 0.2]
@@ -33,49 +31,6 @@ def four() -> Panel:
     )
 
 
-def test_each_metric_has_the_state_that_it_would_have_alone() -> None:
-    panel = four()
-    panel.update(labels=LABELS, scores=SCORES, users=USERS)
-    auc, gauc, ctr, hits = HistogramAUC(), GroupedAUC(), Ratio(), BinaryConfusion()
-    auc.update(LABELS, SCORES)
-    gauc.update(LABELS, SCORES, groups=USERS)
-    ctr.update(LABELS)
-    hits.update(LABELS, SCORES)
-    alone = {"auc": auc, "gauc": gauc, "ctr": ctr, "hits": hits}
-    assert {name: panel.state(name) for name in alone} == alone
-    result = panel.compute()
-    assert list(result) == ["auc", "ctr", "gauc", "hits"]
-    assert len(result) == 4
-    for name, metric in alone.items():
-        assert repr(result[name]) == repr(metric.compute())
-
-
-def test_the_order_of_names_does_not_matter() -> None:
-    a = Panel({"x": Ratio(), "y": Reach()}, inputs={"y": {"values": "v"}, "x": {"numerators": "n"}})
-    b = Panel({"y": Reach(), "x": Ratio()}, inputs={"x": {"numerators": "n"}, "y": {"values": "v"}})
-    a.update(n=[1], v=[2])
-    b.update(v=[2], n=[1])
-    assert a == b
-
-
-def test_inputs_of_no_renames_are_no_inputs() -> None:
-    assert Panel({"x": Ratio()}, inputs={"x": {}}) == Panel({"x": Ratio()}, inputs={})
-    assert Panel({"x": Ratio()}, inputs={}) == Panel({"x": Ratio()})
-
-
-def test_one_column_may_feed_several_arguments() -> None:
-    panel = Panel(
-        {"self": Ratio(), "ctr": Ratio()},
-        inputs={
-            "self": {"numerators": "v", "denominators": "v"},
-            "ctr": {"numerators": "v"},
-        },
-    )
-    panel.update(v=[1.0, 3.0])
-    assert panel.compute()["self"].ratio == 1.0  # type: ignore[attr-defined]
-    assert panel.compute()["ctr"].ratio == 2.0  # type: ignore[attr-defined]
-
-
 def test_arguments_are_the_columns_and_required_where_any_metric_requires_them() -> None:
     assert four().arguments() == {
         "labels": True,
@@ -84,15 +39,6 @@ def test_arguments_are_the_columns_and_required_where_any_metric_requires_them()
         "denominators": False,
         "weights": False,
     }
-
-
-def test_an_optional_column_is_used_where_it_is_given() -> None:
-    panel = four()
-    panel.update(labels=LABELS, scores=SCORES, users=USERS, denominators=[2.0] * 5)
-    assert panel.compute()["ctr"].ratio == 0.3  # type: ignore[attr-defined]
-    panel = four()
-    panel.update(labels=LABELS, scores=SCORES, users=USERS, denominators=None)
-    assert panel.compute()["ctr"].ratio == 0.6  # type: ignore[attr-defined]
 
 
 def refused(columns: dict[str, Any]) -> InputError:
@@ -205,16 +151,6 @@ def test_a_metric_that_has_counted_is_no_specification() -> None:
     fed.update([1])
     with pytest.raises(SettingsError, match="one that has counted rows"):
         Panel({"t": fed})
-
-
-def test_bytes_and_memory() -> None:
-    panel = four_fed()
-    assert Panel.from_bytes(panel.to_bytes()) == panel
-    assert sum(panel.state(name).nbytes for name in panel.metrics) <= 2 * panel.nbytes
-    large = np.linspace(0, 1, 20_000)
-    panel = Panel({"auc": ExactAUC()})
-    panel.update(labels=large > 0.5, scores=large)
-    assert 20_000 * 4 < panel.nbytes < 20_000 * 40
 
 
 def test_labels_may_be_classes_in_one_small_batch_and_a_table_in_the_next() -> None:

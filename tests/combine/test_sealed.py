@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -17,6 +15,7 @@ from streammetrics import (
     Accumulator,
     GroupedAUC,
     GroupedScores,
+    HistogramAUC,
     InputError,
     OverlapError,
     Panel,
@@ -29,14 +28,49 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealed, Sealing, seal
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from streammetrics.kernels.curves import area_sums
-from streammetrics.ranking import area_totals as of_groups
+from streammetrics.ranking import grouped_auc as of_groups
+from streammetrics.ranking import grouped_scores
+from streammetrics.results import views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.combine.sealed_states import DAY, dealt, fed, sealing, some_rows
-from tests.depth import most_are_slow
+from tests.depth import most_are_slow, tries
 
+DAY = "2026-11-01"
 USERS = ("groups", "lists", "users")  # the columns that say whose row it is
+KEYED = ("GroupedAUC", "GroupedScores", "Panel")
+
+
+def sealing(n: int = 4, *, of: str = "user", name: str = "hash", scope: str = DAY) -> Sealing:
+    return Sealing(of=of, n_buckets=n, hash=name, scope=scope)
+
+
+def fed(rows: list[tuple[int, int, float]], metric: Accumulator | None = None) -> Accumulator:
+    """A state of rows (user, label, score)."""
+    state = (metric or GroupedAUC()).empty()
+    if rows:
+        users, labels, scores = zip(*rows, strict=True)
+        state.update(labels=labels, scores=scores, groups=users)
+    return state
+
+
+def some_rows(n: int, seed: int, users: int = 9) -> list[tuple[int, int, float]]:
+    random = Random(seed)
+    return [
+        (random.randrange(users), random.randrange(2), random.randrange(8) / 8) for _ in range(n)
+    ]
+
+
+def hashed(n: int = 4, rows: int = 40, users: int = 9, **how: Any) -> list[Sealed]:
+    """The rows of users sealed in n buckets."""
+    parts: list[list[tuple[int, int, float]]] = [[] for _ in range(n)]
+    for row in some_rows(rows, 2, users):
+        parts[row[0] % n].append(row)
+    return [seal(fed(part), sealing(n, **how), i) for i, part in enumerate(parts)]
+
+
+# -- the law
 
 
 def sealable(case: Case[Any]) -> bool:
@@ -47,6 +81,9 @@ def sealable(case: Case[Any]) -> bool:
     return True
 
 
+SEALABLE = [case for case in CASES if sealable(case)]
+
+
 def user_of(case: Case[Any], row: object) -> object:
     """Whose row it is; one name for all where a metric tells no users apart."""
     columns = case.columns([row])
@@ -54,12 +91,8 @@ def user_of(case: Case[Any], row: object) -> object:
     return str(found[0]) if found and type(case.empty).__name__ in KEYED else str(row)
 
 
-KEYED = ("GroupedAUC", "GroupedScores", "Panel")
-SEALABLE = [case for case in CASES if sealable(case)]
-
-
 def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
-    """The law: users dealt to any buckets, sealed and merged in any tree, are the whole sealed."""
+    """The law: users in any buckets, sealed and merged in any tree, are the whole sealed."""
     n = random.randint(1, 5)
     bucket: dict[object, int] = {}
     parts: list[list[Any]] = [[] for _ in range(n)]
@@ -92,9 +125,11 @@ def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
     assert total.to_bytes() == whole.to_bytes(), "a refused merge changed the state"
 
 
-def run(case: Case[Any], examples: int) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("case", list(most_are_slow(SEALABLE)), ids=str)
+def test_any_buckets_of_users_give_the_same_bytes_and_the_same_result(case: Case[Any]) -> None:
     @settings(
-        max_examples=examples,
+        max_examples=5,
         deadline=None,
         database=None,
         derandomize=True,
@@ -107,46 +142,22 @@ def run(case: Case[Any], examples: int) -> None:
     holds()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", list(most_are_slow(SEALABLE)), ids=str)
-def test_any_dealing_of_users_to_buckets_gives_the_same_bytes_and_the_same_result(
-    case: Case[Any],
-) -> None:
-    run(case, 5)
+def test_users_in_other_buckets_give_the_same_bytes() -> None:
+    rows = some_rows(300, 1, users=40)
+    for n in (1, 3, 7):
+        parts = [[row for row in rows if row[0] % n == bucket] for bucket in range(n)]
+        states = [seal(fed(part), sealing(n), i) for i, part in enumerate(parts)]
+        assert sum(states[1:], start=states[0]) == seal(fed(rows), sealing(1))
+    halves = [seal(fed(rows[i::2]), sealing(2), i) for i in (0, 1)]  # users in two buckets
+    assert halves[0] + halves[1] != seal(fed(rows), sealing(1))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in SEALABLE], ids=str)
-def test_what_cannot_be_sealed_holds_users_apart_by_something_else_or_has_a_limit(
-    case: Case[Any],
-) -> None:
-    with pytest.raises(SettingsError, match=r"by itself or in a Panel|max_rows=None|takes rows"):
-        Sealed(case.empty, DAY)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        PerKey(GroupedAUC()),
-        Windows(Panel({"a": GroupedScores(["MRR"])}), size_s=60),
-        UserGroups(GroupedAUC()),
-        Panel({"a": PerKey(GroupedAUC())}),
-        GroupedAUC(max_rows=10),
-        GroupedScores(["MRR"], max_rows=10),
-    ],
-    ids=repr,
-)
-def test_what_would_have_users_meet_again_is_refused_with_the_reason(metric: Accumulator) -> None:
-    with pytest.raises(SettingsError, match=r"share users|fewer rows than the whole"):
-        seal(metric, sealing())
-
-
-def test_metrics_without_users_are_sealed_as_they_are() -> None:
-    keyed = PerKey(Ratio())
-    keyed.update(["a", "b"], numerators=[1, 0])
-    assert seal(keyed, sealing()).compute() == keyed.compute()
-
-
-# -- mutants: what would break the law is seen by it
+def test_a_sealed_grid_has_the_bounds_of_the_open_one() -> None:
+    opened = fed(some_rows(300, 1), GroupedAUC(grid="equal", resolution=1))
+    exact, found = opened.compute(), seal(opened, sealing(1)).compute()
+    for name in ("low", "value", "high"):
+        assert getattr(found.gauc, name) == pytest.approx(getattr(exact.gauc, name), rel=1e-15)
+    assert exact.gauc.low < exact.gauc.high
 
 
 def in_a_float32(*args: Any, **named: Any) -> area_sums.AreaSums:
@@ -165,22 +176,33 @@ def test_sums_that_depend_on_the_buckets_are_noticed(
     broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_groups, "area_sums", broken)
-    rows = some_rows(300, 1, users=40)
-    total = sum(dealt(rows, 7)[1:], start=dealt(rows, 7)[0])
-    assert total != seal(fed(rows), sealing(1))
+    seven = hashed(7, 300, users=40)
+    assert sum(seven[1:], start=seven[0]) != seal(fed(some_rows(300, 2, users=40)), sealing(1))
 
 
-def test_a_user_in_two_buckets_gives_another_number() -> None:
-    rows = some_rows(300, 1)
-    halves = [seal(fed(rows[i::2]), sealing(2), i) for i in (0, 1)]
-    assert halves[0] + halves[1] != seal(fed(rows), sealing(1))
+def test_what_cannot_be_sealed_is_refused_with_the_reason() -> None:
+    for case in CASES:
+        if case not in SEALABLE:
+            reason = r"by itself or in a Panel|max_rows=None|takes rows"
+            with pytest.raises(SettingsError, match=reason):
+                Sealed(case.empty, DAY)
+    for metric in (
+        PerKey(GroupedAUC()),
+        Windows(Panel({"a": GroupedScores(["MRR"])}), size_s=60),
+        UserGroups(GroupedAUC()),
+        Panel({"a": PerKey(GroupedAUC())}),
+        GroupedAUC(max_rows=10),
+        GroupedScores(["MRR"], max_rows=10),
+    ):
+        with pytest.raises(SettingsError, match=r"share users|fewer rows than the whole"):
+            seal(metric, sealing())
 
 
 # -- proof
 
 
 def test_the_same_bucket_twice_is_refused_and_nothing_changes() -> None:
-    a, b, *_ = dealt(some_rows(40, 2), 4)
+    a, b, *_ = hashed()
     both = a + b
     before = both.to_file_bytes()
     for again in (a, b, both, both.copy()):
@@ -188,33 +210,26 @@ def test_the_same_bucket_twice_is_refused_and_nothing_changes() -> None:
             both.merge(again)
     assert both.to_file_bytes() == before
     assert (both.buckets, both.complete) == ((2, 4), False)
+    apart = sum((seal(Ratio(), sealing(5), i) for i in (4, 0, 2)), Sealed(Ratio(), DAY))
+    assert isinstance(apart, Sealed)
+    assert apart.buckets == (3, 5) and not apart.complete
 
 
-@pytest.mark.parametrize(
-    "other", [{"name": "another"}, {"of": "session"}, {"n": 5}], ids=lambda o: next(iter(o))
-)
-def test_another_hash_column_or_number_of_buckets_is_refused(other: dict[str, Any]) -> None:
-    n = other.pop("n", 4)
-    a, b = dealt(some_rows(40, 2), 4)[0], dealt(some_rows(40, 2), n, **other)[1]
-    with pytest.raises(OverlapError, match=r"sealed/hash\(user\) mod 4/2026-11-01"):
-        a.merge(b)
-
-
-def test_another_scope_is_refused() -> None:
-    a, b = dealt(some_rows(40, 2), 4)[0], dealt(some_rows(40, 2), 4, scope="2026-11-02")[1]
+def test_buckets_of_another_sealing_are_refused() -> None:
+    first = hashed()[0]
+    others: list[dict[str, Any]] = [{"name": "another"}, {"of": "session"}, {"n": 5}]
+    for other in others:
+        with pytest.raises(OverlapError, match=r"sealed/hash\(user\) mod 4/2026-11-01"):
+            first.copy().merge(hashed(**other)[1])
     with pytest.raises(SettingsError, match="scope"):
-        a.merge(b)
-
-
-def test_groups_that_may_share_users_are_refused() -> None:
-    a = seal(fed(some_rows(40, 2)), sealing(), 0, '["a"]')
-    b = seal(fed(some_rows(40, 3)), sealing(), 1, '["b"]')
+        first.merge(hashed(scope="2026-11-02")[1])
+    a, b = (seal(fed(some_rows(40, i)), sealing(), i, f'["{i}"]') for i in (0, 1))
     with pytest.raises(OverlapError, match="keep groups apart"):
         a.merge(b)
 
 
 def test_bare_bytes_prove_nothing_and_refuse_to_merge() -> None:
-    a, b, *_ = dealt(some_rows(40, 2), 4)
+    a, b, *_ = hashed()
     bare = Sealed.from_bytes(a.to_bytes())
     assert bare == a and bare.buckets == (0, 0) and not bare.complete
     for merge in (lambda: bare + b, lambda: b + bare):
@@ -222,27 +237,18 @@ def test_bare_bytes_prove_nothing_and_refuse_to_merge() -> None:
             merge()
 
 
-def test_an_empty_state_is_the_identity() -> None:
-    a = dealt(some_rows(40, 2), 4)[0]
-    for total in (a.empty() + a, a + a.empty(), sum([a], start=a.empty())):
-        assert total == a and total.provenance == a.provenance
+def test_an_empty_state_is_the_identity_and_a_copy_keeps_the_proof() -> None:
+    a = hashed()[0]
+    for total in (a.empty() + a, a + a.empty(), sum([a], start=a.empty()), a.copy()):
+        assert total == a and total.provenance == a.provenance and total.buckets == (1, 4)
     assert a.empty().buckets == (0, 0) and not a.empty().complete
-
-
-def test_what_the_open_state_counted_goes_with_it() -> None:
     state = fed(some_rows(10, 2))
     state.provenance.add("clicks/0", 5, 9, "piece")
     assert ("clicks/0", "piece", 5, 9) in list(seal(state, sealing()).provenance)
 
 
-def test_copies_and_pickles_keep_the_proof() -> None:
-    a = dealt(some_rows(40, 2), 4)[0]
-    for twin in (a.copy(), copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
-        assert twin == a and twin.buckets == (1, 4)
-
-
 def test_it_takes_no_rows_and_is_part_of_nothing() -> None:
-    a = dealt(some_rows(40, 2), 4)[0]
+    a = hashed()[0]
     for refuse in (a.update, a.check):
         with pytest.raises(InputError, match="compute the whole scope again"):
             refuse(labels=[1], scores=[0.5], groups=[1])
@@ -251,30 +257,17 @@ def test_it_takes_no_rows_and_is_part_of_nothing() -> None:
             make()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"of": "a/b"}, {"hash": "a/b"}, {"scope": 3}, {"n_buckets": 0}, {"n_buckets": True}],
-    ids=str,
-)
-def test_a_sealing_that_says_nothing_clear_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_sealing_or_a_bucket_that_cannot_be_is_refused() -> None:
     right: dict[str, Any] = {"of": "user", "n_buckets": 4, "hash": "h", "scope": DAY}
+    for wrong in ({"of": "a/b"}, {"hash": "a/b"}, {"scope": 3}, {"n_buckets": 0}):
+        with pytest.raises(SettingsError, match="sealing"):
+            Sealing(**{**right, **wrong})
     with pytest.raises(SettingsError, match="sealing"):
-        Sealing(**{**right, **wrong})
-
-
-@pytest.mark.parametrize("bucket", [-1, 4, 1.0])
-def test_a_bucket_that_is_not_there_is_refused(bucket: Any) -> None:
-    with pytest.raises(SettingsError, match="from 0 to 3"):
-        seal(GroupedAUC(), sealing(4), bucket)
-
-
-def test_a_sealed_state_keeps_nothing_of_the_state_that_it_was_made_from() -> None:
-    clicks = Ratio()
-    clicks.update([1, 0])
-    sealed = seal(clicks, sealing(1))
-    before = sealed.to_bytes()
-    clicks.update([1])
-    assert sealed.to_bytes() == before
+        Sealing(**{**right, "n_buckets": True})
+    bucket: Any
+    for bucket in (-1, 4, 1.0):
+        with pytest.raises(SettingsError, match="from 0 to 3"):
+            seal(GroupedAUC(), sealing(4), bucket)
 
 
 def test_a_sealed_state_knows_how_many_rows_it_counted() -> None:
@@ -284,7 +277,55 @@ def test_a_sealed_state_knows_how_many_rows_it_counted() -> None:
     assert sealed._total_count == 3 <= load(sealed.to_bytes())._total_count  # a bound
 
 
-def test_buckets_that_do_not_follow_each_other_are_counted_too() -> None:
-    total = sum((seal(Ratio(), sealing(5), i) for i in (4, 0, 2)), Sealed(Ratio(), DAY))
-    assert isinstance(total, Sealed)
-    assert total.buckets == (3, 5) and not total.complete
+# -- results, and bytes that are no state
+
+
+def test_results_have_the_intervals_of_the_open_state() -> None:
+    metric = Panel(
+        {"gauc": GroupedAUC(), "lists": GroupedScores(["NDCG@3", "HR@2"]), "auc": HistogramAUC()},
+        inputs={"lists": {"lists": "groups"}},
+    )
+    opened = fed(some_rows(400, 4, users=30), metric)
+    found, exact = seal(opened, sealing(1)).compute(), opened.compute()
+    for name in metric.metrics:
+        for view in views_of(exact[name]):
+            assert found[name].interval(view) == exact[name].interval(view)
+
+
+def test_a_list_too_long_to_be_ranked_leaves_the_result_undefined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grouped_scores, "LONGEST", 4)
+    state = GroupedScores(["MRR"])
+    state.update([1] * 6, [0.5] * 6, lists=[1, 1, 1, 1, 1, 2])
+    result = seal(state, sealing(1)).compute()
+    assert np.isnan(result["MRR"]) and result.rows == 6
+    assert result.reason.startswith("a list has 5 rows")
+
+
+def test_totals_that_are_no_whole_numbers_are_no_state() -> None:
+    good = seal(fed(some_rows(40, 2)), sealing(1))
+    good.inner.sums.add(np.array([0.5]), np.array([2]))
+    with pytest.raises(StateError, match="no whole numbers"):
+        Sealed.from_bytes(good.to_bytes())
+
+
+@pytest.mark.parametrize("metric", [GroupedAUC(), GroupedScores(["MRR"])], ids=repr)
+def test_bytes_with_any_byte_changed_are_refused_or_are_a_state_with_a_result(
+    metric: Accumulator,
+) -> None:
+    state, random = metric.empty(), Random(7)
+    key = "groups" if isinstance(metric, GroupedAUC) else "lists"
+    state.update([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], **{key: [7, 7, 8, 8]})
+    data = seal(state, sealing()).to_bytes()
+    head, body = unframe(STATE_MAGIC, data)
+    for _ in range(tries(100, 2_000)):
+        hostile = bytearray(body)
+        hostile[random.randrange(len(body))] = random.randrange(256)
+        damaged = frame(STATE_MAGIC, head, bytes(hostile))
+        try:
+            read = load(damaged)
+        except StateError:
+            continue
+        assert read.to_bytes() == damaged
+        assert views_of(read.compute())

@@ -13,6 +13,7 @@ from streammetrics import (
     ExactAUC,
     GroupedAUC,
     HistogramAUC,
+    InputError,
     PerKey,
     StateError,
     Windows,
@@ -23,26 +24,28 @@ from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from tests.toys import Reach, Tally
 
 RNG = np.random.default_rng(22)
-SPANS = [(1, 1), (2, 1), (7, 5), (17, 1), (40, 3), (300, 1), (1_100, 1), (1_000, 999), (3_600, 1)]
+SPANS = [(1, 1), (2, 1), (7, 5), (17, 1), (40, 3), (300, 1), (1_000, 999)]
 
 
-def panes(kind: str) -> list[int]:
-    """Starts of panes of a second, in seconds."""
-    some = {
-        "none": np.empty(0),
-        "one": np.array([5]),
-        "each": np.arange(-40, 700),
-        "far": RNG.integers(-(2**50), 2**50, 40),
-        "mixed": np.concatenate([RNG.integers(-3_000, 3_000, 300), RNG.integers(0, 2**40, 20)]),
-        "ends": np.array([-(2**63) // 1000 + 1, 0, (2**63 - 1) // 1000]),
-    }[kind]
-    return sorted({int(pane) for pane in some})
+# Starts of panes of a second, in seconds.
+PANES = {
+    "none": np.empty(0),
+    "one": np.array([5]),
+    "each": np.arange(-40, 200),
+    "far": RNG.integers(-(2**50), 2**50, 20),
+    "mixed": np.concatenate([RNG.integers(-600, 600, 100), RNG.integers(0, 2**40, 9)]),
+    "ends": np.array([-(2**63) // 1000 + 1, 0, (2**63 - 1) // 1000]),
+}
 
 
-@pytest.mark.parametrize("kind", ["none", "one", "each", "far", "mixed", "ends"])
-@pytest.mark.parametrize(("size", "slide"), SPANS)
-def test_runs_are_the_windows_of_each_pane(kind: str, size: int, slide: int) -> None:
-    held = panes(kind)
+@pytest.mark.parametrize("some", PANES.values(), ids=PANES)
+def test_runs_are_the_windows_of_each_pane(some: np.ndarray) -> None:
+    held = sorted({int(pane) for pane in some})
+    for size, slide in SPANS:
+        check_runs(held, size, slide)
+
+
+def check_runs(held: list[int], size: int, slide: int) -> None:
     expected: dict[int, list[int]] = {}
     for at, pane in enumerate(held):
         for start in range(pane // slide * slide, pane - size, -slide):
@@ -53,7 +56,7 @@ def test_runs_are_the_windows_of_each_pane(kind: str, size: int, slide: int) -> 
         for start in run.starts:
             assert start not in found
             found[start] = list(range(run.low, run.high))
-    assert found == expected and list(found) == sorted(found)
+    assert found == expected and list(found) == sorted(found), (size, slide)
     assert len(made) <= 2 * len(held)
 
 
@@ -78,12 +81,12 @@ METRICS: list[tuple[Accumulator, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("metric", "columns"), METRICS, ids=lambda x: str(x)[:20])
-@pytest.mark.parametrize(("size", "slide"), [(1, 1), (17, 1), (40, 3), (300, 7), (600, 1)])
+@pytest.mark.parametrize(("size", "slide"), [(1, 1), (17, 1), (60, 4)])
 def test_sums_that_windows_share_are_those_of_each_window(
     metric: Accumulator, columns: dict[str, object], size: int, slide: int
 ) -> None:
     state = Windows(metric, size, slide)
-    for some in ([0, 1, 2, 900_000], RNG.integers(-500_000, 500_000, 600), [10**17]):
+    for some in ([0, 1, 2, 900_000], RNG.integers(-50_000, 50_000, 60), [10**17]):
         drawn = {name: draw(len(some)) for name, draw in columns.items()}  # type: ignore[operator]
         state.update(some, **drawn)
     before = state.to_bytes()
@@ -98,6 +101,16 @@ def test_sums_that_windows_share_are_those_of_each_window(
     assert state.to_bytes() == before
 
 
+def test_a_window_of_many_panes_is_the_sum_of_blocks_of_panes() -> None:
+    state, n = Windows(Tally(3), 300, 7), 700
+    state.update((np.arange(n) - n // 2) * 1_000, cells=np.arange(n) % 3)
+    for spans, one in state.window_states():
+        assert all(one == state.window_state(*span) for span in spans)
+    assert len(state.panes()) == sum(one.compute().rows for one in state.panes().values()) == n  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="expected 3 values, one for each row"):
+        state.update([0, 1], cells=[0, 0, 0])
+
+
 def test_a_window_that_holds_nothing_has_no_result() -> None:
     state = Windows(Tally(1), 10, 5)
     state.update([0, 100_000], cells=[0, 0])
@@ -109,10 +122,10 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
 
 
 def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
-    n = 130
+    n = 20
     state = Windows(HistogramAUC(), 3_600, 1)
     state.update(np.arange(n) * -(10**9), labels=[1] * n, scores=[0.5] * n)
-    assert len(state.to_bytes()) < 4_000
+    assert len(state.to_bytes()) < 700
     tracemalloc.start()
     try:
         start = time.process_time()
@@ -124,7 +137,7 @@ def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
         tracemalloc.stop()
     assert len(result) == n * 3_600 and len({id(one) for one in result.values()}) == n
     assert text.count("(") < 20_000 and f"and {n * 3_600 - 1_000} more" in text
-    assert taken < 10 and peak < 100 << 20
+    assert taken < 10 and peak < 20 << 20
 
 
 def hostile(state: Windows, old: bytes, new: bytes, *, of_head: bool = False) -> bytes:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
-from streammetrics import PerKey, SettingsError, StateError, Units, Windows
+from streammetrics import SettingsError, StateError, Units
 from streammetrics.combine import UnitsResult, in_several
 from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from tests.oracles.users import hash_of
@@ -26,19 +25,6 @@ def test_a_unit_counts_once_however_often_it_is_seen() -> None:
     assert found.hashes().tolist() == sorted(
         hash_of(name, "streammetrics units") for name in ("ann", "bo")
     )
-
-
-def test_a_merge_is_a_union_in_large_batches_too() -> None:
-    random = np.random.default_rng(1)
-    ids = random.integers(0, 30_000, 200_000)
-    whole, shards = Units(), [Units() for _ in range(3)]
-    whole.update(ids)
-    for number, shard in enumerate(shards):
-        for part in np.array_split(ids[number::3], 5):
-            shard.update(part)
-    joined = sum(shards[1:], start=shards[0])
-    assert joined == whole == whole + whole
-    assert joined.compute().sampled == len(np.unique(ids))
 
 
 def test_a_sample_has_the_units_whose_hash_lies_under_the_share() -> None:
@@ -66,20 +52,6 @@ def test_past_max_units_the_set_is_dropped_in_any_order() -> None:
         assert state.nbytes < 1000
 
 
-def test_each_key_and_each_window_has_a_set_of_its_own() -> None:
-    by_arm = PerKey(Units())
-    by_arm.update([("e", "a"), ("e", "b"), ("e", "a"), ("f", "a")], units=[1, 1, 2, 2])
-    assert {key: found.units for key, found in by_arm.compute().items()} == {  # type: ignore[attr-defined]
-        ("e", "a"): 2.0,
-        ("e", "b"): 1.0,
-        ("f", "a"): 1.0,
-    }
-    hours = Windows(Units(max_units=1), size_s=7200, slide_s=3600)
-    hours.update([0, 3_600_000, 7_200_000], units=["x", "y", "y"])
-    units = [found.sampled for found in hours.compute().values()]  # type: ignore[attr-defined]
-    assert units == [1, None, 1, 1]
-
-
 def test_units_of_several_arms_are_those_of_two_or_more() -> None:
     arms = counted(1, 2, 3), counted(3, 4), counted(4, 3, 5)
     found = in_several(arms)
@@ -94,16 +66,6 @@ def test_units_of_several_arms_are_not_known_where_those_of_one_are_not() -> Non
     assert "max_units=1" in found.reason
     with pytest.raises(SettingsError, match="one share"):
         in_several([counted(1), counted(1, share=0.5)])
-
-
-def test_results_keep_what_they_were() -> None:
-    state = Units()
-    state.update([1])
-    found = state.compute()
-    found.hashes()[:] = 0
-    state.update([2])
-    assert found.units == 1.0
-    assert found.hashes().tolist() == [hash_of(1, "streammetrics units")]
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.5, math.nan, math.inf, True, "1", None])

@@ -84,15 +84,6 @@ def test_equal_items_of_different_lists_and_equal_rows_without_items_are_no_conf
     assert (result.conflicting, result.lists_kept, result["P@2"]) == (0, 3, 2 / 3)
 
 
-def test_rows_with_and_without_items_make_one_list() -> None:
-    metric = GroupedScores([MRR], duplicates="conflict")
-    metric.update([0], [0.9], lists=[1], items=[3])
-    metric.update([1], [0.5], lists=[1])
-    assert metric.compute()["MRR"] == 0.5
-    metric.update([0], [0.1], lists=[1], items=[3])
-    assert metric.compute().conflicting == 1
-
-
 @pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
 def test_the_list_that_leaves_is_the_one_with_the_double(ids: str) -> None:
     plain, doubled, sound = (5, 6, 7) if ids == "integer" else ("e", "f", "g")

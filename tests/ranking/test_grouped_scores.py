@@ -21,11 +21,9 @@ from streammetrics import (
     GroupedScores,
     InputError,
     P,
-    PerKey,
     PooledHR,
     RankingMetrics,
     RPrec,
-    SettingsError,
     StateError,
     Windows,
     load,
@@ -90,22 +88,8 @@ def test_the_means_are_those_of_whole_lists(ties: str, empty: str, score_type: s
     assert (found.compared_as, found.ids, found.reason) == (score_type, "integer", "")
 
 
-@pytest.mark.parametrize("size", [1, 7, 100, 9_000])
-def test_a_list_split_over_batches_and_shards_is_one_list(size: int) -> None:
-    rows = flat(2, 300)
-    n = len(rows["labels"])
-    at_once = fed(rows)
-    shards = [GroupedScores(MEASURES) for _ in range(3)]
-    for i in range(0, n, size):
-        shards[i // size % 3].update(**part(rows, slice(i, i + size)))
-    total = shards[1] + shards[2] + shards[0]
-    assert total == at_once and total.compute() == at_once.compute()
-    assert load(total.to_bytes()).compute() == at_once.compute()
-
-
-@pytest.mark.slow
 def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, expected = flat(3, 200), fed(flat(3, 200)).compute()
+    rows, expected = flat(3, 40), fed(flat(3, 40)).compute()
     for most in (1, 5, 64):
         monkeypatch.setattr(grouped_scores, "_PIECE", most)
         assert fed(rows).compute() == expected
@@ -154,66 +138,13 @@ def test_a_list_across_two_windows_is_one_in_each_and_one_in_the_totals() -> Non
     assert (result.total["MRR"], result.total.lists_kept) == (0.5, 1)
 
 
-def test_a_double_across_two_windows_is_a_conflict_of_the_totals_alone() -> None:
-    metric = Windows(GroupedScores([MRR], duplicates="conflict"), size_s=3600)
-    metric.update([0, HOUR], labels=[1, 1], scores=[0.1, 0.9], lists=[7, 7], items=[1, 1])
-    result = metric.compute()
-    assert [result[k * HOUR, (k + 1) * HOUR].conflicting for k in range(2)] == [0, 0]
-    assert result.total.conflicting == 1 and math.isnan(result.total["MRR"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score_type", ["float32", "float64"])
-def test_many_keys_hold_what_each_would_hold_alone(score_type: str) -> None:
-    rows = flat(5, 200)
-    keys = rows["lists"] % 40  # more slots than fit beside five bits of a label and groups
-    empty = GroupedScores(MEASURES, score_type=score_type)
-    metric = PerKey(empty, max_keys=100)
-    n = len(keys)
-    for at in np.array_split(np.arange(n), 7):
-        metric.update(keys=keys[at], **part(rows, at))
-    again, results = load(metric.to_bytes()), metric.compute()
-    assert isinstance(again, PerKey) and again == metric
-    for key in range(40):
-        alone = empty.copy()
-        alone.update(**part(rows, keys == key))
-        assert metric.state(key) == alone == again.state(key)
-        assert results[key] == alone.compute()
-
-
 # -- what is refused, and what is undefined
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"measures": []},
-        {"measures": ["NDCG@0"]},
-        {"ties": "first"},
-        {"empty": "drop"},
-        {"score_type": "float16"},
-        {"ids": "string"},
-        {"item_ids": "exact"},
-        {"duplicates": "keep"},
-        {"max_rows": 0},
-    ],
-)
-def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError):
-        GroupedScores(**{"measures": [MRR], **settings})
 
 
 def test_the_setting_empty_stands_beside_the_method() -> None:
     metric = GroupedScores([MRR], empty="zero")
     assert metric.settings()["empty"] == "zero"
     assert metric.empty() == metric and "empty='zero'" in repr(metric)
-
-
-@pytest.mark.parametrize("judged", [[0, 1], ["True", "False"], [True, None], [1.0, 0.0]])
-def test_judged_is_true_or_false(judged: list[Any]) -> None:
-    with pytest.raises(InputError, match=r"judged\[") as caught:
-        GroupedScores([MRR]).update([1, 0], [0.5, 0.5], lists=[1, 1], judged=judged)
-    assert len(caught.value.rows)
 
 
 def test_a_grade_where_nobody_judged_is_refused_with_its_row() -> None:
@@ -282,9 +213,3 @@ def test_a_state_of_a_trillion_rows_answers_at_once() -> None:
         plain.merge(plain)
     assert metric.compute().conflicting == 2  # never unrolled
     assert "1099511627776 rows" in plain.compute().reason
-
-
-def test_no_rows_have_no_means() -> None:
-    result = GroupedScores([MRR, PooledHR @ 1]).compute()
-    assert all(math.isnan(value) for value in result.values())
-    assert (result.rows, result.lists_kept, result.lists_empty, result.conflicting) == (0, 0, 0, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -23,27 +22,6 @@ def fed(rows: list[Row], metric: GroupedAUC) -> GroupedAUC:
     groups, labels, scores, weights = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
     metric.update(labels, scores, groups=groups, weights=weights)
     return metric
-
-
-@pytest.mark.slow
-@any_weight
-def test_every_small_multiset_of_weighted_rows(weight: str) -> None:
-    every = list(product((1, 2), (0, 1), (0.25, 0.5), (1, 3)))
-    exact, grid = GroupedAUC(weight=weight), GroupedAUC(weight=weight, grid="equal", resolution=0)
-    for rows in combinations_with_replacement(every, 3):
-        expected = weighted.gauc(rows, weight)
-        result, between = (
-            fed([*rows], exact.empty()).compute(),
-            fed([*rows], grid.empty()).compute(),
-        )
-        assert isinstance(between.gauc, Bounded)
-        if expected is None:
-            assert np.isnan(result.gauc) and np.isnan(between.gauc.low)  # type: ignore[arg-type]
-            continue
-        assert result.gauc == float(expected)
-        assert between.gauc.low <= expected <= between.gauc.high
-        assert result.rows == 3
-        assert result.weight == sum(w for *_, w in rows)
 
 
 @any_weight
@@ -131,19 +109,3 @@ def test_without_the_setting_a_state_has_no_room_for_rounded_rows() -> None:
     _, body = unframe(STATE_MAGIC, rounding.to_bytes())
     with pytest.raises(StateError):
         GroupedAUC.from_bytes(frame(STATE_MAGIC, head, bytes(body)))
-
-
-def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("streammetrics.core.multiset.bag._FEW", 1 << 10)
-    monkeypatch.setattr("streammetrics.core.multiset.bag._WAIT", 1 << 10)
-    random = np.random.default_rng(5)
-    metric = GroupedAUC(grid="equal", resolution=2, round_weights=True)
-    n, sizes = 20_000, []  # so many that none wait
-    for _ in range(10):
-        users, labels = random.integers(0, 300, n), random.integers(0, 2, n)
-        metric.update(labels, random.random(n), groups=users, weights=random.random(n))
-        sizes.append(metric.rounded.nbytes)
-    assert metric.compute().rows_rounded == 10 * n
-    assert max(sizes) < 2 * sizes[0] < 34_000

@@ -136,7 +136,7 @@ def test_ids_of_a_list_of_which_nothing_is_known_may_be_of_any_type() -> None:
 
 
 @pytest.mark.parametrize("name", ["lists", "truths"])
-def test_mappings_by_query_are_told_to_be_paired(name: str) -> None:
+def test_mappings_by_query_are_refused_with_how_to_pair_them(name: str) -> None:
     columns: dict[str, Any] = {"lists": [["a"]], "truths": [["a"]]}
     columns[name] = {"q1": ["a"]}
     with pytest.raises(InputError, match=r"run\[q\] for q in truth") as caught:

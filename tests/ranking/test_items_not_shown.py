@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streammetrics import NDCG, GroupedScores, InputError, Panel, R, RankingMetrics, load
+from streammetrics import NDCG, GroupedScores, InputError, R, RankingMetrics
+from tests.depth import EXAMPLES
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED
 
 MEASURES = tuple(truth.measure for truth in truths((1, 3, None), max_grade=(15,)))
 NOT_SHOWN = None  # in place of a rank or a score
+
+FEW = settings(max_examples=EXAMPLES // 4)
 
 Item = tuple[Any, int]  # rank or score, grade
 
@@ -81,6 +84,7 @@ def values(state: Any) -> dict[str, Any]:
     return {**means, "kept": found.lists_kept, "empty": found.lists_empty}
 
 
+@FEW
 @given(_UNTIED)
 def test_ranked_ids_and_rows_of_random_lists_with_missing_items_have_one_value(
     lists: list[list[Item]],
@@ -91,6 +95,7 @@ def test_ranked_ids_and_rows_of_random_lists_with_missing_items_have_one_value(
     assert values(of_lists(lists)) == expected
 
 
+@FEW
 @given(_TIED, st.sampled_from(["expected", "worst", "best"]), st.sampled_from(["skip", "zero"]))
 def test_scored_lists_and_rows_with_missing_items_have_one_value_under_every_rule(
     lists: list[list[Item]], ties: str, empty: str
@@ -108,6 +113,7 @@ def test_scored_lists_and_rows_with_missing_items_have_one_value_under_every_rul
         assert states[0] == states[1]
 
 
+@FEW
 @given(_TIED)
 def test_items_that_are_only_counted_are_worth_the_same_as_rows_of_them(
     lists: list[list[Item]],
@@ -145,25 +151,9 @@ def test_a_list_of_which_nothing_was_shown_counts_0_and_is_kept() -> None:
     assert dict(none_shown.compute()) == dict(result)
 
 
-def test_what_was_not_shown_may_come_in_another_batch_or_shard() -> None:
-    shown, hidden = GroupedScores(["R@3"]), GroupedScores(["R@3"])
-    shown.update([1], [0.5], lists=[7], items=[1])
-    hidden.update([1, 1], [0.9, 0.9], lists=[7, 7], items=[2, 3], shown=[False, False])
-    assert (hidden + shown).compute()["R@3"] == 1 / 3
-    assert load((shown + hidden).to_bytes()).compute()["R@3"] == 1 / 3  # type: ignore[attr-defined]
-    shown.update([1], [-np.inf], lists=[7], items=[1])  # known, and shown above: twice
-    assert shown.compute().conflicting == 1
-
-
 def test_a_shown_item_has_a_rank_and_so_a_score() -> None:
     with pytest.raises(InputError, match=r"scores\[1\].*not shown.*shown=False") as caught:
         GroupedScores(["MRR"]).update(
             [1, 1, 0], [0.5, -np.inf, -np.inf], lists=[1] * 3, shown=[True, True, False]
         )
     assert caught.value.rows.tolist() == [1]
-
-
-def test_a_panel_hands_the_column_on() -> None:
-    panel = Panel({"rank": GroupedScores(["R@3"])})
-    panel.update(labels=[1, 1], scores=[0.5, 0.5], lists=[1, 1], shown=[True, False])
-    assert panel.compute()["rank"]["R@3"] == 0.5  # type: ignore[index]

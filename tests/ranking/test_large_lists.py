@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from streammetrics.ranking import Measure, RankingMetrics
 from tests.oracles.measure_table import Truth, parted, truths
-from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists, ties_of
-from tests.oracles.tied_means import best_order, worst_order
+from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists
 
 pytestmark = pytest.mark.slow
 
@@ -74,12 +73,6 @@ def test_closed_forms_are_the_mean_over_all_orders(unseen: Grades, most: int) ->
                 assert off <= (Fraction(1, 10**50) if truth.ulps else 0), (truth.measure, items)
 
 
-def test_the_worst_and_the_best_order_of_a_tie() -> None:
-    ties = ties_of([(0.5, 1), (0.5, 0), (0.5, 2), (0.9, 1)])
-    assert worst_order(ties) == (1, 0, 1, 2)
-    assert best_order(ties) == (1, 2, 1, 0)
-
-
 # -- random lists ------------------------------------------------------------------------------
 
 item = st.tuples(st.integers(-3, 3).map(lambda x: x / 4), st.integers(UNJUDGED, 2))
@@ -88,27 +81,11 @@ lists_of_items = st.lists(st.one_of(item, few_scores), max_size=30)
 
 
 @RULES
-@given(one=lists_of_items)
-def test_one_list_has_the_correctly_rounded_value(ties: str, one: list[tuple[float, int]]) -> None:
-    assert disagreements([one], ties) == []
-
-
-@RULES
 @given(lists=st.lists(lists_of_items, max_size=8), empty=st.sampled_from(["skip", "zero"]))
 def test_several_lists_have_the_correctly_rounded_mean(
     ties: str, lists: list[list[tuple[float, int]]], empty: str
 ) -> None:
     assert disagreements(lists, ties, empty=empty) == []
-
-
-@pytest.mark.slow
-@given(lists=st.lists(lists_of_items, max_size=8), data=st.data())
-def test_a_list_is_its_counts_of_score_and_grade(
-    lists: list[list[tuple[float, int]]], data: st.DataObject
-) -> None:
-    shuffled = [data.draw(st.permutations(one)) for one in lists]
-    for ties in ("expected", "worst"):
-        assert fed(shuffled, ties).to_bytes() == fed(lists, ties).to_bytes()
 
 
 # -- scores ------------------------------------------------------------------------------------
@@ -126,20 +103,6 @@ def some_lists(n: int = 60, longest: int = 40) -> list[list[tuple[float, int]]]:
 
 
 @RULES
-def test_equal_scores_of_either_precision_give_the_same_bits(ties: str) -> None:
-    lists = some_lists()
-    items = [item for one in lists for item in one]
-    labels, scores = [max(g, 0) for _, g in items], np.array([s for s, _ in items])
-    ends, was_judged = np.cumsum([0, *map(len, lists)]), [g != UNJUDGED for _, g in items]
-    states = []
-    for kind in (np.float32, np.float64, ">f4", ">f8"):
-        metric = RankingMetrics(ALL, ties)
-        metric.update(labels, scores.astype(kind), offsets=ends, judged=was_judged)
-        states.append(metric.to_bytes())
-    assert len(set(states)) == 1
-
-
-@RULES
 def test_scores_count_by_their_order_alone(ties: str) -> None:
     order = {-1.0: -1.7e308, -0.75: -1e308, -0.5: -5e-324, -0.25: 0.0, 0.0: 5e-324, 0.25: 1.0,
              0.5: 1.0 + 2**-52, 0.75: np.inf}  # fmt: skip
@@ -148,21 +111,11 @@ def test_scores_count_by_their_order_alone(ties: str) -> None:
     assert fed(stretched, ties).to_bytes() == fed(lists, ties).to_bytes()
 
 
-@RULES
-def test_minus_zero_is_tied_with_zero(ties: str) -> None:
-    lists = some_lists()
-    zeros = [
-        [(-0.0 if score == 0 and i % 2 else score, grade) for i, (score, grade) in enumerate(one)]
-        for one in lists
-    ]
-    assert fed(zeros, ties).to_bytes() == fed(lists, ties).to_bytes()
-
-
 # -- long lists --------------------------------------------------------------------------------
 
 
 def long_list(n: int, scores: int, relevant: int, seed: int = 22) -> list[tuple[float, int]]:
-    """A list of n items with so many different scores (0: all differ) and relevant items."""
+    """A list of n items; scores: how many differ, 0: all; relevant: how many are."""
     rng = np.random.default_rng(seed)
     values = rng.permutation(n) if scores == 0 else rng.integers(0, scores, n)
     grades = np.zeros(n, np.int64)
@@ -206,10 +159,8 @@ def test_lists_whose_relevant_items_are_all_far_down_are_as_exact(scores: int, t
     assert disagreements([far_down], ties) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scores", [0, 3_000])
-def test_a_list_of_a_hundred_thousand_items(scores: int) -> None:
-    one = long_list(100_000, scores, 12)
+def test_a_list_of_a_hundred_thousand_items() -> None:
+    one = long_list(100_000, 3_000, 12)
     whole = [truth for truth in TRUTHS if truth.measure.cut is None]
     # 100,000 powers of a share are no small fraction
     chosen = [t for t in whole if t.measure.name != "RBP" and "rel=2" not in str(t.measure)]
@@ -226,10 +177,9 @@ def test_grades_up_to_15_are_as_exact(ties: str) -> None:
         assert disagreements([items], ties, chosen) == []
 
 
-@pytest.mark.slow
 def test_lists_of_all_lengths_in_one_update_are_as_if_each_came_alone() -> None:
-    lists = [long_list(n, s, n // 5) for n in (1, 2, 63, 64, 65, 200, 700) for s in (0, 1, 7)]
-    lists += some_lists()
+    lists = [long_list(n, s, n // 5) for n in (1, 63, 64, 65, 300) for s in (0, 7)]
+    lists += some_lists(20)
     for ties in ("expected", "worst", "best"):
         apart = RankingMetrics(ALL, ties, "zero")
         for one in lists:

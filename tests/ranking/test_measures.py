@@ -1,10 +1,17 @@
+"""Measures: values with a cut and parameters, which print as they are written."""
+
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.ranking import (
@@ -23,138 +30,192 @@ from streammetrics.ranking import (
     R,
     RPrec,
 )
-from streammetrics.ranking.measures import MEASURES, parse_measure
+from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
 
 EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP, RPrec, Bpref)
 WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))
 WITH_REL = (MRR, HR, PooledHR, P, R, AP, RBP, RPrec, Bpref)
+NO_GRADES = (0, 16, 1.0, True, "1", None)
 
 
-def test_every_measure_is_found_by_the_name_that_it_prints() -> None:
+def test_measures_are_values_that_are_found_by_the_name_that_they_print() -> None:
     assert {name: str(measure) for name, measure in MEASURES.items()} == {n: n for n in MEASURES}
-    assert set(MEASURES.values()) == set(EVERY)
-    assert len(MEASURES) == len(EVERY)
-
-
-# -- cuts -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("measure", WITH_CUT)
-def test_a_cut_makes_another_measure(measure: Measure) -> None:
-    cut = measure @ 10
-    assert (cut.cut, measure.cut) == (10, None)
-    assert cut == measure @ 10 != measure @ 5
-    assert cut != measure
-    assert str(cut) == f"{measure}@10"
-
-
-@pytest.mark.parametrize("cut", [0, -3, 2.5, "5", None, True, 10**9, np.float64(3)])
-def test_a_cut_is_a_positive_whole_number(cut: object) -> None:
-    with pytest.raises(SettingsError, match="a cut from 1"):
-        NDCG @ cut  # type: ignore[operator]
-
-
-def test_a_cut_of_numpy_is_a_cut() -> None:
-    assert NDCG @ np.int64(10) == NDCG @ 10
-    assert type((NDCG @ np.int64(10)).cut) is int
-
-
-def test_a_second_cut_is_refused() -> None:
-    with pytest.raises(SettingsError, match="without a second cut"):
-        NDCG @ 10 @ 5
-
-
-@pytest.mark.parametrize("measure", [RPrec, Bpref, RPrec(rel=2), Bpref(rel=2)])
-def test_measures_that_cut_themselves_take_no_cut(measure: Measure) -> None:
-    with pytest.raises(SettingsError, match="whole lists") as raised:
-        measure @ 10
-    assert raised.value.got == "@10"
-    assert raised.value.where == str(measure)
-    assert raised.value.hint
-
-
-# -- parameters -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rel", [0, 16, 1.0, True, "1", None])
-@pytest.mark.parametrize("measure", WITH_REL)
-def test_a_grade_from_which_on_items_are_relevant_is_from_1_to_15(
-    measure: Measure, rel: object
-) -> None:
-    with pytest.raises(SettingsError, match="a grade from 1 to 15") as raised:
-        measure(rel=rel)  # type: ignore[arg-type]
-    assert raised.value.where == f"{measure.name}.rel"
-    assert measure(rel=15) != measure(rel=1) == measure
-
-
-@pytest.mark.parametrize("gain", ["cubic", ["linear"], None, 1, np.array(["linear", "linear"])])
-@pytest.mark.parametrize("measure", [NDCG, DCG, CG])
-def test_a_gain_is_exponential_or_linear(measure: Measure, gain: object) -> None:
-    with pytest.raises(SettingsError, match='"exponential" or "linear"') as raised:
-        measure(gain=gain)  # type: ignore[arg-type]
-    assert raised.value.where == f"{measure.name}.gain"
-
-
-@pytest.mark.parametrize("denominator", ["hits", "R", None, 7, ["all"]])
-def test_the_denominator_of_average_precision_is_all_or_min(denominator: object) -> None:
-    with pytest.raises(SettingsError, match='"all" or "min"') as raised:
-        AP(denominator=denominator)  # type: ignore[arg-type]
-    assert raised.value.where == "AP.denominator"
-
-
-@pytest.mark.parametrize("grade", [0, 16, 4.0, True, "4", None])
-def test_the_highest_grade_is_from_1_to_15(grade: object) -> None:
-    with pytest.raises(SettingsError, match="a grade from 1 to 15") as raised:
-        ERR(max_grade=grade)  # type: ignore[arg-type]
-    assert raised.value.where == "ERR.max_grade"
-
-
-@pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.5, float("nan"), float("inf"), 1, "0.8", None])
-def test_how_likely_a_user_goes_on_is_a_number_between_0_and_1(p: object) -> None:
-    with pytest.raises(SettingsError, match="below 1") as raised:
-        RBP(p=p)  # type: ignore[arg-type]
-    assert raised.value.where == "RBP.p"
-
-
-def test_a_float_of_numpy_is_the_number_that_it_prints() -> None:
-    assert RBP(p=np.float64(0.95)) == RBP(p=0.95)
-    assert str(RBP(p=np.float64(0.95))) == "RBP(p=0.95)"
-
-
-@pytest.mark.parametrize("measure", EVERY)
-def test_a_parameter_that_a_measure_does_not_have_is_refused(measure: Measure) -> None:
-    for name in ("cut", "name", "beta", "pooled", "rational"):
-        with pytest.raises(SettingsError, match=f"a parameter of {measure.name} ") as raised:
-            measure(**{name: 3})
-        assert raised.value.got == name
-
-
-def test_setting_a_parameter_leaves_the_measure_as_it_was() -> None:
-    NDCG(gain="linear")
-    assert str(NDCG) == "NDCG"
-
-
-def test_parameters_may_be_set_after_the_cut() -> None:
-    assert (NDCG @ 5)(gain="linear") == NDCG(gain="linear") @ 5
-    assert (AP @ 5)(denominator="min")(rel=2) == AP(rel=2, denominator="min") @ 5
-
-
-# -- values -----------------------------------------------------------------------------------
-
-
-def test_measures_are_values() -> None:
-    assert NDCG @ 10 == NDCG @ 10 != NDCG @ 5
-    assert NDCG @ 10 != DCG @ 10
+    assert set(MEASURES.values()) == set(EVERY) and len(MEASURES) == len(EVERY)
+    for measure in EVERY:
+        assert pickle.loads(pickle.dumps(measure)) == copy.copy(measure) == measure
+    same = [measure(rel=3) @ 7 for measure in (MRR, HR, PooledHR, P, R, AP, RBP)]
+    assert len(set(same)) == len(same)
     assert {NDCG @ 10: 1}[parse_measure("NDCG@10")] == 1
     with pytest.raises(AttributeError):
         (NDCG @ 10).cut = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("measure", EVERY)
-def test_a_measure_survives_pickling_and_copying(measure: Measure) -> None:
-    assert pickle.loads(pickle.dumps(measure)) == copy.copy(measure) == measure
+def test_a_cut_makes_another_measure() -> None:
+    for measure in WITH_CUT:
+        cut = measure @ 10
+        assert (cut.cut, measure.cut) == (10, None)
+        assert cut == measure @ 10 != measure @ 5
+        assert cut != measure
+        assert str(cut) == f"{measure}@10"
+    assert type((NDCG @ np.int64(10)).cut) is int
 
 
-def test_measures_of_equal_parameters_differ_by_their_kind() -> None:
-    same = [measure(rel=3) @ 7 for measure in (MRR, HR, PooledHR, P, R, AP, RBP)]
-    assert len(set(same)) == len(same)
+def test_setting_a_parameter_makes_another_measure_whatever_the_order() -> None:
+    assert str(NDCG(gain="linear")) != str(NDCG) == "NDCG"
+    assert (NDCG @ 5)(gain="linear") == NDCG(gain="linear") @ 5
+    assert (AP @ 5)(denominator="min")(rel=2) == AP(rel=2, denominator="min") @ 5
+    assert str(RBP(p=np.float64(0.95))) == str(RBP(p=0.95)) == "RBP(p=0.95)"
+    for measure in WITH_REL:
+        assert measure(rel=15) != measure(rel=1) == measure
+
+
+def refused(make: Callable[[], object], expected: str, where: str = "") -> SettingsError:
+    with pytest.raises(SettingsError) as raised:
+        make()
+    assert expected in raised.value.expected, raised.value
+    assert where in ("", raised.value.where)
+    assert raised.value.got and raised.value.hint
+    return raised.value
+
+
+def test_cuts_and_parameters_out_of_range_are_refused() -> None:
+    cut: Any
+    for cut in (0, -3, 2.5, "5", None, True, 10**9, np.float64(3)):
+        refused(lambda cut=cut: NDCG @ cut, "a cut from 1")  # type: ignore[misc]
+    refused(lambda: NDCG @ 10 @ 5, "without a second cut")
+    for whole in (RPrec, Bpref, RPrec(rel=2), Bpref(rel=2)):
+        error = refused(lambda one=whole: one @ 10, "whole lists", str(whole))  # type: ignore[misc]
+        assert error.got == "@10"
+    wrong: list[tuple[Measure, str, tuple[Any, ...], str]] = [
+        *((measure, "rel", NO_GRADES, "a grade from 1 to 15") for measure in WITH_REL),
+        *(
+            (measure, "gain", ("cubic", ["linear"], None, 1, np.array(["linear"] * 2)), '"linear"')
+            for measure in (NDCG, DCG, CG)
+        ),
+        (AP, "denominator", ("hits", "R", None, 7, ["all"]), '"all" or "min"'),
+        (ERR, "max_grade", NO_GRADES, "a grade from 1 to 15"),
+        (RBP, "p", (0.0, 1.0, -0.1, 1.5, np.nan, np.inf, 1, "0.8", None), "below 1"),
+    ]
+    for measure, name, values, expected in wrong:
+        for value in values:
+            make = lambda m=measure, v=value, n=name: m(**{n: v})  # noqa: E731
+            refused(make, expected, f"{measure.name}.{name}")
+    for measure in EVERY:
+        for name in ("cut", "name", "beta", "pooled", "rational"):
+            make = lambda m=measure, n=name: m(**{n: 3})  # noqa: E731
+            assert refused(make, f"a parameter of {measure.name} ").got == name
+
+
+# -- as text ------------------------------------------------------------------------------------
+
+PRINTED = {
+    NDCG: "NDCG",
+    NDCG(gain="linear") @ 5: 'NDCG(gain="linear")@5',
+    NDCG(gain="exponential") @ 5: "NDCG@5",
+    DCG @ 1: "DCG@1",
+    CG(gain="linear"): "CG",
+    CG(gain="exponential") @ 3: 'CG(gain="exponential")@3',
+    HR @ 999_999_999: "HR@999999999",
+    P(rel=2) @ 1: "P(rel=2)@1",
+    AP(denominator="all", rel=1): "AP",
+    AP(denominator="min", rel=2): 'AP(rel=2,denominator="min")',
+    ERR(max_grade=15): "ERR(max_grade=15)",
+    RBP(p=0.95, rel=3) @ 7: "RBP(rel=3,p=0.95)@7",
+    RBP(p=0.1 + 0.2): "RBP(p=0.30000000000000004)",
+    RPrec(rel=2): "RPrec(rel=2)",
+}
+OTHER_TEXTS = {
+    ' NDCG ( gain = "linear" ) @ 5 ': NDCG(gain="linear") @ 5,
+    "NDCG(gain='linear')@5": NDCG(gain="linear") @ 5,
+    '\tNDCG(gain="linear" )@05': NDCG(gain="linear") @ 5,
+    'AP(denominator="min", rel=2)@3': AP(rel=2, denominator="min") @ 3,
+    " AP ( rel = 2 , denominator = 'min' ) @ 3": AP(rel=2, denominator="min") @ 3,
+    "RBP(p=0.800)": RBP,
+    "RBP(p=0.50)@3": RBP(p=0.5) @ 3,
+    "MRR()@3": MRR @ 3,
+}
+
+gain = st.sampled_from(["exponential", "linear"])
+rel = st.integers(1, 15)
+whole = st.one_of(
+    st.builds(lambda m, g: m(gain=g), st.sampled_from([NDCG, DCG, CG]), gain),
+    st.builds(lambda m, r: m(rel=r), st.sampled_from([MRR, HR, PooledHR, P, R]), rel),
+    st.builds(lambda r, over: AP(rel=r, denominator=over), rel, st.sampled_from(["all", "min"])),
+    st.builds(lambda g: ERR(max_grade=g), rel),
+    st.builds(lambda r, p: RBP(rel=r, p=p), rel, st.floats(0.0001, 1, exclude_max=True, width=64)),
+)
+measures = st.one_of(
+    st.builds(lambda m, k: m if k is None else m @ k, whole, st.none() | st.integers(1, 10**6)),
+    st.builds(lambda m, r: m(rel=r), st.sampled_from([RPrec, Bpref]), rel),
+)
+
+
+def test_a_measure_prints_as_it_is_written() -> None:
+    for measure, text in PRINTED.items():
+        assert str(measure) == repr(measure) == text
+        assert parse_measure(text) == measure
+    for text, measure in OTHER_TEXTS.items():
+        assert parse_measure(text) == measure, text
+
+
+@given(measures)
+def test_what_a_measure_prints_parses_back(measure: Measure) -> None:
+    assert parse_measure(str(measure)) == measure
+
+
+@given(st.text(max_size=300))
+def test_no_text_does_more_than_parse_or_refuse(text: str) -> None:
+    with contextlib.suppress(SettingsError):
+        assert isinstance(parse_measure(text), Measure)
+
+
+REFUSED_TEXTS = {
+    "cut from 1": ["NDCG@0"],
+    "measure": [""],
+    "measure such as": [
+        *("NDCG@-1", "NDCG@1.5", "NDCG@1000000000", "NDCG@10@10", "NDCG@", "N DCG@10", "NDCG@1 0"),
+        *("NDCG@١", "NDCG(gain=__import__('os'))", "__import__('os')@1"),
+        *("NDCG" + " " * 10**6 + "@10", "(" * 10**6),
+    ],
+    "one of NDCG": ["ndcg@10", "nonsense", "map"],
+    "name=value": [
+        *("NDCG(gain=linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
+        "RBP(p=nan)",
+    ],
+    "each name once": ['NDCG(gain="linear",gain="linear")'],
+    '"exponential" or "linear"': ['NDCG(gain="cubic")', "NDCG(gain=1)"],
+    "a parameter of NDCG": ["NDCG(rel=1)"],
+    "a parameter of MRR": ["MRR(cut=3)", "MRR(name=3)"],
+    "a parameter of AP (rel, denominator)": ['AP(gain="linear")'],
+    "a parameter of ERR (max_grade)": ["ERR(rel=1)"],
+    "grade from 1 to 15": [
+        *("MRR(rel=0)", "MRR(rel=16)", "MRR(rel=1.0)", "ERR(max_grade=0)", "ERR(max_grade=16)"),
+    ],
+    '"all" or "min"': ['AP(denominator="hits")', "AP(denominator=1)"],
+    "below 1": ["RBP(p=1)", "RBP(p=0)", "RBP(p=1.0)", "RBP(p=0.0)", "RBP(p=1.5)", 'RBP(p="a")'],
+    "whole lists": ["RPrec@10", "Bpref@10"],
+}
+
+
+def test_other_text_is_refused_with_what_was_expected() -> None:
+    for part, texts in REFUSED_TEXTS.items():
+        for text in texts:
+            with pytest.raises(SettingsError, match="expected") as raised:
+                parse_measure(text)
+            error = raised.value
+            assert part in error.expected or part in error.where, text[:50]
+            assert all((error.expected, error.got, error.where, error.hint))
+            assert len(str(error)) < 500
+
+
+def test_several_measures_are_values_or_texts_of_which_none_comes_twice() -> None:
+    assert measures_of([NDCG @ 10, "MRR@10"]) == (NDCG @ 10, MRR @ 10)
+    assert measures_of("HR@3") == measures_of(HR @ 3) == (HR @ 3,)
+    several: Any
+    for several in ([], ["NDCG@5", "NDCG @ 5"], 5, [5], [None], ["NDCG,MRR"]):
+        with pytest.raises(SettingsError):
+            measures_of(several)
+    for several in (P, [NDCG @ 10, P], "P", [P(rel=2)]):
+        with pytest.raises(SettingsError, match="such as P@10"):
+            measures_of(several)
+    assert measures_of([P @ 10, P @ 5, R]) == (P @ 10, P @ 5, R)

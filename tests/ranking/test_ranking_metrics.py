@@ -1,13 +1,13 @@
+"""RankingMetrics: definitions, exact sums, settings, and what is refused."""
+
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.ranking import (
     AP,
@@ -56,27 +56,6 @@ def test_a_constant_scorer_gets_the_same_rank_in_every_measure() -> None:
     assert 0 < mean[MRR @ 10] < mean[NDCG @ 10] < mean[HR @ 10] < 1
 
 
-def test_scores_at_or_below_zero_are_scores_like_others() -> None:
-    labels = [[1, 0, 1]]
-    assert result(labels, [[-1.0, -2.0, -3.0]]) == result(labels, [[9.0, 8.0, 7.0]])
-    assert result(labels, [[0.0, -1.0, -2.0]]) == result(labels, [[9.0, 8.0, 7.0]])
-
-
-def test_lists_that_differ_beyond_float32_are_not_tied() -> None:
-    assert result([[0, 1]], [[0.5, 0.5 + 1e-12]])[MRR @ 10] == 1
-
-
-def test_relevance_begins_at_the_grade_that_a_measure_names() -> None:
-    found = result([[1, 2]])
-    assert (found[MRR @ 10], found[MRR(rel=2)]) == (1, 0.5)
-
-
-def test_an_item_below_the_cut_is_not_there() -> None:
-    found = RankingMetrics([MRR @ 2, HR @ 2, NDCG @ 2, MRR])
-    found.update([[0, 0, 1]])
-    assert dict(found.compute()) == {"MRR@2": 0, "HR@2": 0, "NDCG@2": 0, "MRR": 1 / 3}
-
-
 def test_a_list_shorter_than_the_cut_is_a_list() -> None:
     assert dict(result([[1]])) == dict.fromkeys(map(str, ALL), 1) | {
         "MRR(rel=2)": 0,
@@ -84,34 +63,6 @@ def test_a_list_shorter_than_the_cut_is_a_list() -> None:
         "ERR@10": 1 / 16,
         "RBP@10": 0.2,
     }
-
-
-# -- one denominator --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("empty", "share"), [("skip", 1), ("zero", Fraction(1, 2))])
-def test_lists_with_nothing_relevant_are_left_out_or_count_zero(
-    empty: str, share: Fraction
-) -> None:
-    found = result([[1, 0], [0, 0]], empty=empty)
-    assert (found[NDCG @ 10], found[MRR @ 10], found[HR @ 10]) == (share, share, share)
-    assert (found.lists_kept, found.lists_empty, found.rows) == (1, 1, 2)
-
-
-def test_a_list_without_items_is_empty_unless_something_is_known() -> None:
-    metric = RankingMetrics([MRR])
-    metric.update([], offsets=[0, 0, 0], n_relevant=[0, 2])
-    found = metric.compute()
-    assert (found[MRR], found.lists_kept, found.lists_empty) == (0, 1, 1)
-
-
-def test_no_lists_have_no_mean() -> None:
-    for empty in ("skip", "zero"):
-        found = RankingMetrics(ALL, empty=empty).compute()
-        assert all(math.isnan(found[measure]) for measure in ALL)
-        assert found.rows == 0
-    assert math.isnan(result([[0, 0]])[MRR @ 10])
-    assert result([[0, 0]], empty="zero")[MRR @ 10] == 0
 
 
 # -- exactness --------------------------------------------------------------------------------
@@ -126,32 +77,6 @@ def test_the_mean_of_reciprocal_ranks_is_the_correctly_rounded_one() -> None:
             metric.update([[0] * (rank - 1) + [1]])
         exact = sum(Fraction(1, rank) for rank in ranks.tolist()) / len(ranks)
         assert metric.compute()[MRR] == float(exact)
-
-
-def test_how_lists_are_cut_into_updates_and_shards_changes_no_bit() -> None:
-    rng = np.random.default_rng(6)
-    ends = np.concatenate([[0], np.cumsum(rng.integers(0, 30, 300))])
-    labels = rng.integers(0, 4, ends[-1])
-    scores = rng.integers(0, 9, ends[-1]) / 8
-    whole = RankingMetrics(ALL)
-    whole.update(labels, scores, offsets=ends)
-    for size in (1, 7, 100):
-        shards = [RankingMetrics(ALL) for _ in range(3)]
-        for i, first in enumerate(range(0, 300, size)):
-            some = ends[first : first + size + 1]
-            a, b = some[0], some[-1]
-            shards[i % 3].update(labels[a:b], scores[a:b], offsets=some - a)
-        assert sum(shards[::-1]) == whole
-
-
-def test_the_order_of_the_items_of_a_list_changes_no_bit() -> None:
-    rng = np.random.default_rng(7)
-    labels, scores = rng.integers(0, 4, (200, 25)), rng.integers(0, 6, (200, 25)) / 5
-    one, other = RankingMetrics(ALL), RankingMetrics(ALL)
-    one.update(labels, scores)
-    order = rng.permuted(np.tile(np.arange(25), (200, 1)), axis=1)
-    other.update(np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1))
-    assert one == other
 
 
 def test_squares_are_held_for_intervals() -> None:
@@ -172,25 +97,6 @@ def test_of_a_ratio_of_sums_the_products_are_held_too() -> None:
 
 
 # -- being an accumulator ---------------------------------------------------------------------
-
-
-def test_a_state_comes_back_from_its_bytes() -> None:
-    metric = RankingMetrics(["NDCG @ 5", MRR(rel=3)], ties="worst", empty="zero")
-    metric.update([[3, 0, 1]], [[0.1, 0.2, 0.3]])
-    again = Accumulator.from_bytes(metric.to_bytes())
-    assert again == metric
-    assert again.compute() == metric.compute()
-    assert repr(again) == repr(metric)
-
-
-def test_settings_are_held_in_their_one_form() -> None:
-    metric = RankingMetrics([NDCG(gain="exponential") @ 5, " MRR ( rel = 1 ) "])
-    assert metric.settings() == {
-        "measures": ("NDCG@5", "MRR"),
-        "ties": "expected",
-        "empty": "skip",
-    }
-    assert metric == RankingMetrics(("NDCG@5", MRR))
 
 
 def test_the_setting_empty_leaves_the_method_empty_as_it_is() -> None:
@@ -224,49 +130,59 @@ def test_settings_out_of_range_are_refused(settings: dict[str, str], where: str)
     assert raised.value.where == where
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        RankingMetrics([MRR @ 5]),
-        RankingMetrics([MRR], ties="best"),
-        RankingMetrics([MRR], empty="zero"),
-        RankingMetrics([MRR, HR]),
-    ],
-)
-def test_states_of_other_settings_do_not_merge(other: RankingMetrics) -> None:
-    with pytest.raises(SettingsError):
-        RankingMetrics([MRR]).merge(other)
+# -- refused lists, and items that nobody judged ------------------------------------------------
 
 
-def test_checking_changes_nothing_and_keeps_nothing_of_the_input() -> None:
-    labels, scores = np.array([[1, 0]], np.uint8), np.array([[0.1, 0.2]])
-    metric = RankingMetrics(ALL)
-    assert metric.check(labels, scores).n == 1
-    assert metric == RankingMetrics(ALL)
-    metric.update(labels, scores)
+def test_a_refused_update_leaves_no_trace() -> None:
+    metric = RankingMetrics([NDCG @ 10, MRR])
+    metric.update([[1, 0]])
     before = metric.digest()
-    labels[:] = 0
-    scores[:] = 7
+    with pytest.raises(InputError) as raised:
+        metric.update([[1, 0], [1, 99]])
+    assert raised.value.rows.tolist() == [1]
+    with pytest.raises(InputError):
+        metric.update_ranked([["a", "a"]], [{"a"}])
     assert metric.digest() == before
 
 
-def test_states_for_many_slots_are_those_of_each_slot() -> None:
-    rng = np.random.default_rng(13)
-    labels, scores = rng.integers(0, 3, (90, 8)), rng.integers(0, 5, (90, 8)) / 4
-    slots = rng.integers(0, 4, 90)
-    wide = RankingMetrics(ALL)._empty(4)
-    wide._feed(wide.check(labels, scores), slots)
-    for slot in range(4):
-        alone = RankingMetrics(ALL)
-        alone.update(labels[slots == slot], scores[slots == slot])
-        assert wide._take(np.array([slot])) == alone
+def test_a_grade_above_the_highest_of_a_measure_is_refused_and_changes_nothing() -> None:
+    metric = RankingMetrics([ERR(max_grade=2) @ 3, NDCG])
+    metric.update([[1, 2]])
+    before = metric.digest()
+    for refused in (
+        lambda: metric.update([[0, 1], [3, 0]]),
+        lambda: metric.update([[0, 1], [1, 0]], n_relevant=[[1, 0, 0], [1, 0, 1]]),
+        lambda: metric.update_ranked([["a"], ["b"]], [{"a": 1}, {"c": 3}]),
+    ):
+        with pytest.raises(
+            InputError, match=r"grades up to 2, the highest of ERR\(max_grade=2\)@3"
+        ) as raised:
+            refused()
+        error = raised.value
+        assert error.rows.tolist() == [1]
+        assert all((error.expected, error.got, error.where, error.hint))
+    assert metric.digest() == before
 
 
-def test_numbers_of_relevant_items_by_grade_may_be_of_no_list_and_of_no_grade() -> None:
-    metric = RankingMetrics([MRR])
-    metric.update(np.zeros((0, 2)), n_relevant=np.zeros((0, 3), np.int64))
-    assert metric.compute().rows == 0
-    metric.update([[0, 0]], n_relevant=np.zeros((1, 0), np.int64))
-    assert metric.compute().lists_empty == 1
-    with pytest.raises(InputError, match="a column for each grade"):
-        metric.update([[0, 1]], n_relevant=np.zeros((1, 0), np.int64))
+def test_an_item_that_nobody_judged_has_no_grade() -> None:
+    metric = RankingMetrics([Bpref, MRR])
+    with pytest.raises(InputError, match="0 where nobody judged") as raised:
+        metric.update([[1, 0], [0, 2]], judged=[[True, False], [True, False]])
+    assert (raised.value.where, raised.value.rows.tolist()) == ("labels[1, 1]", [1])
+    for judged in ([[True]], [True, True], [[1, 1]], [["yes", "no"]]):
+        with pytest.raises(InputError) as raised:
+            metric.update([[1, 0]], judged=judged)
+        assert raised.value.where == "judged"
+    assert metric == metric.empty()
+
+
+def test_items_that_nobody_judged_are_skipped_by_bpref_and_are_not_relevant() -> None:
+    metric = RankingMetrics([Bpref, MRR])
+    metric.update([[0, 0, 1, 0]], judged=[[False, True, True, False]])
+    assert dict(metric.compute()) == {"Bpref": 0, "MRR": 1 / 3}
+    same = RankingMetrics([Bpref, MRR])
+    same.update_ranked([["x", "b", "a", "y"]], [{"a": 1, "b": 0}])
+    assert same == metric
+    without = RankingMetrics([Bpref])
+    without.update([[0, 0, 1, 0]], judged=[[False, False, True, True]])
+    assert without.compute()[Bpref] == 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streammetrics import Bounded, ExactAUC, GroupedAUC, HistogramAUC
+from streammetrics import Bounded, ExactAUC, GroupedAUC
 from tests.expected import cases_of, examples_of
 
 Case = Mapping[str, Any]
@@ -126,19 +126,3 @@ def test_worked_examples_of_groups(data: Path) -> None:
     a, b = (curves[f"001/simpson_auc_model_{model}"] for model in "AB")
     rela_impr = found["001/relaimpr_simpson"]
     assert 100 * a.rela_impr(b) == rela_impr["value"] == 100.0
-
-
-@pytest.mark.slow
-def test_on_buckets_the_relative_improvement_of_real_models_is_bounded(data: Path) -> None:
-    rows = clicks(data)
-    fit, late = rows({"where": {"phase": "fit"}}), rows({"where": {"phase": "eval"}})
-    pairs = []
-    for some in (fit, late):
-        exact, buckets = ExactAUC(), HistogramAUC()
-        for metric in (exact, buckets):
-            metric.update([y for _, y, _ in some], [s for _, _, s in some])
-        pairs.append((exact.compute(), buckets.compute()))
-    (a, in_buckets), (b, base) = pairs
-    found, exact_value = in_buckets.rela_impr(base), a.rela_impr(b)
-    assert isinstance(found, Bounded) and isinstance(exact_value, float)
-    assert found.low <= exact_value <= found.high

@@ -138,67 +138,42 @@ def test_a_worked_example_has_its_value(data: Path, name: str) -> None:
 # -- what the definitions are pinned by ---------------------------------------------------------
 
 
-def value(measure: Measure, grades: Sequence[int], known: Sequence[int] = ()) -> float:
-    metric = RankingMetrics([measure])
-    metric.update([grades], n_relevant=[known] if len(known) else None)
-    return metric.compute()[measure]
+PINNED = [
+    (NDCG @ 3, [1], [3], 0.469279),
+    (NDCG @ 4, [0, 1, 2, 3], [], 0.547831),
+    (NDCG @ 2, [0, 1, 2, 3], [], 0.070948),
+    (LINEAR @ 4, [0, 1, 2, 3], [], 0.613827),
+    (LINEAR @ 2, [0, 1, 2, 3], [], 0.148041),
+    (P @ 10, [1, 0, 1, 1], [], 0.3),
+    (AP @ 3, [1, 0, 0], [7], 0.142857),
+    (AP(denominator="min") @ 3, [1, 0, 0], [7], 0.333333),
+]
+# One relevant item of four that are tied.
+TIED = [
+    (MRR, "expected", Fraction(25, 48)),
+    (MRR, "worst", Fraction(1, 4)),
+    (MRR, "best", Fraction(1)),
+    (NDCG @ 1, "expected", Fraction(1, 4)),
+    (HR @ 1, "worst", Fraction(0)),
+    (HR @ 1, "best", Fraction(1)),
+]
 
 
-def tied(measure: Measure, grades: Sequence[int], ties: str = "expected") -> float:
-    metric = RankingMetrics([measure], ties)
-    metric.update([grades], [[0.5] * len(grades)])
-    return metric.compute()[measure]
-
-
-def test_a_list_with_one_of_three_known_items_has_an_ndcg_of_0_469279() -> None:
+def test_values_of_single_lists_are_those_of_the_definitions() -> None:
+    for measure, grades, known, pinned in PINNED:
+        _, metric = ranked(measure, (grades, known))
+        assert round(metric.compute()[measure], 6) == pinned, measure
+    for measure, ties, exact in TIED:
+        metric = RankingMetrics([measure], ties)
+        metric.update([[0, 1, 0, 0]], [[0.5] * 4])
+        assert metric.compute()[measure] == float(exact), (measure, ties)
     metric = RankingMetrics([NDCG @ 3])
     metric.update_ranked([["a"]], [{"a", "b", "c"}])
     assert round(metric.compute()[NDCG @ 3], 6) == 0.469279
-    assert round(value(NDCG @ 3, [1], [3]), 6) == 0.469279
 
 
-@pytest.mark.parametrize(
-    ("measure", "pinned"),
-    [
-        (NDCG @ 4, 0.547831),
-        (NDCG @ 2, 0.070948),
-        (LINEAR @ 4, 0.613827),
-        (LINEAR @ 2, 0.148041),
-    ],
-)
-def test_the_list_b_c_d_a_with_a3_b0_c1_d2(measure: Measure, pinned: float) -> None:
-    assert round(value(measure, [0, 1, 2, 3]), 6) == pinned
-
-
-def test_one_relevant_of_four_tied_items_has_a_reciprocal_rank_of_0_520833() -> None:
-    assert round(tied(MRR, [0, 1, 0, 0]), 6) == 0.520833
-    assert tied(MRR, [0, 1, 0, 0]) == float(Fraction(25, 48))
-
-
-def test_one_relevant_of_four_tied_items_has_an_ndcg_at_1_of_one_quarter() -> None:
-    assert tied(NDCG @ 1, [0, 1, 0, 0]) == 0.25
-
-
-def test_four_items_of_which_three_are_relevant_have_a_precision_at_10_of_0_3() -> None:
-    assert value(P @ 10, [1, 0, 1, 1]) == 0.3
-
-
-def test_one_hit_at_rank_1_of_seven_known_items_has_an_ap_at_3_of_one_seventh() -> None:
-    assert value(AP @ 3, [1, 0, 0], [7]) == 1 / 7
-
-
-def test_over_the_least_of_seven_and_three_the_same_ap_is_one_third() -> None:
-    assert value(AP(denominator="min") @ 3, [1, 0, 0], [7]) == 1 / 3
-
-
-def test_hits_of_three_lists_over_what_is_known_of_all_are_one_half() -> None:
+def test_hits_of_three_lists_are_pooled_or_averaged() -> None:
     lists = (([1] * 6, [10]), ([1] * 5, [12]), ([1] * 4, [8]))
-    measure, metric = ranked(PooledHR @ 10, *lists)
-    assert metric.compute()[measure] == 0.5
-    measure, metric = ranked(R @ 10, *lists)
-    assert metric.compute()[measure] == float(Fraction(91, 180))
-
-
-def test_a_relevant_item_tied_with_three_others_is_met_last_at_worst_and_first_at_best() -> None:
-    assert [tied(MRR, [0, 1, 0, 0], ties) for ties in ("worst", "best")] == [0.25, 1]
-    assert [tied(HR @ 1, [0, 1, 0, 0], ties) for ties in ("worst", "best")] == [0, 1]
+    for measure, exact in ((PooledHR @ 10, Fraction(1, 2)), (R @ 10, Fraction(91, 180))):
+        _, metric = ranked(measure, *lists)
+        assert metric.compute()[measure] == float(exact)

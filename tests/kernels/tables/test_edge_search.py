@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
-from streammetrics.combine.group_states import coarse_form
+from streammetrics.combine.user_groups import coarse_form
 from streammetrics.kernels.tables.binning import CHUNK, EdgeGrid, EdgeSearch
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,234 @@
+"""Weights of rows: real ones, huge ones, and those that change nothing."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    BinaryConfusion,
+    Bounded,
+    Calibration,
+    ExactAUC,
+    HistogramAUC,
+    InputError,
+    MulticlassAUC,
+    MulticlassConfusion,
+    MultilabelConfusion,
+    Panel,
+    PerKey,
+    Regression,
+    SettingsError,
+    StateError,
+)
+from streammetrics.results import counts_of
+from tests.expected import cases_of
+from tests.oracles import many_classes as brute
+from tests.oracles import weighted_classes
+
+TENTH = Fraction(1, 10)
+# Each with the number of cells in which it counts a row.
+METRICS = {
+    "BinaryConfusion": (BinaryConfusion(), 1),
+    "HistogramAUC": (HistogramAUC(), 1),
+    "ExactAUC": (ExactAUC(), 1),
+    "Calibration": (Calibration(), 1),
+    "Regression": (Regression(), 1),
+    "MulticlassConfusion": (MulticlassConfusion(2, top_k=(1, 2)), 2),
+    "MultilabelConfusion": (MultilabelConfusion(2), 2),
+    "MulticlassAUC": (MulticlassAUC(2), 2),
+    "MulticlassAUC, exact": (MulticlassAUC(2, exact=True), 2),
+}
+each_metric = pytest.mark.parametrize(("empty", "cells"), METRICS.values(), ids=METRICS)
+
+
+FIGURES = (
+    *("accuracy", "kappa", "matrix", "subset_accuracy", "counts", "scores", "auc", "support"),
+    *("bins", "squares", "hits", "losses", "mae", "mse", "rmse", "r2", "absolute"),
+)
+
+
+def columns(empty: Any, n: int) -> dict[str, Any]:
+    """Rows of two classes, of which each metric here takes some form."""
+    rng = np.random.default_rng(3)
+    if not isinstance(empty, MulticlassConfusion | MultilabelConfusion | MulticlassAUC):
+        return {"labels": rng.integers(0, 2, n), "scores": rng.random(n, np.float32).round(2)}
+    scores = rng.random((n, 2), np.float32).round(2)
+    if isinstance(empty, MulticlassConfusion):
+        return {"labels": rng.integers(0, 2, n), "predictions": scores}
+    return {"labels": rng.integers(0, 2, (n, 2)), "scores": scores}
+
+
+def taken(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
+    return {name: column[at] for name, column in rows.items()}
+
+
+def with_unit(empty: Any, unit: object) -> Any:
+    return type(empty)(**{**empty.settings(), "weight_unit": unit})
+
+
+def figures(result: Any) -> dict[str, Any]:
+    """Every figure that repeating rows leaves as it is."""
+    found = {name: getattr(result, name) for name in FIGURES if hasattr(result, name)}
+    if hasattr(result, "top_k_ties"):
+        found |= {"top_k": (result.top_k_accuracy(1), result.top_k_ties(1))}
+    if hasattr(result, "curves"):
+        averages = ("macro", "weighted", "micro", None)
+        found["auc"] = [(result.auc(one), result.ap(one)) for one in averages]
+    if hasattr(result, "subset_accuracy"):
+        found["f1"] = result.f1("samples")
+    return {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in found.items()}
+
+
+@each_metric
+def test_many_weighted_rows_are_those_rows_repeated(empty: Any, cells: int) -> None:
+    n = 20_000  # more than a chunk of the kernels at once
+    rows, weights = columns(empty, n), np.random.default_rng(9).integers(0, 4, n)
+    state, repeated = empty.empty(), empty.empty()
+    for some in np.array_split(np.arange(n), [10, 50, 9000, 9001]):
+        state.update(**taken(rows, some), weights=weights[some])
+    repeated.update(**taken(rows, np.repeat(np.arange(n), weights)))
+    found, expected = state.compute(), repeated.compute()
+    assert found.rows == np.count_nonzero(weights) < expected.rows == found.weight_units
+    assert figures(found) == figures(expected)
+
+
+@each_metric
+def test_weights_of_one_are_no_weights_and_rows_of_weight_zero_are_ignored(
+    empty: Any, cells: int
+) -> None:
+    rows = columns(empty, 300)
+    plain, ones, tenths = empty.empty(), empty.empty(), with_unit(empty, "1/10")
+    plain.update(**rows)
+    for i in range(0, 300, 50):  # small batches of both kinds are buffered together
+        some = taken(rows, slice(i, i + 50))
+        ones.update(**some, weights=None if i % 100 else np.ones(50))
+        ones.update(**some, weights=np.zeros(50))
+    assert ones == plain
+    tenths.update(**taken(rows, slice(100)))
+    tenths.update(**taken(rows, slice(100, 300)), weights=np.ones(200, np.int8))
+    one, other = plain.compute(), tenths.compute()
+    assert (one.rows, one.weight, one.weight_units) == (300, 300, None)
+    assert (other.rows, other.weight, other.weight_units) == (300, 300, 3000)
+    assert counts_of(other)["weight_units"] == 3000 and "weight_units" not in counts_of(one)
+    assert one != other and other == tenths.copy().compute()
+
+
+@each_metric
+def test_all_weights_of_a_state_together_stay_below_two_to_the_63(empty: Any, cells: int) -> None:
+    most = 2**63 // cells
+    state, rows = empty.empty(), columns(empty, 2)
+    state.update(**taken(rows, [0]), weights=[most // 2])
+    state.update(**taken(rows, [1]), weights=[most // 2 - 1])
+    before = state.to_bytes()
+    for weights in ([most // 2, 1], [most - 1, most - 1]):
+        with pytest.raises(StateError, match="units of weight"):
+            state.update(**rows, weights=weights)
+    with pytest.raises(StateError, match="units of weight"):
+        state.merge(state.copy())
+    assert state.to_bytes() == before
+    back = type(empty).from_bytes(before)
+    assert back == state and back.compute() == state.compute()
+    assert back.compute().weight_units == most - 1
+
+
+@each_metric
+def test_a_unit_of_weight_is_a_whole_number_or_a_fraction(empty: Any, cells: int) -> None:
+    assert with_unit(empty, "1/10") == with_unit(empty, TENTH)
+    assert with_unit(empty, 1) == empty != with_unit(empty, 2)
+    with pytest.raises(SettingsError, match=r"Fraction\(1, 10\)"):
+        with_unit(empty, 0.1)
+    with pytest.raises(InputError, match="no multiple of 2"):
+        with_unit(empty, 2).update(**columns(empty, 2))
+
+
+def test_areas_are_averaged_by_the_units_of_a_class() -> None:
+    rng = np.random.default_rng(5)
+    truth, units = rng.integers(0, 3, 60), rng.integers(0, 50, 60)
+    scores = np.round(rng.random((60, 3)) * 8) / 8
+    rows = list(zip(truth.tolist(), scores.tolist(), units.tolist(), strict=True))
+    areas, precisions, support = weighted_classes.areas([row for row in rows if row[2]])
+    for exact in (True, False):
+        metric = MulticlassAUC(3, exact=exact, weight_unit=TENTH)
+        metric.update(truth, scores, weights=units / 10)
+        result = metric.compute()
+        assert result.support == tuple(support)
+        assert (result.weight, result.weight_units) == (sum(support) * TENTH, sum(support))
+        assert result.rows == np.count_nonzero(units)
+        for found, each in ((result.auc, areas), (result.ap, precisions)):
+            for average, weights in (("macro", [1] * 3), ("weighted", support)):
+                value, mean = found(average), brute.mean(each, weights, math.nan)
+                assert mean is not None
+                if exact:
+                    assert value == float(mean)
+                else:
+                    assert isinstance(value, Bounded) and value.low <= mean <= value.high
+
+
+def test_top_k_and_its_ties_are_in_units() -> None:
+    metric = MulticlassConfusion(3, top_k=(1, 2), weight_unit="0.5")
+    scores = [[0.5, 0.5, 0.1], [0.2, 0.3, 0.4], [0.2, 0.2, 0.2]]
+    metric.update([1, 1, 2], scores, weights=[1.5, 4, 0.5])
+    result = metric.compute()
+    assert (result.top_k_accuracy(1), result.top_k_accuracy(2)) == (0.0, 11 / 12)
+    assert (result.top_k_ties(1), result.top_k_ties(2)) == (4, 1)
+    assert (result.rows, result.weight) == (3, 6)
+
+
+def test_weights_reach_every_metric_of_every_key_and_past_max_rows_none_is_known() -> None:
+    panel = Panel(
+        {
+            "areas": MulticlassAUC(2, exact=True, max_rows=2),
+            "buckets": MulticlassAUC(2, weight_unit="1/2"),
+            "labels": MultilabelConfusion(2),
+        }
+    )
+    keyed = PerKey(panel, max_keys=5)
+    labels = np.array([[1, 0], [0, 1], [1, 1], [0, 1]])
+    scores = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.6], [0.1, 0.3]])
+    keyed.update(keys=["a", "b", "a", "a"], labels=labels, scores=scores, weights=[2, 3, 0, 5])
+    a, b = keyed.compute()["a"], keyed.compute()["b"]
+    assert (a["areas"].rows, a["buckets"].rows, a["labels"].rows) == (2, 2, 2)
+    assert (a["areas"].weight, a["buckets"].weight_units, a["labels"].weight) == (7, 14, 7)
+    assert (b["areas"].support, b["labels"].support.tolist()) == ((0, 3), [0, 3])
+    keyed.update(keys=["a"], labels=[[1, 1]], scores=[[0.5, 0.5]], weights=[1])
+    past = keyed.compute()["a"]["areas"]
+    assert (past.rows, past.weight, past.weight_units, past.support) == (3, None, None, (None,) * 2)
+    assert keyed.compute()["a"]["buckets"].support == (6, 12)
+    with pytest.raises(InputError, match="metric 'areas', weights"):
+        panel.update(labels=[[1, 0]], scores=[[0.5, 0.5]], weights=[0.5])
+
+
+def test_weighted_figures_of_higgs_are_those_that_others_computed(data: Path) -> None:
+    with (data / "higgs500.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    names = ("label", "score", "weight")
+    columns = {f"{name}s": [float(row[name]) for row in rows] for name in names}
+    cases = [case for case in cases_of(data, "higgs500") if "_weighted" in case["id"]]
+    exact, histogram = ExactAUC(weight_unit=TENTH), HistogramAUC(weight_unit=TENTH)
+    for metric in (exact, histogram):
+        metric.update(**columns)
+    curve, between = exact.compute(), histogram.compute()
+    assert (curve.rows, curve.weight) == (500, sum(Fraction(str(w)) for w in columns["weights"]))
+    passed = 0
+    for case in cases:
+        name, value = case["metric"], case["value"]
+        if name in ("auc", "ap"):
+            assert getattr(curve, name) == pytest.approx(value, rel=4e-16 if name == "ap" else 0)
+            bounds = getattr(between, name)
+            assert isinstance(bounds, Bounded) and bounds.low <= value <= bounds.high
+        elif name in ("accuracy", "precision", "recall"):
+            rates = BinaryConfusion(threshold=case["params"]["threshold"], weight_unit=TENTH)
+            rates.update(**columns)
+            assert getattr(rates.compute(), name) == value, case["id"]
+        else:
+            continue
+        passed += 1
+    assert passed >= 8
