@@ -15,9 +15,9 @@ from typing import Final
 from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.confidence_sequence import Evidence
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.clustered_variance import jackknife_variance
 from streammetrics.kernels.inference.stratified import Stratum, combined, rates, smoothed_variance
 from streammetrics.kernels.inference.success_labels import Successes
+from streammetrics.kernels.inference.variances import jackknife_variance
 
 # Two rates compared epoch by epoch of allocation, as the evidence of one look.
 

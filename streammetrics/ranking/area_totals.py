@@ -12,7 +12,7 @@ from streammetrics.core.parts.part import Column
 from streammetrics.core.settings import Setting
 from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
 from streammetrics.results.weighted import units_counted

@@ -11,7 +11,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.present.direction import Directions, directed
 from streammetrics.results.areas import groups_interval, relative
 from streammetrics.results.interval import Asked, widened
