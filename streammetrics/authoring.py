@@ -77,8 +77,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
-from streammetrics.kernels.exact.fraction_mean import rounded
-from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
 from streammetrics.present.views import Direction, Directions, directed

@@ -17,12 +17,6 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.inference.area_interval import area_bounds
-from streammetrics.kernels.inference.clustered_variance import (
-    GroupVariance,
-    design_effect,
-    doubts_of_groups,
-    jackknife_variance,
-)
 from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
@@ -30,6 +24,12 @@ from streammetrics.kernels.inference.t_interval import (
     critical,
     logit_bounds,
     symmetric_bounds,
+)
+from streammetrics.kernels.inference.variances import (
+    GroupVariance,
+    design_effect,
+    doubts_of_groups,
+    jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import value_of, view_of

@@ -1,7 +1,7 @@
 """The same state from any engine: partial states, their merge, and sealed ones."""
 
 from streammetrics.combine.sealed import Sealed, Sealing, seal
-from streammetrics.engines.buckets import HASH, user_buckets
+from streammetrics.engines.groups import HASH, user_buckets
 from streammetrics.engines.merging import (
     merge_all,
     merge_once,
@@ -9,8 +9,7 @@ from streammetrics.engines.merging import (
     results_rows,
     results_schema,
 )
-from streammetrics.engines.partial import partial, states_schema, update_from
-from streammetrics.engines.task import Positions, Task
+from streammetrics.engines.partial import Positions, Task, partial, states_schema, update_from
 
 __all__ = [
     "HASH",

@@ -3,7 +3,7 @@
 Of the same users as the metric, in the same groups, something is counted that the variants cannot
 have changed: the metric itself in an earlier period, or any other. The effect is d_y - θ d_x, and
 its variance the jackknife's of y - θ x over groups. θ is the slope of least squares over users,
-Σ_arms C_xy / Σ_arms C_xx of totals of users (`kernels.cuped`); where these are not there, that over
+Σ_arms C_xy / Σ_arms C_xx of totals of users; where these are not there, that over
 groups, of which there are few: with y_g and x_g the two estimates without group g it is
 Σ_arms Σ_g (y_g - ȳ)(x_g - x̄) / Σ_arms Σ_g (x_g - x̄)². A slope over rows would be another one.
 (Deng, Xu, Kohavi and Walker 2013, WSDM; Lin 2013, Ann. Appl. Stat. 7.)
@@ -25,8 +25,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import Arm, arm_of
 from streammetrics.experiments.strata import Pair
-from streammetrics.kernels.inference.clustered_variance import jackknife_variance
-from streammetrics.kernels.inference.cuped import ArmTotals, theta
+from streammetrics.kernels.inference.variances import jackknife_variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,10 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
-    return float(theta([ArmTotals([one.n], [one.x], [one.y], one.xx, one.xy) for one in arms]))
+    met = [one for one in arms if one.n]
+    xx = sum((one.xx - one.x * one.x / one.n for one in met), Fraction(0))
+    xy = sum((one.xy - one.x * one.y / one.n for one in met), Fraction(0))
+    return float(xy / xx) if xx > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from typing import Final
 
 from streammetrics.experiments.arm import Arm
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.clustered_variance import jackknife_variance
 from streammetrics.kernels.inference.stratified import Stratum, combined, smoothed_variance
+from streammetrics.kernels.inference.variances import jackknife_variance
 
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 

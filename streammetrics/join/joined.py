@@ -58,13 +58,6 @@ def bound_inputs(
     return bound
 
 
-def arguments_from(
-    bound: Mapping[str, str], given: Bound
-) -> dict[str, ArrayLike | DictionaryColumn]:
-    """The metric's keywords."""
-    return {argument: given[name] for argument, name in bound.items()}
-
-
 def without_outcomes(
     batch: Batch, columns: Mapping[str, str], outcomes: Mapping[str, str]
 ) -> Bound:
@@ -190,7 +183,7 @@ class Joined(Accumulator, schema="joined/1"):
         )
         given = without_outcomes(rows, self.columns, self.outcomes)
         if len(given["times_ms"]):  # what the metric will refuse is refused now
-            self.metric.check(**arguments_from(self._bindings(), given))
+            self.metric.check(**self._keywords(given))
         return Batch(rows.n, rows.columns, rows.n)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
@@ -215,7 +208,7 @@ class Joined(Accumulator, schema="joined/1"):
         out = rows.close(before_ms)
         given = {**out.labels, **out.columns, "times_ms": out.times_ms}
         if len(out):
-            self.states.by_name["metric"].update(**arguments_from(self._bindings(), given))
+            self.states.by_name["metric"].update(**self._keywords(given))
         self.states.by_name["delays"].update(out.outcomes, out.delays_ms)
         self.states.by_name["rows"] = rows
         self.counts.add(_CLOSED, None, np.array([len(out), out.conflicts]))
@@ -265,5 +258,6 @@ class Joined(Accumulator, schema="joined/1"):
             self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
         )
 
-    def _bindings(self) -> Mapping[str, str]:
-        return self.inputs or {}
+    def _keywords(self, given: Bound) -> dict[str, ArrayLike | DictionaryColumn]:
+        """The metric's keywords."""
+        return {argument: given[name] for argument, name in (self.inputs or {}).items()}

@@ -26,10 +26,15 @@ from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.weights import Unit
-from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
-from streammetrics.kernels.curves.exact_mean import mean_area
+from streammetrics.kernels.curves.area_sums import (
+    AreaSpread,
+    AreaSums,
+    area_spread,
+    area_sums,
+    mean_area,
+)
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
-from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.areas import GroupedArea, as_float
 from streammetrics.results.interval import units_counted

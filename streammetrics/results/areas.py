@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.curves.area import improvement
 from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
-from streammetrics.kernels.curves.rela_impr import improvement
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.fraction_mean import ExactArea, rounded
-from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
+from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, RoundedWeights, widened

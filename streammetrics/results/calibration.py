@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import Asked, OfWeightedRows

@@ -12,10 +12,10 @@ import numpy as np
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.curves.exact_mean import mean_area
+from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.fraction_mean import ExactArea, mean_of
+from streammetrics.kernels.exact.rounding import ExactArea, mean_of
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.areas import as_float
 from streammetrics.results.interval import USERS, Asked, ByValue, RoundedWeights

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals
 

@@ -17,7 +17,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact import term_means
 from streammetrics.kernels.exact.term_means import Hits, Term
 from streammetrics.kernels.inference.influence import counts_variance, hit_influence, mean_influence
-from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import Directions, ViewText, directed
 from streammetrics.results.interval import USERS, Asked, OfWeightedRows
 from streammetrics.results.rates import Rates, weight_of_precision

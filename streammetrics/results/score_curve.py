@@ -22,14 +22,18 @@ from streammetrics.kernels.curves.area import (
     gini,
     gini_bounds,
     pairs,
-    sum_of_counts,
 )
-from streammetrics.kernels.curves.exact_mean import area_of
-from streammetrics.kernels.curves.operating_points import aim_of, best, distance_of_classes
+from streammetrics.kernels.curves.area_sums import area_of
+from streammetrics.kernels.curves.operating_points import (
+    aim_of,
+    best,
+    distance_of_classes,
+    gains,
+    lifts,
+)
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
-from streammetrics.kernels.curves.row_shares import gains, lifts
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
-from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.present.views import directed
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.interval import Asked, ByValue, RoundedWeights, units_counted
@@ -316,7 +320,7 @@ class ScoreCurve(ByValue, RoundedWeights):
     def _rates(self, place: int) -> Rates:
         """Those where the rows from this place on are predicted positive."""
         negatives, positives = self.counts[:, place:]
-        return self._rates_of(sum_of_counts(positives), sum_of_counts(negatives))
+        return self._rates_of(exact_sum(positives), exact_sum(negatives))
 
     def _rates_of(self, tp: int, fp: int) -> Rates:
         found = self._pairs

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
-from streammetrics.kernels.inference.sums_variance import mean_variance
+from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import USERS, Asked, HasIntervals, OfWeightedRows, units_counted
 

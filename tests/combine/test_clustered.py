@@ -13,9 +13,9 @@ from streammetrics.combine.user_groups_result import clustered
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.area_interval import area_bounds
-from streammetrics.kernels.inference.clustered_variance import GroupVariance
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical, logit_bounds
+from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.sums import Quotient

@@ -26,9 +26,8 @@ from streammetrics import (
     registry,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.kernels.inference.area_interval import grouped_placements
-from streammetrics.kernels.inference.clustered_variance import jackknife_variance
-from streammetrics.kernels.inference.sums_variance import ratio_replicates
+from streammetrics.kernels.curves.area import area, pairs
+from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.results import headlines_of, views_of
 from tests.oracles.users import hash_of
 
@@ -88,11 +87,11 @@ def test_replicates_of_areas_are_those_of_the_kernel_of_exact_integers() -> None
         coarse.update(given["labels"][here], given["scores"][here])
         coarse.compute()  # counts pending rows
         counts.append(coarse.counts.dense())  # type: ignore[attr-defined]
-    negatives, positives = np.array(counts).transpose(1, 0, 2)
-    found = grouped_placements(negatives, positives)
-    assert list(state.compute().replicates("auc")) == found.replicates
-    assert state.compute().variance == jackknife_variance(found.replicates).variance
-    assert state.compute().group_estimate() == found.area
+    total = np.sum(counts, axis=0)
+    replicates = [area(pairs(*(total - one))) for one in counts]
+    assert list(state.compute().replicates("auc")) == replicates
+    assert state.compute().variance == jackknife_variance(replicates).variance
+    assert state.compute().group_estimate() == area(pairs(*total))
 
 
 def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> None:
@@ -107,9 +106,9 @@ def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> No
     assert round(result.estimate, 12) == 0.242857142857
     assert round(math.sqrt(result.variance), 12) == 0.032843849493
     totals = [tuple(map(sum, zip(W4[g], W4[g + 4], strict=True))) for g in range(4)]
-    clicks_of, views_of_ = [c for _, c in totals], [v for v, _ in totals]
-    assert list(result.replicates()) == ratio_replicates([*clicks_of], [*views_of_])
-    assert (result.groups, result.rows, result.weights) == (4, 70, tuple(views_of_))
+    others = [(17 - clicks) / (70 - views) for views, clicks in totals]
+    assert list(result.replicates()) == others
+    assert (result.groups, result.rows, result.weights) == (4, 70, tuple(v for v, _ in totals))
 
 
 def test_a_group_without_rows_has_no_replicate_and_does_not_count() -> None:

@@ -10,7 +10,8 @@ from pytest import approx
 from streammetrics import Ratio, UserGroups
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.strata import by_epoch
-from streammetrics.kernels.inference.clustered_variance import jackknife_variance
+from streammetrics.experiments.strata import rates_by_epoch as rates_by_epoch
+from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
 
 RAMP = {"10 %": ((90, 900), (10, 100)), "50 %": ((200, 1000), (200, 1000))}

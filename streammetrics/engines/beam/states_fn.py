@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import apache_beam as beam
 from apache_beam.coders import Coder, registry
@@ -12,13 +12,23 @@ from apache_beam.coders.coders import NullableCoder
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
-from streammetrics.engines.beam.counting import batches_of
 from streammetrics.engines.merging import merge_once, read_state, require_replay
 from streammetrics.engines.partial import update_from
 from streammetrics.registry import load, metric_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_BATCH_ROWS: Final = 1 << 16
+
+
+def batches_of(rows: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
+    """The batches of a table, of at most 65,536 rows; a batch as it is."""
+    if hasattr(rows, "to_batches"):
+        batches: list[pa.RecordBatch] = rows.to_batches(max_chunksize=_BATCH_ROWS)
+        return batches
+    return [rows]
 
 
 # How Beam's workers hand states to each other.

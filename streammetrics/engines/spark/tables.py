@@ -12,8 +12,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines import Positions, Sealing
-from streammetrics.engines.buckets import require_buckets
-from streammetrics.engines.groups import BUCKET, STATE
+from streammetrics.engines.groups import BUCKET, STATE, require_buckets
 
 
 @dataclass(frozen=True)

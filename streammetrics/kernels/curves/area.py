@@ -1,4 +1,4 @@
-"""The area under the ROC curve from counts, in integers, with certain bounds.
+"""The area under the ROC curve from counts, in integers, with certain bounds; and RelaImpr of two.
 
 With p_b positives and n_b negatives in bucket b, ascending, P and N in all:
 wins = Σ_b p_b · Σ_{a<b} n_a counts the pairs whose order the buckets tell, ties = Σ_b p_b n_b the
@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
+from streammetrics.kernels.exact.rounding import (
+    BITS,
+    ExactArea,
+    FractionMean,
+    exact_sum,
+    ratio,
+    rounded,
+    rounded_down,
+    rounded_up,
+)
 
 _INT64: Final = (1 << 63) - 1
 
@@ -38,7 +48,7 @@ class Pairs:
 
 def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
     """Count the pairs of buckets [b] in ascending order of score; empty ones may be left out."""
-    n, p = sum_of_counts(negatives), sum_of_counts(positives)
+    n, p = exact_sum(negatives), exact_sum(positives)
     if n * p > _INT64:  # no sum below is greater than n * p
         negatives, positives = negatives.astype(object), positives.astype(object)
     below = np.cumsum(negatives) - negatives
@@ -71,8 +81,68 @@ def gini_bounds(found: Pairs) -> tuple[float, float]:
     return rounded_down(low, found.all), rounded_up(high, found.all)
 
 
-def sum_of_counts(counts: NDArray[np.int64]) -> int:
-    """The sum as a Python integer, past int64 if need be."""
-    if len(counts) and int(counts.max()) > _INT64 // len(counts):
-        return sum(counts.tolist())
-    return int(counts.sum())
+def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, float]:
+    """RelaImpr, (a - 1/2) / (b - 1/2) - 1: how much further from chance one area is than another.
+
+    The value, correctly rounded, and its ends, rounded outwards. All are nan where an area is
+    undefined or the base is 1/2; a base that may be 1/2 leaves the ends infinite. (Yan et al. 2014,
+    ICML; Zhou et al. 2018, KDD, section 6.2.)
+    """
+    if not (measured.defined and base.defined):
+        return math.nan, math.nan, math.nan
+    sides = {_side(end) for end in (base.low, base.high)}
+    if sides == {0}:
+        return math.nan, math.nan, math.nan
+    value = math.nan
+    if _side(base.value):
+        value = rounded(_Improvement(measured.value, base.value))
+    if not (measured.bounded or base.bounded):
+        return value, value, value
+    if len(sides) > 1 or 0 in sides:
+        return value, -math.inf, math.inf
+    # Monotone in each of the two, so that the extremes are at corners.
+    corners = product((measured.low, measured.high), (base.low, base.high))
+    ends = [_Improvement(a, b) for a, b in corners]
+    return (
+        value,
+        min(rounded(end, rounded_down) for end in ends),
+        max(rounded(end, rounded_up) for end in ends),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Improvement:
+    """The rational number itself; `base` is not 1/2."""
+
+    measured: FractionMean
+    base: FractionMean
+
+    def between(self, bits: int) -> list[tuple[int, int]]:
+        ends = self.base.between(bits)
+        if _common_side(ends) is None:
+            return []
+        return [_improved(a, b) for a, b in product(self.measured.between(bits), ends)]
+
+    def fraction(self) -> tuple[int, int]:
+        return _improved(self.measured.fraction(), self.base.fraction())
+
+
+def _improved(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    over, under = (2 * a[0] - a[1]) * b[1], (2 * b[0] - b[1]) * a[1]
+    return (over - under, under) if under > 0 else (under - over, -under)
+
+
+def _side(area: FractionMean) -> int:
+    """1 where the area is above 1/2, 0 where it is 1/2, -1 where it is below."""
+    for bits in BITS:
+        side = _common_side(area.between(bits))
+        if side is not None:
+            return side
+    numerator, denominator = area.fraction()
+    return (2 * numerator > denominator) - (2 * numerator < denominator)
+
+
+def _common_side(ends: list[tuple[int, int]]) -> int | None:
+    """The side of 1/2 that all of these are on, or None."""
+    sides = {(2 * a > b) - (2 * a < b) for a, b in ends}
+    return sides.pop() if len(sides) == 1 else None

@@ -1,18 +1,22 @@
-"""The best points of a ROC curve, and how far it is from the diagonal: exact, in integers.
+"""Points of a curve: the best ones, how far it is from the diagonal, and gain and lift at k cuts.
 
 With tp and fp true and false positives of P and N, TPR = tp/P and FPR = fp/N. Floats only choose
 the few points that can be best; integers of any size decide among them. Where a step is a bucket,
 the curve may pass any point of the box from (fp, tp) before to (fp, tp) after the step, and it
 passes these two; every aim improves with more true and fewer false positives, so its best in a
-box is at (fp before, tp after).
+box is at (fp before, tp after). (Youden 1950, Cancer 3; Fawcett 2006, Pattern Recognition Letters
+27, section 4; Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov distance.)
 
-Youden 1950, Cancer 3; Fawcett 2006, Pattern Recognition Letters 27, section 4 (iso-performance
-lines); Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov distance.
+Gain and lift cut the rows with the highest scores into k equal parts. A cut may fall into a row or
+into tied rows: these are shared in proportion, which is the mean over their orders. Where a step is
+a bucket, w of its rows above the cut hold at most min(w, p) of its p positives and at least w less
+its negatives. These ends are reached where cuts fall between rows.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps, figure
 from streammetrics.kernels.exact.rounding import over_root, ratio, rounded_down, rounded_up
 
 Floats = NDArray[np.float64]
@@ -151,3 +155,88 @@ def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[n
 def _root(numerator: int, denominator: int) -> float:
     """√(numerator / denominator), correctly rounded."""
     return over_root(numerator, numerator * denominator) if numerator else 0.0
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Positives above a cut, and how the step that it cuts is made up."""
+
+    value: Fraction
+    low: Fraction
+    high: Fraction
+    step: int
+    rows: Fraction  # above it
+
+
+def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
+    """Share of the positives in the first i of k parts, for i = 1 to k; nan without one.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.curves.steps import steps
+    >>> [gain for gain, _, _ in gains(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), 2,
+    ...     bounded=False)]
+    [0.75, 1.0]
+    """
+    if not found.positives:
+        return [UNDEFINED] * k
+    return [figure(*_gain(found, Fraction(i, k)), bounded=bounded) for i in range(1, k + 1)]
+
+
+def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
+    """The rate of positives in each of k parts over that of all rows; nan without a positive.
+
+    cumulative: in the first i parts, i = 1 to k.
+    """
+    if not found.positives:
+        return [UNDEFINED] * k
+    found_gains = [_gain(found, Fraction(i, k)) for i in range(k + 1)]
+    cuts = [_cut(found, Fraction(i, k)) for i in range(k + 1)]
+    figures = []
+    for i in range(1, k + 1):
+        first = 0 if cumulative else i - 1
+        (v0, low0, high0), (v1, low1, high1) = found_gains[first], found_gains[i]
+        low, high = max(low1 - high0, Fraction(0)), high1 - low0
+        start, end = cuts[first], cuts[i]
+        if start.step == end.step:  # both cuts in one bucket: between them is free
+            p, n = _made_of(found, end.step)
+            width, every = end.rows - start.rows, found.positives
+            low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
+        times = Fraction(k, i if cumulative else 1)
+        ends = (v1 - v0) * times, low * times, high * times
+        figures.append(figure(*ends, bounded=bounded))
+    return figures
+
+
+def _gain(found: Steps, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """The share of the positives in this share of the rows, and its bounds."""
+    every, cut = found.positives, _cut(found, share)
+    return cut.value / every, cut.low / every, cut.high / every
+
+
+def _cut(found: Steps, share: Fraction) -> _Cut:
+    rows = share * found.rows
+    # The step in which the cut lies; a cut between two steps is at the end of the first. A few of
+    # the millions of places are looked at, so their ranks are not summed for all.
+    positions, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
+    step = max(bisect_left(positions, rank, key=lambda at: _rank(found, at)) - 1, 0)
+    t0 = int(found.tp[step])
+    p, n = _made_of(found, step)
+    inside = rows - _rank(found, step)
+    return _Cut(
+        value=t0 + inside * Fraction(p, p + n),
+        low=t0 + max(inside - n, Fraction(0)),
+        high=t0 + min(inside, Fraction(p)),
+        step=step,
+        rows=rows,
+    )
+
+
+def _rank(found: Steps, place: int) -> int:
+    """How many rows lie above this place."""
+    return int(found.tp[place]) + int(found.fp[place])
+
+
+def _made_of(found: Steps, step: int) -> tuple[int, int]:
+    """Positives and negatives of a step."""
+    p = int(found.tp[step + 1]) - int(found.tp[step])
+    return p, int(found.fp[step + 1]) - int(found.fp[step])

@@ -6,20 +6,15 @@ first step. (Manning, Raghavan, Schütze 2008, Introduction to Information Retri
 Davis and Goadrich 2006, ICML, on why the two differ.)
 
 Where a step is a bucket, its rows may be in any order and any of them tied, which changes nothing
-outside of it: the curve enters and leaves the box at its corners. Write h(j) = j/(j + F₁) and
-g(j) = j/(j + F₀), both concave in j. After any group of tied rows in the box there are T positives
-and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
+outside of it. With h(j) = j/(j + F₁) and g(j) = j/(j + F₀), both concave, a precision after T
+positives in the box is between h(T) and g(T). These bounds are reached where a bucket has room for
+all these scores:
 
-- AP, most: each positive is met at a precision of at most g(T₁), and at that if all of them are
-  tied above the negatives: p g(T₁).
-- AP, least: the jth positive is met at a T of at least j, so at h(j) or more, and at that if all
-  negatives are first and no two positives tied: Σ h(j), T₀ < j <= T₁.
-- Trapezoid, least: its points lie on or above h, and a chord of a concave function lies below all
-  finer ones: p (h(T₀) + h(T₁))/2, if the negatives are first, and the positives tied below them.
-- Trapezoid, most: its points lie on or below g, and the finest steps are the highest:
-  Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
-
-Each is reached where a bucket has room for so many scores.
+- AP, most: all positives tied above the negatives, p g(T₁).
+- AP, least: the negatives first and no two positives tied, Σ h(j), T₀ < j <= T₁.
+- Trapezoid, least: the negatives first, and the positives tied below them, p (h(T₀) + h(T₁))/2; a
+  chord of a concave function lies below all finer ones.
+- Trapezoid, most: the positives first and no two tied, Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁.
 
 Under the ROC curve up to a limit of FPR (McClish 1989, Medical Decision Making 9, 190-195) the
 curve is straight between two points, as tied pairs count one half. Where a step is a bucket, the
@@ -34,7 +29,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps, figure
 from streammetrics.kernels.exact.double_double import (
     Floats,
     Pair,
@@ -47,7 +42,6 @@ from streammetrics.kernels.exact.double_double import (
     total,
     whole,
 )
-from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 
 # Sums of j / (j + f) over runs of integers j, between certain ends, at one cost for any length.
 
@@ -219,11 +213,7 @@ def _weighed(values: Pair, p: Ints) -> Fraction:
 
 
 def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
-    share, least, most = _exact(found, value, low, high)
-    nearest = ratio(*share.as_integer_ratio())
-    if low is high:
-        return nearest, nearest, nearest
-    return nearest, rounded_down(*least.as_integer_ratio()), rounded_up(*most.as_integer_ratio())
+    return figure(*_exact(found, value, low, high), bounded=low is not high)
 
 
 def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
@@ -271,15 +261,8 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
 
     low, high = 2 * _area(found, before, widths), 2 * _area(found, after, widths)
     value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
-    nearest = ratio(value, 1)
-    if not bounded:
-        return nearest, nearest, nearest
     worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
-    return (
-        nearest,
-        rounded_down(worst.numerator, worst.denominator),
-        rounded_up(best.numerator, best.denominator),
-    )
+    return figure(value, worst, best, bounded=bounded)
 
 
 def _area(found: Steps, heights: Ints, widths: Ints) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.area import Pairs
+from streammetrics.kernels.exact.rounding import exact_dot, exact_sum
 
 Words = NDArray[np.unsignedinteger]
 Ints = NDArray[np.int64]
@@ -95,20 +96,6 @@ def _counted_pairs(words: Words, counts: NDArray[np.unsignedinteger]) -> Pairs:
         ties += exact_dot(weights[turns], weights[turns + 1]) if len(turns) else 0
         p, n = p + more_p, n + more_n
     return Pairs(wins - ties, ties, p, n)
-
-
-def exact_sum(values: Ints) -> int:
-    """The sum of non-negative integers, however large."""
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
-
-
-def exact_dot(a: Ints, b: Ints) -> int:
-    """Σ a·b of non-negative integers, however large."""
-    if not len(a):
-        return 0
-    if int(a.max()) * int(b.max()) * len(a) < 1 << 63:
-        return int((a * b).sum())
-    return int((a.astype(object) * b.astype(object)).sum())
 
 
 def _tie_sizes(

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.double_double import divided, whole
+from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 
 Ints = NDArray[np.int64]
 
@@ -22,6 +24,14 @@ Ints = NDArray[np.int64]
 Figure: TypeAlias = tuple[float, float, float]
 
 UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
+
+
+def figure(value: Fraction, low: Fraction, high: Fraction, *, bounded: bool) -> Figure:
+    """The value correctly rounded, its bounds outwards; all three the value unless `bounded`."""
+    nearest = ratio(*value.as_integer_ratio())
+    if not bounded:
+        return nearest, nearest, nearest
+    return nearest, rounded_down(*low.as_integer_ratio()), rounded_up(*high.as_integer_ratio())
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TypeAlias
 
-from streammetrics.kernels.exact.fraction_mean import FractionMean, rounded
-from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.rounding import FractionMean, ratio, rounded
 
 Hits: TypeAlias = tuple[int, int, int, int]  # true and false positives, false and true negatives
 Term: TypeAlias = Callable[[Hits], tuple[int, int]]  # numerator and denominator

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.curves.area import sum_of_counts
-from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.rounding import exact_sum, ratio
 from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds, critical, logit_bounds
 from streammetrics.kernels.inference.tails import last_inside
 
@@ -55,13 +54,6 @@ class Placements:
         return ratio(sum(parts), 1) if parts else math.nan
 
     @property
-    def variances(self) -> tuple[float, float]:
-        """The parts of the variance that positives and negatives bring, S10 / P and S01 / N."""
-        parts = self._parts() or (None, None)
-        a, b = (math.nan if part is None else ratio(part, 1) for part in parts)
-        return a, b
-
-    @property
     def df(self) -> float:
         """Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
 
@@ -93,8 +85,8 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     """Of buckets [b] in ascending order of score; empty ones may be left out. O(b).
 
     >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
-    >>> found.area, found.variances, found.resolution
-    (0.9166666666666666, (0.006944444444444444, 0.006944444444444444), 0.08333333333333333)
+    >>> found.area, found.variance, found.resolution
+    (0.9166666666666666, 0.013888888888888888, 0.08333333333333333)
     """
     n, p = negatives.tolist(), positives.tolist()
     w, v = (positions.tolist() for positions in _beaten(negatives, positives))
@@ -103,86 +95,12 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     return Placements(sum(p), sum(n), sum(won), squares, _sum_of_products(p, n))
 
 
-def placements_covariance(negatives: Ints, positives: Ints) -> float:
-    """The covariance of the areas of two models on the same rows, correctly rounded.
-
-    negatives, positives: int64 [a, b], rows by bucket of the one model and of the other, each
-    ascending. Σ_ab p_ab w_a w_b and Σ_ab n_ab v_a v_b stand where one model has its squares. The
-    variance of the difference is that of the one and of the other less twice this. nan with fewer
-    than two rows of a class.
-
-    >>> both = np.diag([1, 1, 0]), np.diag([0, 1, 2])
-    >>> placements_covariance(*both) == placements(*map(np.diagonal, both)).variance
-    True
-    """
-    p, n = (sum(counts.ravel().tolist()) for counts in (positives, negatives))
-    if p < 2 or n < 2:
-        return math.nan
-    product, positions = 1, []
-    for axis in (1, 0):
-        of_n, of_p = negatives.sum(axis=axis), positives.sum(axis=axis)
-        w, v = (side.tolist() for side in _beaten(of_n, of_p))
-        product *= _sum_of_products(of_p.tolist(), w)
-        positions.append((w, v))
-    (w_a, v_a), (w_b, v_b) = positions
-    pairs = 4 * p * p * n * n
-    of_positives = Fraction(p * _bilinear(positives, w_a, w_b) - product, pairs * (p - 1))
-    of_negatives = Fraction(n * _bilinear(negatives, v_a, v_b) - product, pairs * (n - 1))
-    return ratio(of_positives + of_negatives, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedPlacements:
-    """Areas with a histogram for each group of users: what each group adds, and all without it.
-
-    influences: Z_g of `groups.spread_variance`. replicates: the area without each group, for
-    `groups.jackknife_variance`; nan where the others lack a class. Both [groups], of those that
-    have rows. area: of all of them, on their own grid.
-    """
-
-    area: float
-    influences: list[float]
-    replicates: list[float]
-
-
-def grouped_placements(negatives: Ints, positives: Ints) -> GroupedPlacements:
-    """Of int64 [groups, b], buckets ascending. Exact; each float is rounded once.
-
-    With X_g = Σ_b (p_gb w_b + n_gb v_b), Z_g = (PN X_g - U (N P_g + P N_g)) / (2 P² N²), and
-    without the group U becomes U - X_g + U_g, where U_g is of its own pairs.
-
-    >>> found = grouped_placements(np.array([[1, 0], [0, 1]]), np.array([[0, 1], [0, 1]]))
-    >>> found.area, found.influences, found.replicates
-    (0.75, [0.125, -0.125], [0.5, 1.0])
-    """
-    met = negatives.any(axis=1) | positives.any(axis=1)
-    negatives, positives = negatives[met], positives[met]
-    all_n, all_p = negatives.sum(axis=0), positives.sum(axis=0)
-    w, v = (positions.tolist() for positions in _beaten(all_n, all_p))
-    p, n, u = sum(all_p.tolist()), sum(all_n.tolist()), _sum_of_products(all_p.tolist(), w)
-    own_w = _beaten(negatives, positives)[0]
-    influences, replicates = [], []
-    groups = (rows.tolist() for rows in (negatives, positives, own_w))
-    for n_g, p_g, w_g in zip(*groups, strict=True):
-        x = _sum_of_products(p_g, w) + _sum_of_products(n_g, v)
-        p_in, n_in, own = sum(p_g), sum(n_g), _sum_of_products(p_g, w_g)
-        influences.append(ratio(p * n * x - u * (n * p_in + p * n_in), 2 * p * p * n * n))
-        replicates.append(ratio(u - x + own, 2 * (p - p_in) * (n - n_in)))
-    return GroupedPlacements(ratio(u, 2 * p * n), influences, replicates)
-
-
 def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:
-    """The w and v of each bucket, along the last axis."""
-    if max(sum_of_counts(n.ravel()), sum_of_counts(p.ravel())) > _HALF_INT64:
+    """The w and v of each bucket."""
+    if max(exact_sum(n), exact_sum(p)) > _HALF_INT64:
         n, p = n.astype(object), p.astype(object)
-    above = p.sum(axis=-1, keepdims=True) - np.cumsum(p, axis=-1)
-    return 2 * (np.cumsum(n, axis=-1) - n) + n, 2 * above + p
-
-
-def _bilinear(counts: Ints, left: list[int], right: list[int]) -> int:
-    rows, columns = np.nonzero(counts)
-    cells = zip(counts[rows, columns].tolist(), rows.tolist(), columns.tolist(), strict=True)
-    return sum(count * left[row] * right[column] for count, row, column in cells)
+    above = p.sum() - np.cumsum(p)
+    return 2 * (np.cumsum(n) - n) + n, 2 * above + p
 
 
 def _sum_of_products(a: Iterable[int], b: Iterable[int]) -> int:
@@ -210,13 +128,12 @@ def area_bounds(
     level: float,
     *,
     resolution: float = 0.0,
-    strict: bool = False,
 ) -> AreaBounds:
     """The interval of an area with this variance and its degrees of freedom.
 
     classes: positives and negatives; of clustered rows, each divided by the design effect.
     resolution: how far the buckets may have moved the area; added on both sides where it is above a
-    quarter of the standard error, or strict. Guarded where min(P, N) min(A, 1 - A) < 10, or the
+    quarter of the standard error. Guarded where min(P, N) min(A, 1 - A) < 10, or the
     variance is 0 or not known. Infinite where a class has no rows.
 
     >>> bounds = area_bounds(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
@@ -233,7 +150,7 @@ def area_bounds(
     if guarded:
         found.append(score_bounds(area, positives, negatives, critical(level)))
     lower, upper = min(low for low, _ in found), max(high for _, high in found)
-    widened = resolution > 0 and (strict or resolution > COARSE * se)
+    widened = resolution > COARSE * se
     if widened:
         lower, upper = max(lower - resolution, 0.0), min(upper + resolution, 1.0)
     return AreaBounds(lower, upper, guarded, widened)

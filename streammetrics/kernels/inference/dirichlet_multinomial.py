@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.incomplete import stirling_remainder
-from streammetrics.kernels.inference.tails import chi2_sf
+from streammetrics.kernels.inference.tails import chi2_sf, near_deviance, stirling_remainder
 
 Number = int | float | Fraction
 
@@ -91,14 +90,7 @@ def _deviance(x: int, mean: int, unit: int) -> float:
     apart, v = (x - mean) / unit, (x - mean) / (x + mean)
     if abs(v) > 0.05:
         return x / unit * log_ratio(x, mean) - apart
-    # x ln(x / mean) = 2 x (v + v³/3 + v⁵/5 + ...).
-    sum_, power, k = apart * v, 2.0 * (x / unit) * v, 3.0
-    while True:
-        power *= v * v
-        following = sum_ + power / k
-        if following == sum_:
-            return sum_
-        sum_, k = following, k + 2.0
+    return near_deviance(x / unit, apart, v)
 
 
 def log_ratio(numerator: int, denominator: int) -> float:

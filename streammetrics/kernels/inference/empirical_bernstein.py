@@ -13,30 +13,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.incomplete import deviance, log_gamma_p, stirling_remainder
 from streammetrics.kernels.inference.normal_mixture import tuned
-from streammetrics.kernels.inference.tails import last_inside
+from streammetrics.kernels.inference.tails import (
+    deviance,
+    last_inside,
+    log_gamma_p,
+    stirling_remainder,
+)
 
 # The gamma-exponential mixture: a one-sided boundary for sums of bounded differences.
 
 _STEPS = 100  # of Newton's method; six are usual
 
 
-def tuned_one_sided(v_opt: float, alpha: float) -> float:
-    """The ρ for a boundary that is low about v = v_opt: v_opt / (2 ln(1/2α) + ln(1 + 2 ln(1/2α))).
-
-    0 < alpha < 1/2, the error of this one side.
-
-    >>> round(100 / tuned_one_sided(100.0, 0.025), 6)
-    7.936155
-    """
-    return tuned(v_opt, 2.0 * alpha)
-
-
 def log_m(s: float, v: float, rho: float) -> float:
     """The logarithm of m(S, v), for S >= 0, v >= 0, rho > 0.
 
-    >>> round(log_m(60.0, 100.0, tuned_one_sided(100.0, 0.025)), 10)
+    >>> round(log_m(60.0, 100.0, tuned(100.0, 0.05)), 10)
     11.4244936978
     """
     a = v + rho
@@ -48,7 +41,7 @@ def log_m(s: float, v: float, rho: float) -> float:
 def boundary(v: float, rho: float, alpha: float) -> float:
     """The S at which m(S, v) is 1/alpha: a sum that ever passes it has probability alpha at most.
 
-    >>> round(boundary(100.0, tuned_one_sided(100.0, 0.025), 0.025), 9)
+    >>> round(boundary(100.0, tuned(100.0, 0.05), 0.025), 9)
     33.488369531
     """
     a, goal, s = v + rho, -math.log(alpha), 0.0
@@ -104,7 +97,7 @@ def interval(found: Moments, reference: Number, v_opt: float, alpha: float) -> t
     """
     if not found.n:
         return 0.0, 1.0
-    radius = _radius(found, reference, v_opt, alpha / 2)
+    radius = boundary(found.about(reference), tuned(v_opt, alpha), alpha / 2) / found.n
     return max(0.0, found.mean - radius), min(1.0, found.mean + radius)
 
 
@@ -132,7 +125,7 @@ def log_e(
     if not (control.n and treatment.n):
         return 0.0
     below, above = sorted((control, treatment), key=lambda arm: arm.mean)
-    rho = tuned_one_sided(v_opt, alpha / 4)
+    rho = tuned(v_opt, alpha / 2)
     spread = (below.about(reference), above.about(reference))
 
     def from_below(mu: float) -> float:
@@ -143,8 +136,3 @@ def log_e(
 
     mu = last_inside(below.mean, above.mean, lambda mu: from_below(mu) < from_above(mu))
     return max(from_below(mu), from_above(mu)) - math.log(4.0)
-
-
-def _radius(found: Moments, reference: Number, v_opt: float, alpha: float) -> float:
-    rho = tuned_one_sided(v_opt, alpha)
-    return boundary(found.about(reference), rho, alpha) / found.n

@@ -5,14 +5,11 @@ Var g = Σ n ψ² - (Σ n ψ)² / Σ n. Where g does not change when all counts 
 every rate, Σ n ψ is 0. (Bishop, Fienberg and Holland 1975, "Discrete Multivariate Analysis",
 section 14.6.)
 
-Floats here are multiplied cell by cell and summed exactly, so that the order of rows, and the
-processor, change no bit.
-
 In a mean over classes, a ratio T_c = N_c / D_c of the true and false positives and negatives of
-class c is linear above and below, so a row that is, for it, a true positive changes it by
+class c is linear above and below, so one more true positive changes it by
 (N(1, 0, 0, 0) - T_c D(1, 0, 0, 0)) / D_c, and so on. A row of truth t and prediction p is a true
 positive of class t where t = p, else a false negative of t and a false positive of p; to all other
-classes it is a true negative.
+classes it is a true negative. Sums of floats are exact, so that no order of rows changes a bit.
 """
 
 from __future__ import annotations
@@ -65,18 +62,6 @@ def cells_number(counts: Ints, psi: Floats) -> int:
     squares = math.fsum((n * psi * psi).tolist())
     cubes = math.fsum((n * psi * psi * psi).tolist())
     return math.floor(squares * squares * squares / (cubes * cubes))
-
-
-def group_influence(counts: Ints, psi: Floats) -> list[float]:
-    """What each group adds to the linearised estimate: Z_g = Σ_c n_gc ψ_c. For `spread_variance`.
-
-    counts: int64 [groups, cells], psi: float64 [cells], of the totals of all groups.
-
-    >>> group_influence(np.array([[1, 0], [0, 2]]), np.array([0.5, -0.25]))
-    [0.5, -0.5]
-    """
-    met = (counts > 0).any(axis=0)
-    return [math.fsum(row) for row in (counts[:, met] * psi[met]).tolist()]
 
 
 _ONE: Final[tuple[Hits, ...]] = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))

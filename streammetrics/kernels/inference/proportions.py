@@ -62,7 +62,7 @@ def share_variance(successes: int, n: int) -> float:
     """The variance of a share of n independent rows: p (1 - p) / n; nan for n = 0.
 
     Of counts, so that n divides it, as in Wald's interval and in every multinomial variance here;
-    the variance of a mean of other values divides by n - 1 (`sums_variance.mean_variance`).
+    the variance of a mean of other values divides by n - 1 (`variances.mean_variance`).
 
     >>> share_variance(1, 2)
     0.125
@@ -92,23 +92,6 @@ def newcombe_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> B
         difference - math.sqrt(down_b * down_b + up_a * up_a),
         difference + math.sqrt(up_b * up_b + down_a * down_a),
     )
-
-
-def f1_bounds(tp: int, fp: int, fn: int, q: float, *, n_eff: float | None = None) -> Bounds:
-    """F1's interval: Wilson's of the Jaccard index J = tp / (tp + fp + fn), through 2J / (1 + J).
-
-    Given that a row is positive, by label or by prediction, J is the share of those that are both.
-    n_eff: of these rows. (Takahashi et al. 2022, Applied Intelligence 52, 4961-4972, for F1 as a
-    function of counts.)
-
-    >>> lower, upper = f1_bounds(40, 10, 30, 1.959963984540054)
-    >>> round(lower, 12), round(upper, 12)
-    (0.564223177606, 0.755464947206)
-    """
-    lower, upper = wilson_bounds(tp, tp + fp + fn, q, n_eff=n_eff)
-    if lower == -math.inf:
-        return EVERYTHING
-    return 2.0 * lower / (1.0 + lower), 2.0 * upper / (1.0 + upper)
 
 
 def f_beta_variance(tp: int, fp: int, fn: int, beta_squared: Fraction | int) -> float:

@@ -93,8 +93,6 @@ def welch_df(variance_a: float, df_a: float, variance_b: float, df_b: float) -> 
 
 # Intervals of a relative lift, treatment / control - 1, of two independent estimates.
 
-_MOST: Final = 700.0  # whose e-fold is still a float
-
 
 def fieller_bounds(
     control: float, variance_c: float, treatment: float, variance_t: float, q: float
@@ -128,30 +126,6 @@ def lift_variance(control: float, variance_c: float, treatment: float, variance_
     error_c, s = _relative_error(control, variance_c), treatment / control if control else math.nan
     error_t = _relative_error(control, variance_t)
     return error_t * error_t + s * s * error_c * error_c
-
-
-def log_lift_bounds(
-    control: float, variance_c: float, treatment: float, variance_t: float, q: float
-) -> Bounds:
-    """The symmetric interval of ln(treatment / control), taken back: wider than it need be.
-
-    Infinite where the two are not of one sign.
-
-    >>> z, va, vb = 1.959963984540054, 0.052 * 0.948 / 9999, 0.0585 * 0.9415 / 9999
-    >>> lower, upper = log_lift_bounds(0.052, va, 0.0585, vb, z)
-    >>> round(lower, 8), round(upper, 8)
-    (0.00295253, 0.2618992)
-    """
-    if not (control and treatment and control / treatment > 0):
-        return EVERYTHING
-    error_c, error_t = _relative_error(control, variance_c), _relative_error(treatment, variance_t)
-    half = q * math.sqrt(error_c * error_c + error_t * error_t)
-    if math.isnan(half):
-        return EVERYTHING
-    if half > _MOST:
-        return -1.0, math.inf
-    times, s = math.exp(half), treatment / control
-    return s / times - 1.0, s * times - 1.0
 
 
 def _relative_error(estimate: float, variance: float) -> float:

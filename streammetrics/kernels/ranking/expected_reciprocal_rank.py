@@ -20,7 +20,7 @@ from streammetrics.kernels.exact.double_double import Pair, add, minus, over, sc
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.list_sort import of_like_length
 from streammetrics.kernels.ranking.rank_tables import GAINS, Floats, reciprocals
-from streammetrics.kernels.ranking.ties import IRRELEVANT, Indices, TieGroups
+from streammetrics.kernels.ranking.ties import IRRELEVANT, Indices, TieGroups, run_starts
 
 _GONE: Final = 2.0**-200  # chances below it change no digit
 
@@ -46,7 +46,7 @@ def expected_reciprocal_rank(lists: Ranked, max_grade: int, cut: int | None) -> 
 
 def _chained(owners: Indices, inside: Pair, after: Pair, n: int) -> Pair:
     """Σ inside · Π after of those that come before, over each owner's entries in turn; [n]."""
-    firsts = np.flatnonzero(np.diff(owners, prepend=-1) != 0)
+    firsts = run_starts(owners)
     sizes = np.diff(firsts, append=len(owners))
     alive = np.argsort(-sizes, kind="stable")  # so that those with entries left are in front
     firsts, sizes = firsts[alive], sizes[alive]

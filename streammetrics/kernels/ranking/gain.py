@@ -1,7 +1,7 @@
 """Gains of ranked lists: CG, DCG and NDCG (Jaervelin and Kekaelaeinen 2002, ACM TOIS 20(4)).
 
 A value depends on its list alone, to the last bit: sums of whole gains and table entries are exact
-(`discounts.py`), so their order does not matter, and every rounding is one IEEE operation.
+(`rank_tables`), so their order does not matter, and every rounding is one IEEE operation.
 """
 
 from __future__ import annotations

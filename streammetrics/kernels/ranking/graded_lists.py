@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.multiset.score_bits import Scores
 from streammetrics.kernels.ranking.rank_tables import MAX_GRADE
-from streammetrics.kernels.ranking.ties import Grades, Indices, TieGroups, first_of_run
+from streammetrics.kernels.ranking.ties import Grades, Indices, TieGroups, first_of_run, run_starts
 
 Lengths = NDArray[np.int64]
 Cut = int | Lengths | None  # one for all lists, one for each, or none
@@ -93,9 +93,7 @@ class Relevant:
 
     def firsts(self) -> Relevant:
         """The first of each list."""
-        new = np.ones(len(self.lists), np.bool_)
-        np.not_equal(self.lists[1:], self.lists[:-1], out=new[1:])
-        return self.take(np.flatnonzero(new))
+        return self.take(run_starts(self.lists))
 
     @property
     def positions(self) -> Indices:

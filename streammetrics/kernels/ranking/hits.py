@@ -17,7 +17,7 @@ from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
 from streammetrics.kernels.ranking.list_sort import of_like_length
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
-from streammetrics.kernels.ranking.ties import Indices
+from streammetrics.kernels.ranking.ties import Indices, run_starts
 
 # The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering
 # track).
@@ -71,8 +71,7 @@ def _of_first_groups(
     if cut is not None:
         at = at[ties.begins[at] < cut]
     owners = ties.lists[at]
-    first = np.ones(len(at), np.bool_)
-    np.not_equal(owners[1:], owners[:-1], out=first[1:])
+    first = run_starts(owners)
     at, owners = at[first], owners[first]
     different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at])
     at = at[different.firsts]

@@ -44,14 +44,6 @@ def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) 
     return np.subtract(top - np.uint64(1), keys, out=keys)
 
 
-def grade_codes(lists: Lists) -> Grades:
-    """What sorts items within a tie; [items]."""
-    codes = IRRELEVANT - lists.grades
-    if lists.judged is not None:
-        codes += ~lists.judged
-    return codes
-
-
 def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
     """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys where
     they stand so already."""
@@ -129,7 +121,10 @@ def in_full(rows: Keys, lists: Lists, scores: Scores, some: Indices) -> tuple[Ke
     step -= np.uint64(1)
     hidden = np.flatnonzero((step < CODE).any(axis=1))
     if len(hidden):
-        codes = np.where(beyond[hidden], np.uint8(PADDING), grade_codes(lists)[at[hidden]])
+        codes = IRRELEVANT - lists.grades[at[hidden]]
+        if lists.judged is not None:
+            codes += ~lists.judged[at[hidden]]
+        codes[beyond[hidden]] = PADDING
         order = np.lexsort((codes, exact[hidden]), axis=1)
         keys[hidden] = np.take_along_axis(exact[hidden], order, axis=1)
         found[hidden] = np.take_along_axis(codes, order, axis=1)

@@ -41,11 +41,16 @@ def settle_worst(keys: Keys, codes: Grades) -> Grades:
     return PADDING - (groups & PADDING).astype(np.uint8)
 
 
-def first_of_run(owners: Indices) -> Indices:
-    """Where the neighbours of the same owner begin, for each of them; [h]."""
+def run_starts(owners: Indices) -> Indices:
+    """Where an owner differs from the one before it, and 0; [runs]."""
     new = np.ones(len(owners), np.bool_)
     np.not_equal(owners[1:], owners[:-1], out=new[1:])
-    firsts = np.flatnonzero(new)
+    return np.flatnonzero(new)
+
+
+def first_of_run(owners: Indices) -> Indices:
+    """Where the neighbours of the same owner begin, for each of them; [h]."""
+    firsts = run_starts(owners)
     return np.repeat(firsts, np.diff(firsts, append=len(owners)))
 
 

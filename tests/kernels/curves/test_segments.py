@@ -10,7 +10,8 @@ import pytest
 
 from streammetrics.kernels.curves import segments
 from streammetrics.kernels.curves.area import Pairs
-from streammetrics.kernels.curves.segments import exact_dot, exact_sum, group_pairs, sorted_pairs
+from streammetrics.kernels.curves.segments import group_pairs, sorted_pairs
+from streammetrics.kernels.exact.rounding import exact_dot, exact_sum
 from tests.oracles import binary
 
 RNG = np.random.default_rng(4)
@@ -72,13 +73,13 @@ def keyed(rows: list[tuple[int, int, int]], split: int | None) -> tuple[np.ndarr
     return low, high, split
 
 
-@pytest.mark.parametrize("split", [None, 0, 1, 3])
-@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 15])
+@pytest.mark.parametrize("split", [None, 0, 3])
+@pytest.mark.parametrize("chunk", [1, 7])
 def test_each_group_has_its_own_area(
     split: int | None, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "_CHUNK", chunk)
-    for n, groups, scores in product((1, 2, 30, 200), (1, 3, 50), (1, 3, 100)):
+    for n, groups, scores in product((1, 30, 200), (1, 50), (3, 100)):
         table = RNG.integers(0, (groups, scores, 2), (n, 3)).tolist()
         rows = [(g, s, y) for g, s, y in table]
         expected = []

@@ -9,7 +9,7 @@ import pytest
 from streammetrics.kernels.exact import double_double as dd
 from streammetrics.kernels.exact.double_double import Pair
 
-N = 400
+N = 150
 
 
 def pairs(seed: int) -> Pair:
@@ -36,18 +36,12 @@ def exactly(pair: Pair) -> list[Fraction]:
 def test_products_and_quotients_are_correct_to_102_bits(
     found: Callable[[Pair, Pair], Pair], exact: Callable[[Fraction, Fraction], Fraction]
 ) -> None:
-    x, y = pairs(1), Pair(pairs(2).high, np.zeros(N))
+    x, y = pairs(1), pairs(2)
     if found is not dd.times:
-        x = Pair(x.high, np.zeros(N))
+        x, y = (Pair(some.high, np.zeros(N)) for some in (x, y))
     for got, a, b in zip(exactly(found(x, y)), exactly(x), exactly(y), strict=True):
         wanted = exact(a, b)
         assert abs(got - wanted) <= abs(wanted) * Fraction(1, 2**102)
-
-
-def test_products_of_pairs_are_correct_to_102_bits() -> None:
-    x, y = pairs(1), pairs(2)
-    for got, a, b in zip(exactly(dd.times(x, y)), exactly(x), exactly(y), strict=True):
-        assert abs(got - a * b) <= abs(a * b) * Fraction(1, 2**102)
 
 
 def test_sums_and_differences_are_as_correct_as_their_terms() -> None:
@@ -111,7 +105,7 @@ def test_integers_are_pairs_without_rounding() -> None:
     assert exactly(dd.whole(np.array(large, object))) == large
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 400])
+@pytest.mark.parametrize("n", [0, 1, 3, 150])
 def test_a_total_of_terms_of_one_sign_is_correct_to_96_bits(n: int) -> None:
     x = pairs(8)
     terms = Pair(np.abs(x.high[:n]), x.low[:n])

@@ -27,11 +27,6 @@ def total(parts: list[np.ndarray]) -> Fraction:  # type: ignore[type-arg]
     return sum((Fraction(part.item()) for part in parts), Fraction(0))
 
 
-@given(usual, usual)
-def test_a_product_of_ordinary_numbers_is_exact(a: float, b: float) -> None:
-    assert total(list(product(np.array([a]), np.array([b])))) == Fraction(a) * Fraction(b)
-
-
 def whole(parts: list[tuple[int, np.ndarray]], row: int) -> Fraction:  # type: ignore[type-arg]
     """What a row is, of its parts and their scales."""
     sums = [Fraction(0)] * len(SCALES)
@@ -54,8 +49,8 @@ def test_products_of_any_two_floats_and_a_weight_are_exact(
                 assert whole(parts, i) == Fraction(x) * y * (1 if some is None else n)
 
 
-@pytest.mark.parametrize("power", [-1074, -1022, -481, -480, -479, -1, 480, 481, 1023])
-@pytest.mark.parametrize("other", [-1074, -480, -479, 479, 480, 1023])
+@pytest.mark.parametrize("power", [-1074, -481, -480, -1, 480, 1023])
+@pytest.mark.parametrize("other", [-1074, -480, 479, 1023])
 def test_products_at_the_ends_of_every_scale_are_exact(power: int, other: int) -> None:
     a = np.array([2.0**power, math.nextafter(2.0**power, 3 * 2.0**power / 2)])
     b = np.array([math.nextafter(2.0**other, 3 * 2.0**other / 2), 2.0**other])
@@ -115,16 +110,8 @@ def test_a_product_with_one_large_factor_of_either_sign_is_exact() -> None:
             assert total(list(pair)) == Fraction(x) * Fraction(0.3)
 
 
-@given(usual, st.integers(1, 2**63 - 1))
-def test_weights_up_to_the_largest_count_are_exact(x: float, units: int) -> None:
-    found = weighted([np.array([x])], np.array([units]))
-    assert total(found) == Fraction(x) * units
-    [same] = weighted([np.array([x])], None)
-    assert same[0] == x
-
-
-def test_weights_of_few_bits_are_exact() -> None:
-    for units in (1, 3, 2**26 - 1, 2**26, 2**26 + 1, 2**28 - 1, 2**53, 2**53 + 1):
+def test_weights_are_exact() -> None:
+    for units in (1, 3, 2**26 - 1, 2**26, 2**26 + 1, 2**28 - 1, 2**53, 2**53 + 1, 2**63 - 1):
         for x in (math.nextafter(1, 0), -math.nextafter(2.0**-480, 0), math.pi, 2.0**27 + 2.0**-25):
             assert total(weighted([np.array([x])], np.array([units]))) == Fraction(x) * units
 

@@ -1,4 +1,4 @@
-"""One rounding: to the nearest float, or to the side of a bound."""
+"""Ratios and means of fractions that are rounded once, and to the side that keeps a bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.kernels.exact.rounding import over_root, ratio, rounded_down, rounded_up
+from streammetrics.kernels.exact import term_means
+from streammetrics.kernels.exact.rounding import (
+    FractionMean,
+    mean_of,
+    over_root,
+    ratio,
+    rounded,
+    rounded_down,
+    rounded_up,
+)
 
 counts = st.integers(-(2**70), 2**70)
 sizes = st.integers(1, 2**70)
@@ -26,12 +35,6 @@ def test_bounds_hold_the_ratio_and_are_the_nearest_that_do(top: int, bottom: int
     assert Fraction(math.nextafter(low, math.inf)) > exact
     assert Fraction(math.nextafter(high, -math.inf)) < exact
     assert low <= ratio(top, bottom) <= high
-
-
-def test_a_ratio_that_is_a_float_is_its_own_bound() -> None:
-    assert rounded_down(3, 4) == rounded_up(3, 4) == 0.75
-    assert rounded_down(0, 5) == rounded_up(0, 5) == 0.0
-    assert rounded_down(5, 5) == rounded_up(5, 5) == 1.0
 
 
 def test_past_the_largest_float_a_bound_is_still_one() -> None:
@@ -65,17 +68,6 @@ def test_a_ratio_to_a_root_is_the_nearest_float(top: int, square: int) -> None:
     assert over_root(top, square) == float(expected)
 
 
-@given(st.integers(1, 2**60), st.integers(1, 2**60))
-def test_a_ratio_to_a_perfect_root_is_the_ratio(top: int, root: int) -> None:
-    assert over_root(top, root * root) == top / root
-
-
-@given(st.integers(2**52, 2**53 - 1), st.integers(0, 60))
-def test_halfway_between_floats_goes_to_the_even_one(mantissa: int, scale: int) -> None:
-    # (2 m + 1) / 2**(scale + 1) lies halfway between two floats.
-    assert over_root(2 * mantissa + 1, 4 ** (scale + 1)) == (2 * mantissa + 1) / 2 ** (scale + 1)
-
-
 def test_next_to_halfway_it_is_the_side_that_counts() -> None:
     even, far = 2**52 + 2, 2**40
     # Off (2 even + 1) / 2 by a part in 2**83, which no digit of the root shows.
@@ -85,6 +77,74 @@ def test_next_to_halfway_it_is_the_side_that_counts() -> None:
     assert over_root(-1, 4) == -0.5
 
 
-def test_roots_past_the_largest_float_are_infinite() -> None:
-    top = 2**2100
-    assert (over_root(top, top), over_root(-top, top)) == (math.inf, -math.inf)
+SUMS = st.dictionaries(st.integers(1, 2**40), st.integers(0, 2**60), min_size=1, max_size=30)
+TOTALS = st.integers(1, 2**50)
+
+
+def exactly(mean: FractionMean) -> Fraction:
+    return sum((Fraction(n, d) for d, n in mean.sums.items()), Fraction(0)) / mean.total
+
+
+@given(SUMS, TOTALS)
+def test_each_way_of_rounding_is_that_of_the_fraction(sums: dict[int, int], total: int) -> None:
+    mean = FractionMean(sums, total)
+    exact = exactly(mean)
+    assert Fraction(*mean.fraction()) == exact
+    for rounding in (ratio, rounded_down, rounded_up):
+        assert rounded(mean, rounding) == rounding(exact.numerator, exact.denominator)
+
+
+@given(SUMS, TOTALS, st.integers(0, 200))
+def test_a_mean_lies_between_its_ends(sums: dict[int, int], total: int, bits: int) -> None:
+    mean = FractionMean(sums, total)
+    (low, below), (high, above) = mean.between(bits)
+    exact = exactly(mean)
+    assert Fraction(low, below) <= exact <= Fraction(high, above)
+    assert Fraction(high - low, above) <= Fraction(len(sums), total << bits)
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        {3: 1, 6: 4},  # 1, in thirds, which no fixed point has
+        {3: 2**53 + 1, 3 << 53: 2**54 + 2**53 - 2 * (2**53 + 1)},
+        {7: 3, 21: 5, 42: 8},
+    ],
+)
+def test_a_mean_that_fixed_point_cannot_round_is_still_exact(sums: dict[int, int]) -> None:
+    mean = FractionMean(sums, 1)
+    exact = exactly(mean)
+    for rounding in (ratio, rounded_down, rounded_up):
+        assert rounded(mean, rounding) == rounding(exact.numerator, exact.denominator)
+
+
+def test_thousands_of_denominators_are_joined_in_a_moment() -> None:
+    sums = {(1 << 30) + 2 * i + 1: i + 1 for i in range(3_000)}
+    numerator, denominator = FractionMean(sums, 1).fraction()
+    assert math.isclose(numerator / denominator, sum(n / d for d, n in sums.items()))
+
+
+def test_the_mean_of_fractions_is_weighted_and_rounded_once() -> None:
+    terms = [(Fraction(1, 3), 1), (Fraction(2, 7), 5), (Fraction(0), 2), (Fraction(1), 1)]
+    exact = sum(value * weight for value, weight in terms) / 9
+    assert rounded(mean_of(terms)) == float(exact)
+    assert Fraction(*mean_of(terms).fraction()) == exact
+    assert mean_of([]).total == 0
+
+
+def test_a_mean_of_many_fractions_is_rounded_once() -> None:
+    terms = [((1, n), n % 3 + 1) for n in range(1, 400)]
+    exact = sum(Fraction(w, n) for (_, n), w in terms) / sum(w for _, w in terms)
+    assert term_means.mean(terms, math.nan) == float(exact)
+
+
+def test_what_is_0_over_0_leaves_with_its_weight_or_is_what_is_said() -> None:
+    terms = [((0, 0), 7), ((1, 2), 1)]
+    assert term_means.mean(terms, math.nan) == 0.5
+    assert term_means.mean(terms, 0) == 0.5 / 8
+    assert term_means.mean(terms, 1) == 7.5 / 8
+
+
+def test_a_mean_of_no_weight_is_what_0_over_0_is() -> None:
+    assert math.isnan(term_means.mean([((1, 2), 0)], math.nan))
+    assert term_means.mean([], 1) == 1

@@ -1,14 +1,17 @@
-"""Ends from an estimate, its error and a quantile."""
+"""Ends from an estimate, its error and a quantile; of differences and of lifts."""
 
 from __future__ import annotations
 
 import math
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     critical,
+    fieller_bounds,
+    lift_variance,
     logit_bounds,
     symmetric_bounds,
     two_sided_p,
@@ -18,40 +21,11 @@ from streammetrics.kernels.inference.t_interval import (
 Z = critical(0.95)
 
 
-def test_the_critical_value_is_that_of_the_tables() -> None:
-    assert [round(critical(0.95, df), 4) for df in (1, 7, 30, math.inf)] == [
-        12.7062, 2.3646, 2.0423, 1.96,
-    ]  # fmt: skip
-    assert round(critical(0.99), 6) == 2.575829
-    assert math.isnan(critical(0.95, 0))
-
-
-def test_eight_users_have_the_interval_of_t_with_seven_degrees_of_freedom() -> None:
+def test_worked_intervals() -> None:
     lower, upper = symmetric_bounds(17 / 70, 0.052712918267, critical(0.95, 7))
     assert (round(lower, 11), round(upper, 11)) == (0.11821089795, 0.36750338776)
-
-
-@pytest.mark.parametrize(
-    ("estimate", "se", "lower", "upper"),
-    [
-        (20 / 27, 0.048498407489, 0.635261594, 0.824159649),
-        (2 / 3, 0.0496903995, 0.563378722, 0.756098730),
-        (20 / 33, 0.055477713377, 0.493838661, 0.708107934),
-        (31 / 42, math.sqrt(0.022297808012094), 0.382748282, 0.927579106),
-    ],
-)
-def test_the_logit_keeps_to_the_worked_values(
-    estimate: float, se: float, lower: float, upper: float
-) -> None:
-    found = logit_bounds(estimate, se, Z)
-    assert (round(found[0], 9), round(found[1], 9)) == (lower, upper)
-
-
-def test_the_logit_of_one_minus_is_mirrored() -> None:
-    lower, upper = logit_bounds(0.2, 0.05, Z)
-    other_lower, other_upper = logit_bounds(0.8, 0.05, Z)
-    assert math.isclose(lower, 1 - other_upper, rel_tol=1e-14)
-    assert math.isclose(upper, 1 - other_lower, rel_tol=1e-14)
+    lower, upper = logit_bounds(20 / 27, 0.048498407489, Z)
+    assert (round(lower, 9), round(upper, 9)) == (0.635261594, 0.824159649)
 
 
 def test_a_large_error_on_the_logit_is_nearly_everything() -> None:
@@ -60,14 +34,11 @@ def test_a_large_error_on_the_logit_is_nearly_everything() -> None:
     assert logit_bounds(0.5, math.inf, Z) == (lower, upper)
 
 
-@pytest.mark.parametrize("unknown", [math.nan, -1.0])
-def test_without_an_error_nothing_is_known(unknown: float) -> None:
-    assert symmetric_bounds(0.5, unknown, Z) == EVERYTHING
-    assert logit_bounds(0.5, unknown, Z) == EVERYTHING
-    assert two_sided_p(0.5, unknown) == 1.0
-
-
-def test_without_an_estimate_nothing_is_known() -> None:
+def test_without_an_error_or_an_estimate_nothing_is_known() -> None:
+    for unknown in (math.nan, -1.0):
+        assert symmetric_bounds(0.5, unknown, Z) == EVERYTHING
+        assert logit_bounds(0.5, unknown, Z) == EVERYTHING
+        assert two_sided_p(0.5, unknown) == 1.0
     assert symmetric_bounds(math.nan, 1.0, Z) == EVERYTHING
     assert two_sided_p(math.nan, 1.0) == two_sided_p(1.0, 1.0, math.nan) == 1.0
     for edge in (0.0, 1.0, math.nan):
@@ -81,11 +52,6 @@ def test_the_p_value_and_the_interval_agree() -> None:
     assert (two_sided_p(0.0, 1.0), two_sided_p(0.0, 0.0), two_sided_p(1.0, 0.0)) == (1.0, 1.0, 0.0)
 
 
-def test_the_pooled_z_of_the_worked_example() -> None:
-    p = (520 + 585) / 20000
-    assert round(two_sided_p(0.0065, math.sqrt(p * (1 - p) / 5000)), 7) == 0.0442464
-
-
 def test_degrees_of_freedom_of_a_difference() -> None:
     assert welch_df(1.0, 9.0, 1.0, 9.0) == 18
     assert math.isclose(welch_df(2.0, 10.0, 1.0, math.inf), 22.5, rel_tol=1e-15)
@@ -93,12 +59,58 @@ def test_degrees_of_freedom_of_a_difference() -> None:
     assert welch_df(0.0, 5.0, 1.0, 9.0) == 9
     # (Va + Vb)² / (Va² / df_a + Vb² / df_b) with 4 and 1, 15 and 63.
     assert math.isclose(welch_df(4.0, 15.0, 1.0, 63.0), 25 / (16 / 15 + 1 / 63), rel_tol=1e-15)
+    for unknown in ((0.0, 3.0, 0.0, 3.0), (math.nan, 3.0, 1.0, 3.0), (1.0, math.nan, 1.0, 3.0)):
+        assert math.isnan(welch_df(*unknown))
 
 
-@pytest.mark.parametrize(
-    "unknown", [(0.0, 3.0, 0.0, 3.0), (math.nan, 3.0, 1.0, 3.0), (1.0, math.nan, 1.0, 3.0)]
-)
-def test_degrees_of_freedom_that_are_not_known(
-    unknown: tuple[float, float, float, float],
+ARMS = 0.052, 0.052 * 0.948 / 9_999, 0.0585, 0.0585 * 0.9415 / 9_999
+AREAS = 0.70 - 0.5, 0.004**2, 0.71 - 0.5, 0.004**2
+
+
+def test_worked_lifts() -> None:
+    for pair, bounds, error in (
+        (ARMS, (0.003048416175, 0.262821682082), 0.065914074641),
+        (AREAS, (-0.005289726345, 0.108521517671), 0.029),  # RelaImpr
+    ):
+        lower, upper = fieller_bounds(*pair, Z)
+        assert (round(lower, 12), round(upper, 12)) == bounds
+        assert round(math.sqrt(lift_variance(*pair)), 12) == error
+    control, variance, treatment, other = AREAS
+    assert fieller_bounds(-control, variance, -treatment, other, Z) == fieller_bounds(*AREAS, Z)
+    assert fieller_bounds(0.5, 0.0, 1.0, 0.0, Z) == (1.0, 1.0)
+
+
+positive = st.floats(0.01, 10)
+
+
+@given(positive, positive, positive, st.floats(0.01, 0.99))
+def test_the_ends_of_fieller_are_where_the_difference_is_q_errors(
+    control: float, treatment: float, error_t: float, root_g: float
 ) -> None:
-    assert math.isnan(welch_df(*unknown))
+    variance_c = (root_g * control / Z) ** 2
+    for end in fieller_bounds(control, variance_c, treatment, error_t**2, Z):
+        s = 1 + end
+        distance = (treatment - s * control) ** 2
+        allowed = Z * Z * (error_t**2 + s * s * variance_c)
+        assert math.isclose(distance, allowed, rel_tol=1e-6)
+
+
+def test_a_control_that_may_be_0_leaves_the_lift_unbounded() -> None:
+    assert fieller_bounds(1.0, 1.0, 2.0, 0.1, Z) == EVERYTHING
+    assert fieller_bounds(2.0, 1.0, 2.0, 0.1, 2.0) == EVERYTHING  # g = 1
+    assert fieller_bounds(-1.0, 1.0, 2.0, 0.1, Z) == EVERYTHING
+    assert fieller_bounds(2.0, 0.99, 2.0, 0.1, 2.0) != EVERYTHING
+
+
+def test_thin_data_say_nothing_and_raise_nothing() -> None:
+    for thin in (
+        (0.0, 0.1, 0.5, 0.1),
+        (math.nan, math.nan, 0.5, 0.1),
+        (0.5, 0.001, math.nan, math.nan),
+        (0.5, math.nan, 0.5, 0.1),
+        (0.5, 0.001, 0.5, math.nan),
+        (1e-300, 1.0, 0.5, 0.1),
+        (1e-3, 1.0, 1e300, 1e300),
+    ):
+        assert fieller_bounds(*thin, Z) == EVERYTHING, thin
+        assert not math.isfinite(lift_variance(*thin)), thin

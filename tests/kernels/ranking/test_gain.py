@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from streammetrics.kernels.ranking import gain as kernel
+from streammetrics.kernels.ranking import rank_tables
 from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
-from streammetrics.kernels.ranking.rank_tables import Floats
+from streammetrics.kernels.ranking.rank_tables import Floats, Growing
 from streammetrics.kernels.ranking.ranked import ranked
 from tests.oracles import ranking as oracle
 from tests.oracles import ranking_measures as formulas
@@ -46,17 +47,25 @@ def test_the_best_order_has_an_ndcg_of_exactly_one(gain: str, cut: int | None) -
 
 
 @GAINS
-def test_items_of_one_grade_may_be_tied_and_nothing_is_lost(gain: str) -> None:
-    found = only(flat([[(0.5, 2)] * 7 + [(0.1, 0)] * 5]))
-    assert kernel.ndcg(found, gain, 10).tolist() == [1.0]
-
-
-@GAINS
 def test_no_order_of_a_long_tie_has_an_ndcg_above_one(gain: str) -> None:
     rng = np.random.default_rng(11)
     items = [[(0.0, int(g)) for g in rng.integers(1, 3, size)] for size in range(2, 200)]
     found: Floats = kernel.ndcg(only(flat(items)), gain, None)
     assert (found <= 1).all()
+
+
+def test_items_of_one_grade_may_be_tied_and_nothing_is_lost() -> None:
+    found = only(flat([[(0.5, 2)] * 7 + [(0.1, 0)] * 5]))
+    assert kernel.ndcg(found, "exponential", 10).tolist() == [1.0]
+
+
+def test_a_list_that_is_longer_than_the_table_of_discounts_makes_it_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel, "discounts", Growing(rank_tables._discounts))
+    last = only(flat([[(-float(i), int(i == 128)) for i in range(129)]]))
+    found = kernel.dcg(last, "linear", None).item()
+    assert ulps(found, formulas.discount(129)) <= 1
 
 
 def test_a_tie_that_is_cut_has_its_mean_gain_at_each_rank_above_the_cut() -> None:

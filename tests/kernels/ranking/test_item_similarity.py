@@ -1,15 +1,23 @@
-"""Similarities of pairs: of two items alone, in the stated order of operations."""
+"""Similarities of items, lists of equal length, and means over the pairs of a list."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import pairwise, permutations
+from random import Random
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
+from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking.item_similarity import (
+    by_length,
     cosines,
     equal_features,
     looked_up,
+    pair_means,
     scaled_vectors,
     squared_lengths,
 )
@@ -61,3 +69,76 @@ def test_a_table_is_looked_up_by_row_and_column() -> None:
     table = RNG.normal(size=(5, 5))
     found = looked_up(table, ITEMS, LEFT, RIGHT)
     assert found.tolist() == [table[4, 0], table[0, 2], table[2, 4], table[4, 4]]
+
+
+RANDOM = Random(5)
+TABLE = np.array([[RANDOM.gauss(0, 1) for _ in range(30)] for _ in range(30)])
+
+
+def entry(
+    items: NDArray[np.int64], left: NDArray[np.intp], right: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    return np.asarray(TABLE[items[left], items[right]])
+
+
+def means(lists: list[list[int]], *, symmetric: bool = False, **options: float) -> Pair:
+    values = np.array([item for items in lists for item in items], np.int64)
+    offsets = np.cumsum([0, *map(len, lists)])
+    return pair_means(values, offsets, entry, symmetric=symmetric, **options)  # type: ignore[arg-type]
+
+
+LISTS = [RANDOM.sample(range(30), RANDOM.randrange(0, 30)) for _ in range(30)]
+
+
+def test_a_mean_has_a_hundred_bits() -> None:
+    whole = 3.0
+    found = means(LISTS, whole=whole)
+    for items, high, low in zip(LISTS, found.high.tolist(), found.low.tolist(), strict=True):
+        pairs = [Fraction(TABLE[i, j]) for i, j in permutations(items, 2)]
+        if not pairs:
+            assert (high, low) == (0, 0)
+            continue
+        size = sum(map(abs, pairs)) / len(pairs)
+        exact = sum(pairs) / len(pairs) / Fraction(whole)
+        assert abs(Fraction(high) + Fraction(low) - exact) < size * Fraction(1, 2**98)
+        assert high == float(exact)
+
+
+def test_one_order_of_a_pair_is_the_smaller_item_first() -> None:
+    found = means([[7, 2, 5]], symmetric=True)
+    assert found.high[0] == float(sum(map(Fraction, (TABLE[2, 5], TABLE[2, 7], TABLE[5, 7]))) / 3)
+
+
+def test_order_blocks_and_neighbours_change_no_bit() -> None:
+    whole = means(LISTS)
+    for options in ({"block": 1}, {"block": 100}, {"block": 1 << 30}):
+        again = means([RANDOM.sample(items, len(items)) for items in LISTS], **options)
+        assert again.high.tobytes() == whole.high.tobytes()
+        assert again.low.tobytes() == whole.low.tobytes()
+    for i, items in enumerate(LISTS):
+        alone = means([items])
+        assert (alone.high[0], alone.low[0]) == (whole.high[i], whole.low[i])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "block"), [((3,), 7), ((0, 3), 1 << 20), ((0, 1, 2, 9), 7), ((9, 1), 1), ((0,), 7)]
+)
+def test_every_list_that_is_not_empty_comes_once(lengths: tuple[int, ...], block: int) -> None:
+    rng = np.random.default_rng(len(lengths))
+    sizes = rng.choice(lengths, 50)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    values = rng.integers(0, 1000, offsets[-1])
+    found = {}
+    for rows, items in by_length(values, offsets, block):
+        assert len(rows) == len(items)
+        assert items.size <= block or len(items) == 1
+        assert len(items[0]) > 0
+        for row, some in zip(rows.tolist(), items.tolist(), strict=True):
+            assert row not in found
+            found[row] = some
+    lists = [values[a:b].tolist() for a, b in pairwise(offsets)]
+    assert found == {i: some for i, some in enumerate(lists) if some}
+
+
+def test_no_lists_are_no_blocks() -> None:
+    assert not list(by_length(np.empty(0, np.int64), np.zeros(1, np.int64)))

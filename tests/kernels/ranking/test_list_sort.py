@@ -9,7 +9,6 @@ import pytest
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.kernels.ranking.list_sort import (
     LAST,
-    grade_codes,
     in_full,
     key_rows,
     may_be_open,
@@ -42,52 +41,16 @@ def keys_of(
     return found
 
 
-@pytest.mark.parametrize("judged", [None, [True], [False]])
-@pytest.mark.parametrize("score", [0.0, -0.0, np.inf, -np.inf, 1e-45])
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_no_item_is_tied_with_the_padding(
-    kind: type[np.floating], score: float, judged: list[bool] | None
-) -> None:
-    [key] = keys([score], [0], kind, judged=judged).tolist()
-    assert key >> 5 < int(LAST) >> 5
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_keys_ascend_as_scores_descend_whatever_the_grades(kind: type[np.floating]) -> None:
-    for grades in ([0, 15] * 7, [15, 0] * 7, [3] * 14):
-        found = keys_of(INTERESTING, grades[:13], kind)
-        assert found == sorted(set(found))
-        assert found[-1] < int(LAST)
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_in_a_tie_the_best_grade_comes_first(kind: type[np.floating]) -> None:
-    found = keys_of([0.3] * 3 + [-0.0, 0.0], [15, 1, 0, 2, 2], kind)
-    assert found == sorted(found)
-    assert found[3] == found[4]
-    assert [IRRELEVANT - (key & PADDING) for key in found] == [15, 1, 0, 2, 2]
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_in_a_tie_an_item_that_nobody_judged_comes_last(kind: type[np.floating]) -> None:
-    found = keys_of([0.3] * 3, [1, 0, 0], kind, judged=[True, True, False])
-    assert found == sorted(set(found))
-    assert [key & PADDING for key in found] == [IRRELEVANT - 1, IRRELEVANT, UNJUDGED]
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_whether_scores_of_an_update_are_negative_changes_no_order(
-    kind: type[np.floating],
-) -> None:
-    for scores in (INTERESTING[:8], INTERESTING):
-        found = keys_of(scores, [0] * len(scores), kind)
-        assert found == sorted(found)
-
-
-def test_scores_stay_as_they_were() -> None:
-    scores = np.array([0.5, -0.0])
-    sort_keys(scores, np.zeros(2, np.uint8), None)
-    assert scores.tobytes() == np.array([0.5, -0.0]).tobytes()
+    for scores in (INTERESTING, INTERESTING[:8]):  # with negative ones and without
+        for grades in ([0, 15] * 7, [15, 0] * 7):
+            found = keys_of(scores, grades[: len(scores)], kind)
+            assert found == sorted(set(found))
+    for judged in (None, [True], [False]):
+        for score in (0.0, -0.0, np.inf, -np.inf, 1e-45):  # none is tied with the padding
+            [key] = keys([score], [0], kind, judged=judged).tolist()
+            assert key >> 5 < int(LAST) >> 5
 
 
 def test_lists_become_rows_that_are_padded_to_the_longest() -> None:
@@ -96,23 +59,15 @@ def test_lists_become_rows_that_are_padded_to_the_longest() -> None:
     rows = key_rows(flat, offsets, np.array([0, 2, 3]))
     assert rows.tolist() == [[1, 2, 3], [4, LAST, LAST], [5, 6, LAST]]
     assert flat.tolist() == [1, 2, 3, 4, 5, 6]
-
-
-def test_rows_with_as_many_places_as_there_are_items_are_padded_too() -> None:
-    flat = np.array([1, 2, 3, 4, 5, 6], np.uint64)
-    rows = key_rows(flat, np.array([0, 3, 5, 6]), np.array([0, 1]))
+    rows = key_rows(flat, np.array([0, 3, 5, 6]), np.array([0, 1]))  # as many places as items
     assert rows.tolist() == [[1, 2, 3], [4, 5, LAST]]
+    deduplicate = key_rows(flat[:4], np.array([0, 2, 2, 4]), np.array([0, 2]))
+    assert deduplicate.tolist() == [[1, 2], [3, 4]] and np.shares_memory(deduplicate, flat)
 
 
-def test_lists_of_one_length_are_rows_as_they_stand() -> None:
-    flat = np.array([1, 2, 3, 4], np.uint64)
-    assert key_rows(flat, np.array([0, 2, 2, 4]), np.array([0, 2])).tolist() == [[1, 2], [3, 4]]
-
-
-@pytest.mark.parametrize("starts", [[0], [0, 3], [0, 1], [2, 4], [1, 2, 3, 5, 6], [4, 0, 6]])
-def test_windows_hold_what_comes_from_each_start_on(starts: list[int]) -> None:
-    values = np.arange(7)
-    rows = windows(values, np.array(starts), 3)
+def test_windows_hold_what_comes_from_each_start_on() -> None:
+    starts = [4, 0, 6, 5, 1]
+    rows = windows(np.arange(7), np.array(starts), 3)
     assert rows.shape == (len(starts), 3)
     for row, start in zip(rows.tolist(), starts, strict=True):
         assert row[: 7 - start] == list(range(start, min(start + 3, 7)))
@@ -171,11 +126,3 @@ def test_full_keys_are_equal_exactly_where_scores_are(kind: type[np.floating]) -
         assert (np.diff(full[i].astype(np.float64)) >= 0).all()
         assert codes[i, : b - a].tolist() == [code for _, code in expected]
         assert (codes[i, b - a :] == PADDING).all()
-
-
-def test_codes_of_grades_are_those_of_keys() -> None:
-    judged = np.array([True, False, True])
-    lists = Lists(np.array([3, 0, 0], np.uint8), None, np.array([0, 3]), judged=judged)
-    assert grade_codes(lists).tolist() == [IRRELEVANT - 3, UNJUDGED, IRRELEVANT]
-    every = Lists(lists.grades, None, lists.offsets)
-    assert grade_codes(every).tolist() == [IRRELEVANT - 3, IRRELEVANT, IRRELEVANT]

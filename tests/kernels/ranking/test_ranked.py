@@ -1,6 +1,6 @@
-from __future__ import annotations
+"""Lists ranked many at a time; tests/ranking compares values with every order of small lists."""
 
-from itertools import pairwise
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -9,6 +9,10 @@ from streammetrics.kernels.ranking import ranked as module
 from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
 from streammetrics.kernels.ranking.hits import hit, reciprocal_rank
 from streammetrics.kernels.ranking.ranked import ranked
+from streammetrics.kernels.ranking.ties import (
+    IRRELEVANT,
+    TieGroups,
+)
 
 
 def only(lists: Lists, depth: int | None = None, ties: str = "expected") -> Ranked:
@@ -27,33 +31,6 @@ def one(
 def hits(found: Ranked) -> list[tuple[int, int, int]]:
     columns = (found.hits.lists, found.hits.ranks, found.hits.grades)
     return list(zip(*(c.tolist() for c in columns), strict=True))
-
-
-def test_hits_are_the_relevant_items_in_the_order_of_their_ranks() -> None:
-    found = only(one([0, 2, 0, 1], [0.1, 0.2, 0.3, 0.4]))
-    assert hits(found) == [(0, 0, 1), (0, 2, 2)]
-    assert len(found.ties) == 0
-
-
-def test_lists_that_came_ranked_keep_their_order() -> None:
-    lists = Lists(np.array([0, 3, 1, 0, 0, 2], np.uint8), None, np.array([0, 3, 3, 6]))
-    assert hits(only(lists)) == [(0, 1, 3), (0, 2, 1), (2, 2, 2)]
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_every_list_is_sorted_by_its_own_scores(kind: type[np.floating]) -> None:
-    rng = np.random.default_rng(4)
-    sizes = rng.choice([0, 1, 2, 7, 8, 9, 16, 17, 40, 300], 200)
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    scores = rng.standard_normal(ends[-1]).astype(kind)
-    grades = rng.choice([0, 0, 1, 4], ends[-1]).astype(np.uint8)
-    found = only(Lists(grades, scores, ends))
-    got: dict[int, list[tuple[int, int]]] = {}
-    for row, rank, grade in hits(found):
-        got.setdefault(row, []).append((rank, grade))
-    for i, (a, b) in enumerate(pairwise(ends.tolist())):
-        ordered = grades[a:b][np.argsort(-scores[a:b])].tolist()
-        assert got.get(i, []) == [(rank, grade) for rank, grade in enumerate(ordered) if grade]
 
 
 def test_doubles_that_differ_in_the_last_bit_alone_are_not_tied() -> None:
@@ -76,6 +53,8 @@ def test_infinite_scores_come_first_and_last_and_tie_among_each_other() -> None:
     ties = only(one([1, 0, 2, 0, 1], [-inf, 0.0, inf, -inf, 1e308])).ties
     assert ties.begins.tolist() == [0, 1, 3]
     assert ties.sizes.tolist() == [1, 1, 2]
+    for kind in (np.float32, np.float64):
+        assert hit(only(one([1, 0], [-0.0, 0.0], kind)), 1, 1).high.tolist() == [0.5]
 
 
 def test_a_score_of_minus_infinity_is_not_tied_with_the_end_of_a_shorter_list() -> None:
@@ -86,27 +65,6 @@ def test_a_score_of_minus_infinity_is_not_tied_with_the_end_of_a_shorter_list() 
         assert found.ties.lists.tolist() == [1]
         assert (found.ties.begins.tolist(), found.ties.sizes.tolist()) == ([3], [2])
         assert hits(found) == [(0, 2, 1)]
-
-
-def test_a_tie_that_reaches_in_from_below_the_cut_is_seen() -> None:
-    # the three best scores are equal; the cut lies within them, after relevant items only
-    ties = only(one([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.1]), depth=2).ties
-    assert (ties.sizes.tolist(), ties.relevant(1).tolist()) == ([3], [2])
-
-
-def test_a_tie_below_the_cut_costs_nothing() -> None:
-    assert len(only(one([1, 0, 1, 0], [0.9, 0.8, 0.1, 0.1]), depth=2).ties) == 0
-
-
-def test_a_tie_of_one_grade_is_no_open_order() -> None:
-    found = only(one([1, 1, 0, 0], [0.9, 0.9, 0.1, 0.1]))
-    assert len(found.ties) == 0
-    assert hits(found) == [(0, 0, 1), (0, 1, 1)]
-
-
-def test_minus_zero_and_zero_are_tied() -> None:
-    for kind in (np.float32, np.float64):
-        assert hit(only(one([1, 0], [-0.0, 0.0], kind)), 1, 1).high.tolist() == [0.5]
 
 
 @pytest.mark.parametrize("ties", ["worst", "best"])
@@ -122,9 +80,8 @@ def test_unjudged_items_above_a_relevant_one_are_counted(ties: str) -> None:
         assert found.hits.unjudged.tolist() == [1, 1, 2]
 
 
-@pytest.mark.parametrize("size", [1, 10, 64])
 def test_how_many_items_are_sorted_at_a_time_changes_nothing(
-    size: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(5)
     ends = np.concatenate([[0], np.cumsum(rng.integers(0, 12, 50))])
@@ -142,10 +99,10 @@ def test_how_many_items_are_sorted_at_a_time_changes_nothing(
 
     whole = found()
     assert len(whole[0]) == np.count_nonzero(grades)
-    monkeypatch.setattr(module, "_CHUNK", size)
-    assert found() == whole
-    monkeypatch.setattr(module, "BLOCK", 2 * size)
-    assert found() == whole
+    for size in (1, 64):
+        monkeypatch.setattr(module, "_CHUNK", size)
+        monkeypatch.setattr(module, "BLOCK", 2 * size)
+        assert found() == whole
     assert len(list(ranked(lists, None, "worst"))) > 1
 
 
@@ -162,13 +119,6 @@ def test_known_items_are_counted_by_grade_seen_or_not() -> None:
     ]  # fmt: skip
 
 
-def test_a_huge_number_of_unseen_items_costs_nothing() -> None:
-    unseen = np.zeros((1, 16), np.int64)
-    unseen[0, 1] = 1 << 50
-    lists = Lists(np.array([1], np.uint8), None, np.array([0, 1]), unseen)
-    assert only(lists, depth=5).relevant.tolist() == [(1 << 50) + 1]
-
-
 def test_hits_within_a_cut_and_from_a_grade_on() -> None:
     found = only(one([3, 0, 1, 2], None))
     assert found.within(None).ranks.tolist() == [0, 2, 3]
@@ -183,15 +133,28 @@ def test_hits_within_a_cut_of_each_list() -> None:
     assert (found.lists.tolist(), found.ranks.tolist()) == ([0, 0], [0, 1])
 
 
-def test_the_first_hits_and_how_many_are_above_each() -> None:
-    lists = Lists(np.array([0, 1, 1, 0, 2, 0, 1], np.uint8), None, np.array([0, 3, 4, 7]))
-    found = only(lists).hits
-    assert found.positions.tolist() == [0, 1, 0, 1]
-    assert (found.firsts().lists.tolist(), found.firsts().ranks.tolist()) == ([0, 2], [1, 0])
-
-
 def test_no_lists_and_empty_lists_have_no_hits() -> None:
     nothing = np.empty(0)
     assert list(ranked(Lists(np.empty(0, np.uint8), nothing, np.array([0])), 3, "best")) == []
     found = only(Lists(np.empty(0, np.uint8), nothing, np.array([0, 0, 0])))
     assert (found.n, hits(found), found.relevant.tolist()) == (2, [], [0, 0])
+
+
+KEYS = np.array([[3, 7, 7, 7], [5, 5, 9, 9]], np.uint64)
+GRADES = np.array([[1, 2, 0, 0], [3, 1, 1, 0]], np.uint8)
+CODES = IRRELEVANT - GRADES
+
+
+def groups(depth: int = 4) -> TieGroups:
+    return TieGroups.of(np.array([4, 6]), KEYS, CODES, depth)
+
+
+def test_some_groups_and_several_joined_are_groups() -> None:
+    tied = groups()
+    some = tied.take(np.array([1, 3]))
+    assert some.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3]].tolist()
+    again = TieGroups.join([some.moved(10), tied.take(np.array([0]))])
+    assert again.lists.tolist() == [14, 16, 4]
+    assert again.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3, 0]].tolist()
+    assert len(TieGroups.join([])) == len(TieGroups.none()) == 0
+    assert TieGroups.none().relevant(1).tolist() == []

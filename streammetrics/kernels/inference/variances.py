@@ -1,0 +1,144 @@
+"""Variances of means and of ratios from exact sums of their units, and between groups of users.
+
+A mean over lists has a unit for each list; a ratio (CTR, a mean over the rows of users, GAUC) one
+for each user, or for each group of users. Sums are integers or Fractions, so nothing is lost where
+the difference of large sums is small, and each result is rounded once.
+
+Where the rows of one user are correlated, users are hashed into groups, which are independent
+whatever users are like, so their spread says how far an estimate may be off. An empty group says
+nothing and is left out: K below is the number of groups that have rows. (Wolter 2007,
+"Introduction to Variance Estimation", chapters 2 and 4.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from streammetrics.kernels.exact.rounding import ratio
+
+
+def mean_variance(n: int, sum_: Fraction | int, squares: Fraction | int) -> float:
+    """The variance of a mean of n independent units: (Σx² - (Σx)² / n) / (n - 1) / n.
+
+    n - 1 degrees of freedom; nan for n < 2. Where Σx² was rounded it may be too small: then 0.
+
+    >>> mean_variance(4, 10, 30)  # 1, 2, 3, 4
+    0.4166666666666667
+    """
+    return ratio(max(n * squares - sum_ * sum_, 0), n * n * (n - 1))
+
+
+def ratio_variance(
+    units: int,
+    y: Fraction | int,
+    n: Fraction | int,
+    squares: tuple[Fraction | int, Fraction | int, Fraction | int],
+) -> float:
+    """The variance of R = Σy / Σn over independent units: U/(U-1) Σ (y_u - R n_u)² / (Σn)².
+
+    units: U, those with rows. y, n: Σ y_u and Σ n_u. squares: Σ y_u², Σ y_u n_u, Σ n_u².
+    U - 1 degrees of freedom; nan for U < 2 and where Σn is 0. (Cochran 1977, "Sampling
+    Techniques", 6.4; Deng, Knoblich and Lu 2018, KDD, arXiv 1803.06336.) The units may be users, or
+    groups of users that have rows. GAUC = Σ w_u AUC_u / Σ w_u is such a ratio: y_u = w_u AUC_u,
+    n_u = w_u, of the users with both labels.
+
+    >>> clicks, views = [2, 1, 0, 5, 0, 2, 3, 4], [10, 4, 7, 12, 3, 9, 5, 20]
+    >>> users = list(zip(clicks, views, strict=True))
+    >>> squares = sum(y * y for y, _ in users), sum(y * n for y, n in users), sum(
+    ...     n * n for _, n in users)
+    >>> round(math.sqrt(ratio_variance(8, 17, 70, squares)), 12)
+    0.052712918267
+    """
+    if units < 2 or not n:
+        return math.nan
+    yy, yn, nn = squares
+    # Times n²: Σ (n y_u - y n_u)².
+    spread = n * n * yy - 2 * n * y * yn + y * y * nn
+    return ratio(max(units * spread, 0), (units - 1) * n**4)
+
+
+FEW: Final = 16  # groups; with fewer, the variance itself is known to 37 % at best
+WHALE: Final = Fraction(1, 4)  # of all weight in one group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVariance:
+    """A variance from groups: how many there were, and so its degrees of freedom.
+
+    variance: nan with fewer than two groups, and where `reason` says why. df: groups - 1.
+
+    >>> GroupVariance(0.25, 5).df
+    4.0
+    """
+
+    variance: float
+    groups: int
+    reason: str = ""
+
+    @property
+    def se(self) -> float:
+        """The standard error."""
+        return math.sqrt(self.variance)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom; nan where there are none."""
+        return float(self.groups - 1) if self.groups > 1 else math.nan
+
+
+def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
+    """(K - 1) / K Σ_g (θ_g - mean θ)², of the groups that have rows.
+
+    replicates: θ_g, the estimate from all groups but g, [K]. Undefined where one of them is.
+
+    >>> jackknife_variance([0.25, 0.75]).variance
+    0.0625
+    >>> jackknife_variance([0.25, math.nan]).reason
+    'the estimate is undefined without one of the groups'
+    """
+    k = len(replicates)
+    if k < 2:
+        return GroupVariance(math.nan, k, f"{k} group{'s' * (k != 1)} with rows: at least 2 needed")
+    if not all(map(math.isfinite, replicates)):
+        return GroupVariance(math.nan, k, "the estimate is undefined without one of the groups")
+    try:
+        mean = math.fsum(replicates) / k
+        square = math.fsum((value - mean) * (value - mean) for value in replicates)
+    except OverflowError:
+        square = math.inf
+    if not math.isfinite(square):
+        return GroupVariance(math.nan, k, "the variance is beyond the range of float64")
+    return GroupVariance((k - 1) / k * square, k)
+
+
+def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
+    """What makes a variance from groups doubtful, in words: too few of them, or a whale.
+
+    weights: the rows or the weight of each group, [K], empty ones included.
+
+    >>> doubts_of_groups([5, 5])
+    ('only 2 groups have rows; 16 make a variance', 'one group has 50 % of the weight')
+    """
+    met = [weight for weight in weights if weight]
+    total = sum(met)
+    found = []
+    if len(met) < FEW:
+        found.append(f"only {len(met)} groups have rows; {FEW} make a variance")
+    if met and max(met) > WHALE * total:
+        found.append(
+            f"one group has {float(100 * Fraction(max(met), 1) / total):.0f} % of the weight"
+        )
+    return tuple(found)
+
+
+def design_effect(clustered: float, independent: float) -> float:
+    """By how much clustering multiplies the variance; nan where either is not known.
+
+    >>> design_effect(0.5, 0.25), design_effect(0.5, 0.0)
+    (2.0, nan)
+    """
+    return clustered / independent if independent > 0 else math.nan
