@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.class_checks import check_number
+from streammetrics.core.checks import check_number
 from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Inputs, Table, Weights

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.multiset.score_bits import scores_of
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table
+from streammetrics.core.parts.score_bits import scores_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.join.attribution import (
     Positions,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple, Self, cast
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.parts.exact_sums import ExactSums, WithoutRows, add_whole, require_whole
+from streammetrics.core.accumulator import Accumulator, WithoutRows
+from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column
 from streammetrics.core.settings import Setting
 from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, Self, cast
 
 import numpy as np
 
-from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.parts.exact_sums import ExactSums, WithoutRows, add_whole, require_whole
+from streammetrics.core.accumulator import Accumulator, WithoutRows
+from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Extreme
 from streammetrics.core.settings import Setting
 from streammetrics.ranking.list_values import list_moments, means
