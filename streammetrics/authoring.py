@@ -29,11 +29,17 @@ more.
 from streammetrics.classification.mean import Mean
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.bytes.codec import damaged
-from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
+from streammetrics.core.checks import (
+    check_choice,
+    check_max_rows,
+    check_number,
+    class_numbers,
+    label_table,
+    score_table,
+)
 from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, whole
 from streammetrics.core.errors import (
     InputError,

@@ -172,6 +172,4 @@ def load(source: bytes | str | PathLike[str]) -> Accumulator:
     except StateError as error:
         if where == "state bytes":
             raise
-        raise StateError(
-            expected=error.expected, got=error.got, where=where, hint=error.hint
-        ) from None
+        raise error.but(where=where) from None

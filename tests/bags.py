@@ -12,7 +12,7 @@ from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
-from streammetrics.core.multiset.score_bits import integers_of, scores_of
+from streammetrics.core.parts.score_bits import integers_of, scores_of
 from streammetrics.core.rows import DictionaryColumn
 
 Row = tuple[int, object, float, int]  # slot, group, value, label

@@ -60,9 +60,18 @@ class Imported:
     name: str | None
     bound_to: str
     line: int
+    for_types: bool = False  # under `if TYPE_CHECKING:`
 
 
 def _imports(source: Source) -> Iterator[Imported]:
+    blocks = [node for node in source.nodes if isinstance(node, ast.If)]
+    for_types = {
+        inner.lineno
+        for block in blocks
+        if isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(block)
+        if isinstance(inner, ast.ImportFrom)
+    }
     for node in source.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -75,7 +84,8 @@ def _imports(source: Source) -> Iterator[Imported]:
                 start = start[: len(start) - node.level + 1]
                 module = ".".join([*start, module] if module else start)
             for alias in node.names:
-                yield Imported(module, alias.name, alias.asname or alias.name, node.lineno)
+                bound = alias.asname or alias.name
+                yield Imported(module, alias.name, bound, node.lineno, node.lineno in for_types)
 
 
 def under(module: str, package: str) -> bool:

@@ -113,6 +113,8 @@ def test_imports_point_down_only() -> None:
         ("streammetrics.combine.thing", "import streammetrics_consumers.config.config"),
         ("streammetrics.nowhere.thing", ""),
         ("streammetrics.combine.thing", "import streammetrics.nowhere"),
+        ("streammetrics.core.parts.thing", "from streammetrics.core.declared import Declared"),
+        ("streammetrics.core.nowhere", ""),
     ],
 )
 def test_an_import_that_points_up_or_sideways_is_found(module: str, text: str) -> None:

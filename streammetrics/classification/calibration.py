@@ -20,8 +20,7 @@ from streammetrics.core.parts.exact_sums import ExactSums
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import QUANTA, require, require_finite, require_moments
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import Unit
+from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
@@ -167,7 +166,7 @@ class Calibration(Accumulator, schema="calibration/3"):
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
         what = "sums of scores that no rows have"
-        finite = new.predicted.sums, new.predicted_of_positives, new.squares, new.tiny_squares
+        finite = new.predicted.inner, new.predicted_of_positives, new.squares, new.tiny_squares
         for column in (*finite, new.brier_squares):
             require_finite(column, what)
         for column in (new.losses, new.loss_squares):
@@ -177,7 +176,7 @@ class Calibration(Accumulator, schema="calibration/3"):
             negatives, positives = new.counts.dense(slot).tolist()
             units = list(map(sum, zip(negatives, positives, strict=True)))
             cells = range(slot * new.bins, (slot + 1) * new.bins)
-            predicted = [new.predicted.sums.quanta(cell) for cell in cells]
+            predicted = [new.predicted.inner.quanta(cell) for cell in cells]
             require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
             total, y = sum(predicted), sum(positives) * QUANTA
             hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)

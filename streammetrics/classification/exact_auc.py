@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.batch import Batch
-from streammetrics.core.checks import check_positive
+from streammetrics.core.checks import check_choice, check_max_rows, check_positive
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.parts.counts import Counts

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.exact_auc import bag_curve
 from streammetrics.classification.histogram_auc import bucket_curves
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.batch import Batch
-from streammetrics.core.class_checks import check_number
+from streammetrics.core.checks import check_choice, check_max_rows, check_number
 from streammetrics.core.inputs import Classes, Inputs, Table, Weights
 from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts

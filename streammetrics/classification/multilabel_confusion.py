@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.binary_confusion import check_threshold
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.class_checks import check_number
+from streammetrics.core.checks import check_number
 from streammetrics.core.inputs import Inputs, Table, Weights
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Slots

@@ -24,8 +24,7 @@ from streammetrics.core.parts.state_checks import (
     require_moments,
 )
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import Unit
+from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
 from streammetrics.results.sums import RegressionErrors
 
@@ -130,10 +129,10 @@ class Regression(Accumulator, schema="regression/2"):
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
-        for column in (*new._columns()[1:], new.far.sums):
+        for column in (*new._columns()[1:], new.far.inner):
             require_finite(column, "an infinite sum of finite numbers")
         require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
-        far = bool(new.far.sums.limbs.any())
+        far = bool(new.far.inner.limbs.any())
         for slot in range(width):
             units = int(new.rows.dense(slot)[0])
             if far:

@@ -9,11 +9,10 @@ from typing import ClassVar, Final, cast
 
 from streammetrics.combine.children import ProductColumn
 from streammetrics.combine.panel import require_empty
-from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.accumulator import Accumulator, WithoutRows
 from streammetrics.core.bytes.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
-from streammetrics.core.parts.exact_sums import WithoutRows
 from streammetrics.core.parts.part import Part
 from streammetrics.core.settings import Setting
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, NoReturn, Self, cast
 
 import numpy as np
 
@@ -24,14 +24,13 @@ from streammetrics.core.bytes.codec import (
     unframe,
 )
 from streammetrics.core.bytes.stack import Stack
-from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared, operands
-from streammetrics.core.errors import StateError
+from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
-from streammetrics.core.settings import decode_head
+from streammetrics.core.settings import contents, decode_head
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
@@ -398,3 +397,37 @@ class Accumulator(Declared, ABC):
         # A state file, and beside it the contents that its settings know by their hash.
         known = {c.digest: c.data for c in contents(self.settings()) if c.known}
         return (type(self)._from_file_bytes, (self.to_file_bytes(), known))
+
+
+# -- metrics of totals, which take no rows --------------------------------------------------------
+def unlimited(metric: Accumulator) -> SettingsError:
+    """The error for a metric with a limit of rows, which the parts of a whole would not meet."""
+    return SettingsError(
+        expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
+        got=f"max_rows={metric.settings()['max_rows']}",
+        where=f"{type(metric).__name__}, to be sealed",
+        hint="leave max_rows out; a task holds the rows of its bucket only",
+    )
+
+
+class WithoutRows(Accumulator):
+    """What takes no rows: states of it are made from others, and merge."""
+
+    def update(self, **columns: object) -> None:
+        """Refuse all rows: they are complete."""
+        self._refuse()
+
+    def check(self, **columns: object) -> Batch:
+        """Refuse all rows."""
+        self._refuse()
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise InputError(
+            expected="a state that takes rows",
+            got=f"a sealed one of {type(self).__name__}",
+            where="update",
+            hint="compute the whole scope again from its rows, and seal that",
+        )

@@ -6,15 +6,23 @@ something is wrong the message names the first offending row and `InputError.row
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from math import isnan
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.conversion import array_of, require_strings, vector
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.conversion import (
+    array_of,
+    listed,
+    plain,
+    require_strings,
+    shape_of,
+    vector,
+    whole,
+)
+from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded
 
@@ -158,13 +166,7 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     # `argmax` stops at a NaN, and is the quickest pass there is.
     if len(array) and isnan(array.item(array.argmax())):
         bad = np.flatnonzero(np.isnan(array))
-        raise InputError(
-            expected="numbers",
-            got="nan",
-            where=f"{name}[{bad[0]}]",
-            hint=f"drop or fix the {len(bad)} nan row(s)",
-            rows=bad,
-        )
+        raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} nan row(s)")
     return array
 
 
@@ -173,13 +175,8 @@ def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
     array = scores(values, name)
     bad = np.flatnonzero(np.isinf(array))
     if len(bad):
-        raise InputError(
-            expected="finite numbers",
-            got=str(array[bad[0]]),
-            where=f"{name}[{bad[0]}]",
-            hint=f"drop or fix the {len(bad)} infinite row(s)",
-            rows=bad,
-        )
+        hint = f"drop or fix the {len(bad)} infinite row(s)"
+        raise bad_rows(array, bad, name, "finite numbers", hint)
     return array
 
 
@@ -220,13 +217,9 @@ def probabilities(
     if bool(good.all()):
         return array + array.dtype.type(0)
     bad = np.flatnonzero(~good)
-    raise InputError(
-        expected="scores in [0, 1]",
-        got=shown(array[bad[0]]),
-        where=f"{name}[{bad[0]}]",
-        hint=f"drop or fix the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else hint,
-        rows=bad,
-    )
+    if isnan(array[bad[0]]):
+        hint = f"drop or fix the {len(bad)} bad row(s)"
+    raise bad_rows(array, bad, name, "scores in [0, 1]", hint)
 
 
 def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[np.floating]:
@@ -253,16 +246,18 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
             return array.astype(np.float64)
     else:
         bad = np.arange(len(array))
-    long = isinstance(array[bad[0]], np.longdouble)
-    raise InputError(
-        expected="numbers of at most 64 bits" if long else "numbers",
-        got=f"{shown(array[bad[0]])} of {array.dtype}",
-        where=f"{name}[{bad[0]}]",
-        hint="round them first, as astype(numpy.float64) does"
-        if long
-        else "pass floats or integers",
-        rows=bad,
-    )
+    if isinstance(array[bad[0]], np.longdouble):
+        hint = "round them first, as astype(numpy.float64) does"
+        raise _of_type(array, bad, name, "numbers of at most 64 bits", hint)
+    raise _of_type(array, bad, name, "numbers", "pass floats or integers")
+
+
+def _of_type(
+    array: NDArray[Any], bad: NDArray[np.intp], name: str, expected: str, hint: str
+) -> InputError:
+    """The error for values of another type."""
+    got = f"{shown(array[bad[0]])} of {array.dtype}"
+    return bad_rows(array, bad, name, expected, hint, got)
 
 
 def _has_large(array: NDArray[np.floating]) -> bool:
@@ -298,13 +293,7 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
         bad = np.arange(len(array))
     if not len(bad):
         return array.astype(np.int64)
-    raise InputError(
-        expected="integers of 64 bits",
-        got=f"{shown(array[bad[0]])} of {array.dtype}",
-        where=f"{name}[{bad[0]}]",
-        hint="pass integers",
-        rows=bad,
-    )
+    raise _of_type(array, bad, name, "integers of 64 bits", "pass integers")
 
 
 def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
@@ -317,13 +306,8 @@ def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
         bad = np.flatnonzero([not isinstance(v, bool | np.bool_) for v in array])
         if not len(bad):
             return array.astype(np.bool_)
-    raise InputError(
-        expected="True or False",
-        got=f"{shown(array[bad[0]])} of {array.dtype}",
-        where=f"{name}[{bad[0]}]",
-        hint="pass booleans, for instance a comparison",
-        rows=bad,
-    )
+    hint = "pass booleans, for instance a comparison"
+    raise _of_type(array, bad, name, "True or False", hint)
 
 
 def _is_int64(value: object) -> bool:
@@ -347,13 +331,9 @@ def _bad_labels(
     first = array[bad[0]]
     if is_missing(first):
         instead = f"drop or fill the {len(bad)} row(s) without a label"
-    return InputError(
-        expected=expected,
-        got=shown(first),
-        where=f"{name}[{bad[0]}]",
-        hint="were labels and scores swapped?" if is_score(first) else instead,
-        rows=bad,
-    )
+    elif is_score(first):
+        instead = "were labels and scores swapped?"
+    return bad_rows(array, bad, name, expected, instead)
 
 
 def is_score(value: object) -> bool:
@@ -364,3 +344,142 @@ def is_score(value: object) -> bool:
 def is_missing(value: object) -> bool:
     """Whether there is no label: None, or nan."""
     return value is None or (isinstance(value, np.floating | float) and isnan(value))
+
+
+# -- rows of many classes: class numbers, and tables with a column for each class ---------------
+_UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def check_choice(value: object, choices: Sequence[str], where: str) -> None:
+    """Refuse a setting that is none of the choices."""
+    if value not in choices:
+        raise SettingsError(
+            expected=f"one of {', '.join(choices)}",
+            got=shown(value),
+            where=where,
+            hint="choose one of them",
+        )
+
+
+def check_max_rows(value: object, where: str) -> None:
+    """Refuse a limit that is not a positive number of rows, or None."""
+    if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
+        raise SettingsError(
+            expected="a number of rows from 1, or None for no limit",
+            got=shown(value),
+            where=where,
+            hint="pass how many rows a state may hold before it is given up",
+        )
+
+
+def check_number(value: object, least: int, most: int, where: str) -> int:
+    """A setting as a whole number from `least` to `most`, of any integer type."""
+    found = whole(value)
+    if found is None or not least <= found <= most:
+        raise SettingsError(
+            expected=f"a whole number from {least} to {most}",
+            got=shown(value),
+            where=where,
+            hint="pass how many there are, those that never occur included",
+        )
+    return found
+
+
+def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
+    """Class numbers [n] from 0 to n_classes - 1, in the integer type that they came in.
+
+    Whole floats become int64; names of classes are refused.
+    """
+    array: NDArray[Any] = vector(values, name)
+    kind = array.dtype.kind
+    if kind in "iu" and array.dtype.isnative:
+        # As unsigned numbers negative ones are the largest of all; `argmax` is quicker than `max`.
+        bits = array if kind == "u" else array.view(_UNSIGNED[array.dtype.itemsize])
+        if not len(bits) or bits.item(bits.argmax()) < n_classes:
+            return array
+    elif kind == "b":
+        return array.view(np.uint8)
+    elif kind == "f":
+        bad = np.flatnonzero(~((array >= 0) & (array < n_classes) & (array == np.floor(array))))
+        if not len(bad):
+            return array.astype(np.int64)
+        raise _not_a_class(array, n_classes, name, bad)
+    elif not len(array):
+        return np.empty(0, np.int64)
+    bad = np.flatnonzero([not _is_class(value, n_classes) for value in array])
+    if len(bad):
+        raise _not_a_class(array, n_classes, name, bad)
+    return array.astype(np.int64)
+
+
+def _is_class(value: object, n_classes: int) -> bool:
+    if isinstance(value, np.timedelta64) or not isinstance(value, int | np.integer | np.bool_):
+        return False
+    return bool(0 <= int(value) < n_classes)
+
+
+def _not_a_class(
+    array: NDArray[Any], n_classes: int, name: str, bad: NDArray[np.intp]
+) -> InputError:
+    expected = f"a class number from 0 to {n_classes - 1}"
+    return bad_rows(array, bad, name, expected, _class_instead(array[bad[0]], len(bad)))
+
+
+def _class_instead(value: object, n_rows: int) -> str:
+    if is_missing(value):
+        return f"drop or fill the {n_rows} row(s) without a class"
+    if is_score(value):
+        return "were labels and scores swapped?"
+    number = plain(value)
+    if not isinstance(number, int | float):
+        return "number your classes first, from 0"
+    if number < 0 or (isinstance(number, float) and not number.is_integer()):
+        return "number your classes by whole numbers from 0"
+    return "pass n_classes as large as it must be"
+
+
+def score_table(
+    values: NDArray[np.generic], n_columns: int, name: str, *, in_unit: bool = False
+) -> NDArray[np.floating]:
+    """Scores [n, n_columns] as float32 or float64, no NaN; `in_unit`: all in [0, 1]."""
+    values = _table(values, n_columns, name)
+    check = probabilities if in_unit else scores
+    try:
+        return check(values.reshape(-1), name).reshape(values.shape)
+    except InputError as error:
+        raise _of_cell(error, n_columns, name) from None
+
+
+def label_table(
+    values: NDArray[np.generic], n_columns: int, name: str = "labels"
+) -> NDArray[np.uint8]:
+    """Labels [n, n_columns] as uint8 of 0 and 1."""
+    values = _table(values, n_columns, name)
+    try:
+        return binary_labels(values.reshape(-1), name).reshape(values.shape)
+    except InputError as error:
+        raise _of_cell(error, n_columns, name) from None
+
+
+def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
+    """The array as [n, n_columns]; an empty list is a table of no rows."""
+    if array.shape == (0,):
+        return array.reshape(0, n_columns)
+    if array.ndim != 2 or array.shape[1] != n_columns:
+        raise InputError(
+            expected=f"an array [n, {n_columns}]",
+            got=shape_of(array),
+            where=name,
+            hint=listed(array, name) or "pass one column for each class or label",
+        )
+    return array
+
+
+def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
+    """The same error about rows and columns, not about the cells in a line."""
+    if not len(error.rows):
+        return error
+    row, column = divmod(int(error.rows[0]), n_columns)
+    moved = error.but(where=f"{name}[{row}, {column}]")
+    moved.rows = np.unique(error.rows // n_columns)
+    return moved

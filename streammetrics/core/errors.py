@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,13 @@ class StreamMetricsError(ValueError):
     def __init__(self, *, expected: str, got: str, where: str, hint: str) -> None:
         self.expected, self.got, self.where, self.hint = expected, got, where, hint
         super().__init__(f"{where}: expected {expected}, got {got}; {hint}")
+
+    def but(self, **changed: str) -> Self:
+        """The same error with other parts."""
+        parts = {name: getattr(self, name) for name in ("expected", "got", "where", "hint")}
+        new = type(self)(**parts | changed)
+        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in parts})
+        return new
 
     @property
     def came(self) -> str:
@@ -102,6 +110,20 @@ def _rebuild(
     kind: type[StreamMetricsError], expected: str, got: str, where: str, hint: str
 ) -> StreamMetricsError:
     return kind(expected=expected, got=got, where=where, hint=hint)
+
+
+def bad_rows(
+    column: Sequence[object] | NDArray[np.generic],
+    rows: NDArray[np.intp],
+    name: str,
+    expected: str,
+    hint: str,
+    got: str = "",
+) -> InputError:
+    """The error for these rows of a column, at the first of them; got: else the value there."""
+    where = f"{name}[{rows[0]}]"
+    got = got or shown(column[rows[0]])
+    return InputError(expected=expected, got=got, where=where, hint=hint, rows=rows)
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import MOST_COLUMNS
-from streammetrics.core.class_checks import class_numbers, label_table, score_table
+from streammetrics.core.checks import class_numbers, label_table, score_table
 from streammetrics.core.conversion import array_of
+from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.ids.unit_hashes import unit_words
 from streammetrics.core.weights import ONE, weigh
 

@@ -1,4 +1,5 @@
-"""Columns that are no plain arrays: keys that name each distinct one once, and lists."""
+"""Columns that are no plain arrays: keys that name each distinct one once, and lists; and the
+offsets, ranges and totals of arrays."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ class Ragged(Generic[V]):
     def take(self, at: NDArray[np.intp]) -> Ragged[V]:
         """The rows at these places."""
         sizes = self.sizes[at]
-        offsets = _offsets(sizes)
+        offsets = offsets_of(sizes)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
         return Ragged(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
 
@@ -84,10 +85,11 @@ class Ragged(Generic[V]):
     def join(columns: Sequence[Ragged[V]]) -> Ragged[V]:
         """All rows, one column after the other."""
         values = np.concatenate([column.values for column in columns])
-        return Ragged(values, _offsets(np.concatenate([column.sizes for column in columns])))
+        return Ragged(values, offsets_of(np.concatenate([column.sizes for column in columns])))
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where rows of these sizes begin, and where the last one ends; [n + 1]."""
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
@@ -101,3 +103,27 @@ def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
         mine = [known.setdefault(value, len(known)) for value in column.values]
         codes.append(np.array(mine, np.intp)[column.codes] if mine else column.codes)
     return DictionaryColumn(np.concatenate(codes), tuple(known))
+
+
+def ranges(
+    starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of several ranges one after another, and the length of each."""
+    sizes = ends - starts
+    done = np.cumsum(sizes)
+    at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
+    return at, sizes
+
+
+_MOST: Final = (1 << 63) - 1
+
+
+def exact_total(counts: NDArray[np.integer]) -> int:
+    """The sum of counts [n], which are at least 0, however large it is."""
+    n = len(counts)
+    if not n:
+        return 0
+    if counts.item(counts.argmax()) <= _MOST // n:
+        return int(np.add.reduce(counts))
+    # The parts of 32 bits cannot overflow where the whole could.
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())

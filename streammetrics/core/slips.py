@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.errors import bad_rows, shown
 
 _EXACT_BITS: Final = np.uint64(53)  # of an integer that a double holds
 # The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
@@ -33,13 +33,10 @@ def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str
         return
     rows = np.flatnonzero([label in likely for label in given])
     first = given[rows[0]]
-    raise InputError(
-        expected=f"the positive class written as positive={shown(positive)}, or another class",
-        got=f"{shown(first)}, which differs from it in case or spaces alone",
-        where=f"{name}[{rows[0]}]",
-        hint=f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1",
-        rows=rows,
-    )
+    expected = f"the positive class written as positive={shown(positive)}, or another class"
+    hint = f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1"
+    got = f"{shown(first)}, which differs from it in case or spaces alone"
+    raise bad_rows(given, rows, name, expected, hint, got)
 
 
 def labels_instead(labels: NDArray[np.generic]) -> str | None:
@@ -75,14 +72,10 @@ def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
         bad = np.flatnonzero((bits >> _EXACT_BITS) >= np.maximum(lowest, np.uint64(1)))
     if not len(bad):
         return
-    raise InputError(
-        expected="integers that float64 holds, as it holds all up to 2**53",
-        got=shown(integers[bad[0]]),
-        where=f"{name}[{bad[0]}]",
-        hint="pass smaller ones, such as their ranks or differences, or round them first, as "
-        "astype(numpy.float64) does",
-        rows=bad,
-    )
+    hint = "pass smaller ones, such as their ranks or differences, or round them first, as "
+    hint += "astype(numpy.float64) does"
+    expected = "integers that float64 holds, as it holds all up to 2**53"
+    raise bad_rows(integers, bad, name, expected, hint)
 
 
 def _is_rounded(value: object) -> bool:
@@ -104,24 +97,15 @@ def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
         if len(bad):
             first = int(times_ms[bad[0]])
             fix = f"{name} * 1000" if factor == 1 else f"{name} // {factor // 1000}"
-            raise InputError(
-                expected="Unix times in milliseconds",
-                got=f"{first}, which is a time in {unit} of the years 1995 to 2052",
-                where=f"{name}[{bad[0]}]",
-                hint=f"pass {fix}; to times since a start of your own add that start",
-                rows=bad,
-            )
+            hint = f"pass {fix}; to times since a start of your own add that start"
+            got = f"{first}, which is a time in {unit} of the years 1995 to 2052"
+            raise bad_rows(times_ms, bad, name, "Unix times in milliseconds", hint, got)
 
 
 def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
     """Refuse Unix times in milliseconds where seconds are wanted."""
     bad = np.flatnonzero((times_s >= FIRST_MS) & (times_s < _AFTER_S * 1000.0))
     if len(bad):
-        raise InputError(
-            expected="times in seconds",
-            got=f"{shown(times_s[bad[0]])}, which is a time in milliseconds of the years 1995 to "
-            "2052",
-            where=f"{name}[{bad[0]}]",
-            hint=f"pass {name} / 1000",
-            rows=bad,
-        )
+        first = shown(times_s[bad[0]])
+        got = f"{first}, which is a time in milliseconds of the years 1995 to 2052"
+        raise bad_rows(times_s, bad, name, "times in seconds", f"pass {name} / 1000", got)

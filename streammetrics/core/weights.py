@@ -9,26 +9,35 @@ rounded. Here weights become a column of quanta; what `_accumulate` gets is alwa
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.batch import QUANTA, ROUNDED, Batch
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts.part import Slots
-from streammetrics.core.weight_units import Units, rounded_units, units_of
+from streammetrics.core.batch import QUANTA, ROUNDED, Batch, Indices
+from streammetrics.core.checks import numbers, same_length
+from streammetrics.core.conversion import vector
+from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
+from streammetrics.core.rows import exact_total
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
+Units: TypeAlias = NDArray[np.int64]
+Off: TypeAlias = NDArray[np.bool_]  # of each row, whether its weight was rounded
 Unit: TypeAlias = Fraction | int | str
 
 ONE: Final = Fraction(1)  # the unit without weights; `is` tells it, since settings hold this one
 _MOST: Final = 10**18  # of a unit's numerator and denominator
 _MOST_TOTAL_COUNT: Final = (1 << 63) - 1
 _TEXT: Final = re.compile(r"[0-9]{1,18}(/[0-9]{1,18}|\.[0-9]{1,18})?")
+_SURE: Final = 2.0**44  # units up to which a quotient of floats is right to within 1/100
+_EXACT: Final = 2.0**53  # integers up to which every one is a float
+_FEW: Final = 2.0**27  # a float32 times an integer up to this is a float64
+_COARSE: Final = 1000  # units below which a rounded weight is another one by a part in 2000
+_CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
 
 
 def unit_of(value: object, where: str) -> Fraction:
@@ -79,22 +88,22 @@ def weigh(batch: Batch, weights: ArrayLike | None, unit: Fraction, *, rounding: 
     if rounding:
         quanta, off = rounded_units(weights, batch.n, unit)
         batch.columns.update({QUANTA: quanta, ROUNDED: off})
-        batch.total = max(batch.n, _sum(quanta))
+        batch.total = max(batch.n, exact_total(quanta))
         return
     exact = units_of(weights, batch.n, unit)
     if exact is not None:
         batch.columns[QUANTA] = exact
-        batch.total = _sum(exact)
+        batch.total = exact_total(exact)
 
 
-def rounded_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None]:
+def rounded_rows(batch: Batch, slots: Indices | None) -> tuple[Batch, Indices | None]:
     """The rows whose weight was rounded, even to no quantum, without their weights."""
     off = batch.optional(ROUNDED)
     columns = {k: c for k, c in batch.columns.items() if k not in (QUANTA, ROUNDED)}
     return Batch(batch.n, columns).where(np.zeros(batch.n, np.bool_) if off is None else off, slots)
 
 
-def weighed_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None]:
+def weighed_rows(batch: Batch, slots: Indices | None) -> tuple[Batch, Indices | None]:
     """The rows that have a quantum."""
     quanta = batch.quanta
     columns = {k: c for k, c in batch.columns.items() if k != ROUNDED}
@@ -104,7 +113,7 @@ def weighed_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None
     return batch.where(quanta != 0, slots)
 
 
-def add_surplus(surplus: NDArray[np.int64], slots: Slots | None, units: Units) -> None:
+def add_surplus(surplus: NDArray[np.int64], slots: Indices | None, units: Units) -> None:
     """Add to each state by how much the units of its rows, at least 1 each, exceed the rows."""
     if slots is None:
         surplus[0] += np.add.reduce(units) - len(units)
@@ -112,8 +121,230 @@ def add_surplus(surplus: NDArray[np.int64], slots: Slots | None, units: Units) -
         np.add.at(surplus, slots, units - 1)
 
 
-def _sum(units: Units) -> int:
-    if not len(units) or units.item(units.argmax()) <= _MOST_TOTAL_COUNT // len(units):
-        return int(np.add.reduce(units))
-    # The parts of 32 bits cannot overflow where the whole could.
-    return (int((units >> 32).sum()) << 32) + int((units & 0xFFFFFFFF).sum())
+# -- weights as multiples of the unit ------------------------------------------------------------
+# A weight is taken as the decimal that its float stands for: 0.1 is one unit of 1/10, because no
+# float is nearer to 1/10. What is no multiple is refused, or rounded to the nearest one, ties to
+# even.
+
+
+def units_of(weights: ArrayLike | None, n: int, unit: Fraction) -> Units | None:
+    """How many units each row weighs: int64 [n]; None where all rows weigh one.
+
+    weights: [n], at least 0, each a multiple of the unit to within half an ulp of its float type;
+    None: 1 each. InputError for anything else.
+
+    >>> units_of([0.1, 1.2, 0], 3, Fraction(1, 10)).tolist()
+    [1, 12, 0]
+    """
+    if weights is None:
+        return None if unit == 1 else np.full(n, _units_of_one(unit), np.int64)
+    return _units(weights, n, unit, rounding=False)[0]
+
+
+def rounded_units(weights: ArrayLike | None, n: int, unit: Fraction) -> tuple[Units, Off]:
+    """The nearest number of units of each row [n], and of which rows it is not what they weigh.
+
+    Those are off by half a unit at most. weights: [n], at least 0; None: 1 each.
+
+    >>> units, off = rounded_units([0.1, 0.24, 0], 3, Fraction(1, 10))
+    >>> units.tolist(), off.tolist()
+    ([1, 2, 0], [False, True, False])
+    """
+    if weights is None:
+        one = round(1 / unit)
+        return np.full(n, one, np.int64), np.full(n, one * unit != 1)
+    units, off = _units(weights, n, unit, rounding=True)
+    return units, np.zeros(n, np.bool_) if off is None else off
+
+
+def _units(
+    weights: ArrayLike, n: int, unit: Fraction, *, rounding: bool
+) -> tuple[Units, Off | None]:
+    array: NDArray[Any] = vector(weights, "weights")
+    same_length(n, array, "weights", of="labels")
+    if array.dtype.kind == "O" and any(isinstance(v, Fraction | Decimal) for v in array):
+        return _exactly(array, np.arange(n), unit, rounding)
+    if array.dtype.kind in "iu":
+        return _of_integers(array, unit, rounding)
+    kept = array if array.dtype.kind == "O" else None
+    half = array.dtype == np.float16  # whose ulp would be lost in float32
+    floats = array if half else numbers(weights, "weights", rounding=kept is not None)
+    clean = None if half or kept is not None else _clean(floats, unit)
+    if clean is not None:
+        return clean, None
+    _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
+    units, off = _of_floats(floats, unit, rounding)
+    if kept is not None:  # as they were: an integer past 2**53 is not its float
+        whole = np.flatnonzero([isinstance(v, int) for v in kept])
+        units[whole], off[whole] = _exactly(kept[whole], whole, unit, rounding)
+    return units, off
+
+
+def _units_of_one(unit: Fraction) -> int:
+    if unit.numerator != 1:
+        raise InputError(
+            expected=f"weights, since a row without one weighs 1, no multiple of {unit}",
+            got="none",
+            where="weights",
+            hint="pass weights, or a weight_unit that divides 1",
+        )
+    return unit.denominator
+
+
+def _of_integers(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[Units, Off | None]:
+    top, bottom = unit.numerator, unit.denominator
+    if not len(array):
+        return np.empty(0, np.int64), None
+    # `argmax` answers in a quarter of the time that `max` takes for a hundred rows.
+    if array.item(array.argmin()) < 0:
+        _refuse(array, array < 0, unit)
+    if array.item(array.argmax()) > _MOST_TOTAL_COUNT // bottom:
+        return _exactly(array, np.arange(len(array)), unit, rounding)
+    scaled = array.astype(np.int64, copy=False)
+    if bottom != 1:
+        scaled = scaled * bottom
+    if top == 1:
+        return scaled, None
+    units, rest = np.divmod(scaled, top)
+    off: Off = rest != 0
+    if not rounding:
+        _refuse(array, off, unit)
+    above = rest > top - rest
+    tied = rest == top - rest
+    return units + (above | (tied & (units % 2 == 1))), off
+
+
+def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
+    """The units where each float is the very one that is nearest to its multiple; or None.
+
+    A float32 times the denominator is a float64, so its nearest multiple is known. The float64 of
+    that multiple is on the same side of the middle of two float32 as the multiple itself, which
+    would be off that middle by more than 2**-53 of its size.
+    """
+    top, bottom = float(unit.numerator), float(unit.denominator)
+    single = weights.dtype == np.float32
+    if single and (top != 1 or bottom > _FEW):
+        return None
+    units = np.empty(len(weights), np.int64)
+    if not len(weights):
+        return units
+    # `argmax` answers in a quarter of the time that `max` takes for a hundred rows, and finds NaN.
+    least, most = weights.item(weights.argmin()), weights.item(weights.argmax())
+    if not (least >= 0 and most * bottom + top <= min(_SURE * top, _EXACT) and bottom <= _EXACT):
+        return None
+    for i in range(0, len(weights), _CHUNK):
+        some = weights[i : i + _CHUNK]
+        near = some.astype(np.float64)
+        near *= bottom
+        if top != 1:
+            with np.errstate(under="ignore"):
+                near /= top
+        np.rint(near, out=near)
+        units[i : i + _CHUNK] = near
+        if top != 1:
+            near *= top
+        near /= bottom
+        again = near.astype(np.float32) if single else near
+        if np.count_nonzero(again == some) != len(some):
+            return None
+    return units
+
+
+def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) -> tuple[Units, Off]:
+    """Divide in float64, and decide in integers where that is too near to call."""
+    top, bottom = unit.numerator, unit.denominator
+    values = weights.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", under="ignore"):
+        quotient = values * float(bottom) / float(top)
+        near = np.rint(quotient)
+        sure = (near <= _SURE) & (near * float(top) <= _EXACT)
+        sure &= float(bottom) <= _EXACT
+        # A quotient of integers that are floats: `again` is within half an ulp of the multiple.
+        again = near * float(top) / float(bottom)
+        twice_off = 2.0 * np.abs(values - again)
+        ulp, slack = np.spacing(weights).astype(np.float64), 16.0 * np.spacing(values)
+        nearest = np.abs(quotient - near) < 0.49
+        good = (again == values) | (twice_off + slack <= ulp) & nearest
+        good &= sure
+        bad = sure & (twice_off - slack > ulp)
+        # Half a unit more stands for itself too, and goes to the even neighbour.
+        half = bad & ((np.floor(quotient) + 0.5) * float(top) / float(bottom) == values)
+        near = np.where(half, 2.0 * np.rint(quotient / 2.0), near)
+    if not rounding:
+        _refuse(weights, bad, unit)
+    known = good | half | (bad & nearest)
+    units: Units = np.where(known, near, 0.0).astype(np.int64)
+    doubtful = np.flatnonzero(~known)
+    if len(doubtful):
+        units[doubtful], bad[doubtful] = _exactly(weights[doubtful], doubtful, unit, rounding)
+    return units, bad
+
+
+def _exactly(
+    values: NDArray[Any], rows: NDArray[np.intp], unit: Fraction, rounding: bool
+) -> tuple[Units, Off]:
+    """The same in fractions, one by one. rows: where these values stand among all."""
+    found, off, bad = np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_), []
+    for i, value in enumerate(values):
+        exact, room = _fraction(value)
+        if exact is None or exact < 0:
+            bad.append(i)
+            continue
+        n = round(exact / unit)
+        off[i] = 2 * abs(exact - n * unit) > room
+        if off[i] and not rounding:
+            bad.append(i)
+        elif n > _MOST_TOTAL_COUNT:
+            raise _refused(value, rows[[i]], f"weights below 2**63 units of {unit}", "scale them")
+        else:
+            found[i] = n
+    if bad:
+        raise _not_a_multiple(values[bad[0]], rows[bad], unit)
+    return found, off
+
+
+def _fraction(value: Any) -> tuple[Fraction | None, Fraction]:
+    """What a weight is, and the ulp of its type."""
+    if isinstance(value, Decimal | float | np.floating) and not np.isfinite(float(value)):
+        return None, Fraction(0)
+    if isinstance(value, np.floating):
+        return Fraction(float(value)), Fraction(float(np.spacing(value)))
+    if isinstance(value, float):
+        return Fraction(value), Fraction(float(np.spacing(value)))
+    if isinstance(value, np.integer | np.bool_):
+        return Fraction(int(value)), Fraction(0)
+    if isinstance(value, int | Fraction | Decimal):
+        return Fraction(value), Fraction(0)
+    return None, Fraction(0)
+
+
+def _refuse(weights: NDArray[Any], bad: NDArray[np.bool_], unit: Fraction) -> None:
+    if bad.any():
+        rows = np.flatnonzero(bad)
+        raise _not_a_multiple(weights[rows[0]], rows, unit)
+
+
+def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> InputError:
+    exact, _ = _fraction(first)
+    if exact is None or exact < 0:
+        return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
+    hint = "pass the weight_unit of which they are multiples, or round_weights=True"
+    if exact < _COARSE * unit:  # rounded to so few units it would be another weight
+        digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
+        hint += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
+    text = str(first)
+    if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
+        digits = len(text.partition(".")[2])
+        finer = _gcd(unit, Fraction(1, 10**digits))  # and what was a multiple stays one
+        hint = f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
+    return _refused(first, rows, f"multiples of weight_unit={unit}", hint)
+
+
+def _gcd(a: Fraction, b: Fraction) -> Fraction:
+    while b:
+        a, b = b, a % b
+    return a  # the greatest number of which both are multiples
+
+
+def _refused(first: Any, rows: NDArray[np.intp], expected: str, hint: str) -> InputError:
+    return bad_rows([first], rows, "weights", expected, hint, shown(first))

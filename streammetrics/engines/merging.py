@@ -10,8 +10,8 @@ from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.bytes.stacked import summed
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
+from streammetrics.core.stacked import summed
 from streammetrics.present.views import views_of
 from streammetrics.registry import load
 

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.multiset.score_bits import scores_of
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table
+from streammetrics.core.parts.score_bits import scores_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.results.join_results import ClosedRows, Labels
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice
 from streammetrics.core.batch import Batch, Column
+from streammetrics.core.checks import check_choice
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
 from streammetrics.core.errors import shown as printed
-from streammetrics.core.multiset.score_bits import Scores
+from streammetrics.core.ids.keys import group_ids
+from streammetrics.core.parts.score_bits import Scores
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.ranking.measure import Measure, too_high
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.multiset.score_bits import Scores
+from streammetrics.core.parts.score_bits import Scores
 from streammetrics.core.slips import ids_instead
 from streammetrics.kernels.ranking.graded_lists import Lists
 

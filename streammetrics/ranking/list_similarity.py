@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.content import Content
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Inputs
@@ -19,6 +18,7 @@ from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require_finite, require_rounded_moments
 from streammetrics.core.rows import Ragged
+from streammetrics.core.settings import Content
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.ranking.item_lists import INPUTS, ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.similarities import LARGEST, OURS, is_name, prepared, require_known

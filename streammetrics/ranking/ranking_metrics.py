@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice
 from streammetrics.core.batch import Batch, Column
+from streammetrics.core.checks import check_choice
 from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts

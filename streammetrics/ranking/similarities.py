@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.content import Content
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.rows import Ragged
+from streammetrics.core.settings import Content
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking.item_similarity import (
     OfPairs,

@@ -58,26 +58,6 @@ def content(rows: Batch) -> list[tuple[Any, ...]]:
     return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
 
 
-@pytest.mark.parametrize("kind", range(6))
-def test_rows_of_any_columns_are_joined_in_order(kind: int) -> None:
-    random = Random(kind)
-    batches = [random_rows(random, kind) for _ in range(6)]
-    joined = Batch.join([rows for rows, _ in batches])
-    assert content(joined) == [row for _, some in batches for row in some]
-    assert joined.n == sum(rows.n for rows, _ in batches)
-    assert joined.total == 3 * joined.n
-
-
-@pytest.mark.parametrize("kind", range(6))
-def test_a_copy_shares_no_memory(kind: int) -> None:
-    rows, before = random_rows(Random(3), kind, 4)
-    twin = rows.copy()
-    assert content(twin) == before
-    spoil(rows)
-    assert content(twin) == before
-    assert content(rows) != before
-
-
 def spoil(rows: Batch) -> None:
     for column in rows.columns.values():
         match column:
@@ -159,13 +139,3 @@ def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
     if buffer.n:
         back += content(buffer.take_all())
     assert back == given
-
-
-def test_a_buffer_takes_columns_of_any_stride() -> None:
-    table = np.arange(24).reshape(6, 4)
-    buffer = Buffer()
-    buffer.put(Batch(6, {"a": table[:, 1], "b": table[:, ::2]}), {})
-    buffer.put(Batch(3, {"a": table[::-2, 3], "b": table[::2, 2:]}), {})
-    batch = buffer.take_all()
-    assert batch.a.tolist() == [*table[:, 1], *table[::-2, 3]]
-    assert batch.b.tolist() == [*table[:, ::2].tolist(), *table[::2, 2:].tolist()]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC, StateError
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT
+from streammetrics import BinaryConfusion, HistogramAUC
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import (
     BUFFER_BATCHES,
@@ -34,30 +33,6 @@ def pair(labels: Column, scores: Column | None = None, more: Column | None = Non
     given = {"labels": labels, "scores": scores, "more": more}
     n = len(labels)  # type: ignore[arg-type]
     return Batch(n, {name: c for name, c in given.items() if c is not None})
-
-
-def test_a_batch_that_waits_is_a_copy() -> None:
-    metric, labels, scores = HistogramAUC(), LABELS.copy(), SCORES.copy()
-    metric.update(labels, scores)
-    labels[:], scores[:] = 0, 0
-    expected = HistogramAUC()
-    expected.update(LABELS, SCORES)
-    assert metric == expected
-
-
-def test_every_clean_row_counts_toward_the_limit_of_rows() -> None:
-    metric = BinaryConfusion()
-    metric.update(LABELS, SCORES)
-    metric.update(LABELS[:2], SCORES[:2])
-    assert metric.compute().rows == metric._total_count == 5
-
-
-@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
-def test_rows_do_not_wait_once_there_are_enough(kind: Fast) -> None:
-    metric = kind()
-    for _ in range(BUFFER_BATCHES + 1):
-        metric.update(LABELS, SCORES)
-    assert metric._buffer.batches == 1
 
 
 @pytest.mark.parametrize("validators", [CLEAN, CLEAN | {"scores": VALIDATORS[Validator.NUMBERS]}])
@@ -110,44 +85,3 @@ def test_rows_that_may_be_wide_fill_the_room_sooner() -> None:
     for batch, batches in ((wide, 2), (thin, 4)):
         buffer = Buffer()
         assert [buffer.put(batch, {}) for _ in range(batches + 1)] == [True] * batches + [False]
-
-
-@pytest.mark.parametrize("validators", [CLEAN, CLEAN | {"scores": VALIDATORS[Validator.NUMBERS]}])
-def test_what_would_not_fit_waits_for_the_next_pass(validators: dict[str, Validate]) -> None:
-    buffer, n = Buffer(), BUFFER_ROWS // 2 + 1
-    columns = np.zeros(n, np.uint8), np.zeros(n, np.float32)
-    assert buffer.put(pair(*columns), validators)
-    assert not buffer.append(*columns)
-    assert buffer.append(*(column[:-2] for column in columns))
-    assert buffer.n == BUFFER_ROWS
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        (LABELS.astype(np.int8), SCORES),
-        (LABELS, SCORES.astype(np.float16)),
-        (LABELS, SCORES, SCORES),
-        (LABELS, None),
-        (np.stack([LABELS, LABELS], axis=1), np.stack([SCORES, SCORES], axis=1)),
-    ],
-)
-def test_clean_rows_join_only_rows_of_their_kind(columns: tuple[Column | None, ...]) -> None:
-    buffer = Buffer()
-    assert buffer.put(pair(*columns), CLEAN)  # type: ignore[arg-type]
-    assert not buffer.append(LABELS, SCORES)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("large", [10, BUFFER_ROWS])
-def test_near_the_limit_of_mass_no_row_comes_in_unseen(large: int) -> None:
-    metric = BinaryConfusion()
-    metric.update(LABELS, SCORES)
-    metric.update(
-        np.zeros(large, np.uint8), np.zeros(large), weights=np.full(large, 2**63 // large - 1)
-    )
-    while metric._total_count + metric._buffer.total < MAX_TOTAL_COUNT:
-        metric.update(LABELS[:1], SCORES[:1])
-        assert not metric._buffer.append(LABELS[:1], SCORES[:1])
-    with pytest.raises(StateError):
-        metric.update(LABELS[:1], SCORES[:1])

@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 
 from streammetrics import (
-    BinaryConfusion,
     InputError,
     Interval,
-    Panel,
-    PerKey,
     Ratio,
     SettingsError,
     SlidingAUC,
     Units,
-    Windows,
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
@@ -36,14 +32,6 @@ def test_it_is_the_interval_of_the_result_with_what_is_taken_as_independent() ->
     assert (found.lower, found.upper) == (plain.lower, plain.upper)
 
 
-def test_level_method_and_view_are_handed_on() -> None:
-    metric = BinaryConfusion()
-    metric.update([0, 1, 1, 0], [0.1, 0.7, 0.2, 0.9])
-    found = metric.confidence_interval(level=0.5, method="delta", cluster="none", view="recall")
-    assert found == metric.compute().interval("recall", level=0.5, method="delta")
-    assert (found.level, found.method, found.n) == (0.5, "delta", 2)
-
-
 def test_users_are_what_another_metric_knows() -> None:
     with pytest.raises(SettingsError, match=r"UserGroups\(Ratio"):
         clicks().confidence_interval(cluster="groups")
@@ -54,12 +42,6 @@ def test_users_are_what_another_metric_knows() -> None:
 def test_without_rows_it_is_everything() -> None:
     found = Ratio().confidence_interval()
     assert isinstance(found, Interval) and not found.defined and found.reason == "no rows"
-
-
-@pytest.mark.parametrize("metric", [Panel({"ctr": Ratio()}), PerKey(Ratio()), Windows(Ratio(), 60)])
-def test_what_holds_several_metrics_has_one_for_each(metric: Panel | PerKey | Windows) -> None:
-    found = metric.confidence_interval()
-    assert not found.defined and "each of them" in found.reason
 
 
 def test_a_metric_of_your_own_without_intervals_says_what_has_one() -> None:

@@ -59,12 +59,6 @@ FLOATS: dict[str, Make] = {
         [x if x is None else np.float16(x) for x in v], pa.float16()
     ),
 }
-BOOLEANS: dict[str, Make] = {
-    "pandas boolean": lambda v: pd.Series(v, dtype="boolean"),
-    "pandas bool[pyarrow]": lambda v: pd.Series(v, dtype="bool[pyarrow]"),
-    "polars": lambda v: pl.Series(v, dtype=pl.Boolean),
-    "pyarrow": lambda v: pa.array(v, pa.bool_()),
-}
 STRINGS: dict[str, Make] = {
     "pandas str": lambda v: pd.Series(v, dtype="str"),
     "pandas string": lambda v: pd.Series(v, dtype="string"),
@@ -114,15 +108,6 @@ def test_columns_of_floats_are_scores(make: Make) -> None:
     assert float(metrics[0].compute().auc) == metrics[1].compute().auc == 1.0
 
 
-@of(BOOLEANS)
-def test_columns_of_booleans_are_labels_and_say_what_was_judged(make: Make) -> None:
-    lists = RankingMetrics(["Bpref"])
-    lists.update([1, 0, 0], [0.3, 0.2, 0.1], offsets=[0, 3], judged=make([True, False, True]))
-    auc = HistogramAUC()
-    auc.update(make([True, False, True]), [0.25, 0.5, 0.75])
-    assert (lists.compute()["Bpref"], auc.compute().positives) == (1.0, 2)
-
-
 @of(STRINGS)
 @pytest.mark.parametrize("ids", ["exact", "hashed"])
 def test_columns_of_strings_are_ids_and_keys(make: Make, ids: str) -> None:
@@ -155,12 +140,6 @@ def test_a_missing_score_is_refused_with_its_row(make: Make) -> None:
     for metric in (HistogramAUC(), SlidingAUC(5)):
         error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
         assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
-
-
-@of(BOOLEANS)
-def test_a_missing_boolean_is_refused_with_its_row(make: Make) -> None:
-    error = refused(HistogramAUC().update, make([True, None]), [0.5, 0.5])
-    assert (error.where, error.rows.tolist()) == ("labels[1]", [1])
 
 
 @of(STRINGS)

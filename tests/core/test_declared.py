@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from streammetrics import MulticlassConfusion
@@ -92,15 +91,11 @@ def test_settings_are_fixed_for_life() -> None:
 
 def test_state_cannot_be_rebound() -> None:
     state = Tally()
+    assert isinstance(Tally.counts, Counts) and isinstance(state.counts, CountsColumn)
     with pytest.raises(AttributeError, match=r"Tally\.counts is state"):
         state.counts = Tally().counts  # type: ignore[assignment]
     with pytest.raises(AttributeError, match=r"Tally\.threshold is not to be set"):
         state.threshold = 0.5  # type: ignore[attr-defined]
-
-
-def test_the_class_gives_the_part_and_the_instance_its_column() -> None:
-    assert isinstance(Tally.counts, Counts)
-    assert isinstance(Tally().counts, CountsColumn)
 
 
 def test_settings_may_be_given_by_name_and_unknown_ones_are_refused() -> None:
@@ -123,21 +118,11 @@ def test_too_many_settings_and_one_that_is_given_twice_are_refused_in_the_same_w
         MulticlassConfusion()  # type: ignore[call-arg]
 
 
-def test_settings_of_numpy_are_those_of_python() -> None:
-    mine = Tally(np.int64(3), np.str_("x"))  # type: ignore[arg-type]
-    assert [*map(type, mine.settings().values())] == [int, str]
-    assert mine.to_bytes() == Tally(3, "x").to_bytes()
-
-
 def test_repr_is_the_call_that_makes_an_equal_empty_state() -> None:
     state = Tally(size=7, note="it's")
     state.update([6])
     assert repr(state) == 'Tally(size=7, note="it\'s")'
     assert eval(repr(state)) == state.empty()
-
-
-def test_arguments_are_those_of_update_and_whether_they_must_be_given() -> None:
-    assert Tally().arguments() == {"cells": True, "weights": False}
 
 
 def test_a_state_has_no_hash_because_it_changes() -> None:

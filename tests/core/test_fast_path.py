@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,8 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import Buffer, Validate
 from streammetrics.core.inputs import VALIDATORS, Validator
-from streammetrics.core.rows import DictionaryColumn
 
 METRICS = [BinaryConfusion, Calibration, ExactAUC, HistogramAUC]
-LABEL_TYPES = ["u1", "bool", "i8", "f4", "f8"]
-SCORE_TYPES = ["f4", "f8"]
-SIZES = [1, 100, 128, 129, 1000]  # bytes are looked through up to 128
 
 
 def rows(
@@ -41,42 +36,6 @@ def rows(
     values = rng.random(n) * most
     values[0], values[-1] = 0, most
     return (rng.random(n) < 0.3).astype(labels), values.astype(scores)
-
-
-def begun(scores: NDArray[np.floating]) -> Buffer:
-    """A buffer in which a row with a score of this type is pending."""
-    buffer = Buffer()
-    batch = Batch(1, {"labels": np.zeros(1, np.uint8), "scores": np.zeros(1, scores.dtype)})
-    clean = {"labels": VALIDATORS[Validator.BINARY], "scores": VALIDATORS[Validator.UNIT]}
-    assert buffer.put(batch, clean)
-    return buffer
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(("labels", "scores"), list(product(LABEL_TYPES, SCORE_TYPES)))
-def test_clean_rows_take_the_fast_path(n: int, labels: str, scores: str) -> None:
-    y, s = rows(n, labels, scores)
-    assert begun(s).append(y, s)
-    assert not Buffer().append(y, s)
-
-
-def test_other_types_shapes_and_lengths_do_not() -> None:
-    y, s = rows(4, "u1", "f4")
-    for labels, scores in [
-        (y, s.astype("f2")),
-        (y, s.astype(">f4")),
-        (y.astype("i1"), s),
-        (y, y),
-        (y.tolist(), s),
-        (y, s.tolist()),
-        (y[:3], s),
-        (y[:0], s[:0]),
-        (y.reshape(2, 2), s.reshape(2, 2)),
-    ]:
-        assert not begun(s).append(labels, scores)
-    assert not begun(s).append(y)
-    assert not begun(s).append(y, s, y)
-    assert begun(s).append(y, s)
 
 
 # -- other columns than labels and scores ----------------------------------------------------------
@@ -161,12 +120,6 @@ def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing()
     assert quick.compute().rows == 180
 
 
-def test_arrays_join_no_rows_that_are_something_else() -> None:
-    buffer, keys = Buffer(), DictionaryColumn(np.zeros(2, np.intp), (7,))
-    assert buffer.put(Batch(2, {"units": keys}), {"units": VALIDATORS[Validator.INTEGERS]})
-    assert not buffer.append(np.array([7, 7]))
-
-
 def test_a_column_too_few_or_too_many_joins_no_rows() -> None:
     number, column = VALIDATORS[Validator.NUMBERS], np.ones(2)
     validators: dict[str, Validate] = dict.fromkeys("abc", number)
@@ -199,27 +152,3 @@ def test_what_several_metrics_read_waits_once(most: float) -> None:
     before = waiting.nbytes
     waiting.update(labels=y, scores=s)
     assert waiting.nbytes - before == 100 + 400  # the ratio takes labels as they are
-
-
-@pytest.mark.parametrize("scores", ["f4", "f8", "list"])
-def test_metrics_of_a_panel_have_the_states_that_they_have_alone(scores: str) -> None:
-    together, alone = panel(), {kind.__name__: kind() for kind in METRICS}
-    for n in SIZES:
-        y, s = rows(n, "u1", "f8" if scores == "list" else scores)
-        given = s.tolist() if scores == "list" else s
-        together.update(labels=y, scores=given)
-        for metric in alone.values():
-            metric.update(y, given)
-    for name, metric in alone.items():
-        assert together.state(name) == metric
-
-
-def test_a_panel_that_refuses_names_the_metric_and_changes_nothing() -> None:
-    metric = panel()
-    y, s = rows(100, "u1", "f4")
-    metric.update(labels=y, scores=s)
-    before = metric.digest()
-    s[7] = np.nan
-    with pytest.raises(InputError, match=r"scores\[7\]"):
-        metric.update(labels=y, scores=s)
-    assert metric.digest() == before

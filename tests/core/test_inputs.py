@@ -80,24 +80,6 @@ def kept(validator: Validator, kind: Any, column: Any) -> bytes | None:
     return buffer.take_all().a[1:].tobytes()
 
 
-@pytest.mark.parametrize("validator", ALL)
-def test_a_column_just_passes_and_keeps_its_values(
-    validator: Validator,
-) -> None:
-    for column in MOST[validator]:
-        for some in (column, column[::-1], np.repeat(column, 2)[::2]):
-            found = validated(some, validator)
-            assert found is not None
-            assert found.tolist() == some.tolist()
-
-
-def test_labels_become_one_type() -> None:
-    for column in MOST[Validator.BINARY]:
-        found = validated(column, Validator.BINARY)
-        assert found is not None
-        assert found.dtype == np.uint8
-
-
 @pytest.mark.parametrize(
     ("validator", "column"),
     [
@@ -148,14 +130,6 @@ def test_what_is_no_array_of_rows_is_left_to_the_check(
             assert kept(validator, held, np.zeros(shape, kind)) is None
 
 
-def test_each_kind_of_numbers_is_all_of_those_before_it() -> None:
-    for at, validator in enumerate(NUMBERS):
-        for column, before in product(MOST[validator], NUMBERS[:at]):
-            found = validated(column, validator)
-            assert found is not None
-            assert validated(found, before) is not None or before is Validator.UNIT  # of integers
-
-
 def test_several_validators_are_the_strongest_unless_one_is_of_ids() -> None:
     assert strongest({Validator.UNIT, Validator.NUMBERS}) is Validator.UNIT
     assert strongest({Validator.FINITE, Validator.BINARY, Validator.UNIT}) is Validator.BINARY
@@ -172,25 +146,6 @@ def drawn(validator: Validator, n: int, rng: np.random.Generator) -> NDArray[Any
     found: NDArray[Any] | None = validated(rng.choice(column, n), kind)
     assert found is not None
     return found
-
-
-@pytest.mark.parametrize("metric", SURE.values(), ids=SURE)
-def test_what_passes_all_validators_of_a_metric_is_taken_whole_and_in_parts(
-    metric: Accumulator,
-) -> None:
-    rng = np.random.default_rng(1)
-    required = [name for name, needed in metric.arguments().items() if needed]
-    for i in range(60):
-        names = required if i % 2 else list(metric._validators)
-        columns = {name: drawn(metric._validators[name], 7, rng) for name in names}
-        rows = metric.check(**columns)
-        assert (rows.n, rows.total) == (7, 7)
-        whole, parts, lists = metric.empty(), metric.empty(), metric.empty()
-        whole.update(**columns)
-        for at in (slice(0, 3), slice(3, 4), slice(4, 7)):
-            parts.update(**{name: column[at] for name, column in columns.items()})
-            lists.update(**{name: column[at].tolist() for name, column in columns.items()})
-        assert whole == parts == lists
 
 
 @pytest.mark.parametrize("n", [1, 128, 129])
@@ -223,7 +178,7 @@ def test_what_is_appended_is_bit_for_bit_what_the_check_makes(metric: Accumulato
     rng = np.random.default_rng(2)
     required = [name for name, needed in metric.arguments().items() if needed]
     taken = 0
-    for i in range(300):
+    for i in range(80):
         names = required if i % 2 else list(metric._validators)
         first, then = (
             {name: drawn(metric._validators[name], n, rng) for name in names} for n in (3, 9)
@@ -240,7 +195,7 @@ def test_what_is_appended_is_bit_for_bit_what_the_check_makes(metric: Accumulato
                 here, there = getattr(pending, name), getattr(checked, name)
                 assert here.dtype is there.dtype
                 assert here[3:].tobytes() == there.tobytes()
-    assert taken > 30
+    assert taken > 8
 
 
 def test_rows_that_weigh_other_units_and_classes_with_names_are_for_the_check_alone() -> None:

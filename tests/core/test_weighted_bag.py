@@ -11,7 +11,7 @@ import pytest
 from streammetrics.core.bytes.codec import Reader
 from streammetrics.core.errors import StateError
 from streammetrics.core.multiset import bag as bag_module
-from streammetrics.core.multiset import tiered_runs
+from streammetrics.core.multiset import sorted_run
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
@@ -67,7 +67,7 @@ def test_units_and_rows_are_those_that_came_however_they_came(
     rule: Rule, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name, size in (
-        (tiered_runs, "BUFFERED", 50), (tiered_runs, "FAN", 4), (bag_module, "_WAIT", 20),
+        (sorted_run, "BUFFERED", 50), (sorted_run, "FAN", 4), (bag_module, "_WAIT", 20),
         (bag_module, "_PIECE", 37),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, size)

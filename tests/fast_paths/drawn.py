@@ -115,6 +115,10 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
     "MultilabelConfusion": (MultilabelConfusion(3), _flags),
 }
 
+# Other settings of the same inputs and parts, which matter to the kernels and not to the rest.
+SAME_STATE = ("HistogramAUC coarse", "HistogramAUC float32", "HistogramAUC equal")
+STATES = [name for name in METRICS if name not in (*SAME_STATE, "GroupedAUC on a grid")]
+
 
 def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:
     """The state after these rows, `step` at a time, as lists, straight into the state."""

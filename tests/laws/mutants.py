@@ -11,13 +11,11 @@ from streammetrics import Bounded
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import unframe
+from streammetrics.core.bytes.codec import Reader, damaged, unframe
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked
-from tests.laws.no_set import CallsItselfASet as CallsItselfASet
-from tests.laws.no_set import RefusesWhatItMerged as RefusesWhatItMerged
 from tests.laws.unsound_parts import Array, Dict, ForgetfulColumn, LastColumn
 
 # -- the mutants ----------------------------------------------------------------------------
@@ -203,16 +201,6 @@ class ZeroForUndefined(Clicks, schema="mutant-zero/1"):
         return result if result.rows else Clicked(0, 0, 0.0)
 
 
-class HalfForUndefined(Clicks, schema="mutant-half/1"):
-    """A rate of no rows is 0.5."""
-
-    counts = Counts(2)
-
-    def compute(self) -> Clicked:
-        result = super().compute()
-        return result if result.rows else Clicked(0, 0, 0.5)
-
-
 class Confident(Clicks, schema="mutant-confident/1"):
     """Says that its error is smaller than it is."""
 
@@ -346,3 +334,34 @@ class DividesByItsRows(Clicks, schema="mutant-divides/1"):
     def compute(self) -> Any:
         found = super().compute()
         return WithInterval(found, int(found.rows))
+
+
+class CallsItselfASet(Clicks, schema="mutant-no-set/1"):
+    """Says that rows count once, and counts them as often as they come."""
+
+    idempotent = True
+    counts = Counts(2)
+
+
+class RefusesWhatItMerged(Clicks, schema="mutant-refuses/1"):
+    """Counts rows apart, but not in merges of a state that was read; then it refuses itself."""
+
+    counts = Counts(2)
+    total = Counts(1)
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        super()._accumulate(batch, slots)
+        self.total.add(np.zeros(batch.n, np.intp), slots)
+
+    def _decode(self, width: int, data: Reader) -> Self:
+        new = super()._decode(width, data)
+        if int(new.total.dense()[0]) != int(new.counts.dense().sum()):
+            raise damaged("a total that is not that of the counts")
+        new.__dict__["_was_read"] = True
+        return new
+
+    def _merge_slots(self, other: Accumulator, to: Slots) -> None:
+        before = self.total.take(np.arange(1))
+        super()._merge_slots(other, to)
+        if "_was_read" in self.__dict__:
+            self.__dict__["total"] = before

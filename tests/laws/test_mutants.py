@@ -32,7 +32,6 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.GivesItsOwnArrays: {"pure"},
     mutants.WarnsWhenEmpty: {"pure"},
     mutants.ZeroForUndefined: {"bound"},
-    mutants.HalfForUndefined: {"bound"},
     mutants.Confident: {"bound"},
     mutants.RoundsTwice: {"bound"},
     mutants.EmptiesItsArgument: {"monoid", "operands_kept", "canonical"},

@@ -37,7 +37,7 @@ from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 from tests.laws.test_hostile_bytes import framed, opened, small_state
 
-TRIES = tries(25, 600)
+TRIES = tries(12, 600)
 _LARGE = (b"\x04\xff\xff\xff\x7f", b"\x08" + (2**62).to_bytes(8, "little"), b"\xff\xff\xff\x07")
 
 

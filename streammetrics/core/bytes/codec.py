@@ -24,7 +24,6 @@ _READERS: Final = {
 }
 VERSION: Final = 1
 MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
-_WIDTHS: Final = {0: None, 1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 # Of each width but 0 the type, and the least integer that needs it: widths double.
 KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
     1: (np.dtype(np.uint8), 1),
@@ -76,9 +75,8 @@ class Writer:
         top = int(values.max()) if len(values) else 0
         width = _width(top)
         self.chunks.append(bytes((width,)))
-        kind = _WIDTHS[width]
-        if kind:
-            self.chunks.append(values.astype(kind).tobytes())
+        if width:
+            self.chunks.append(values.astype(KINDS[width][0]).tobytes())
 
     def int_(self, value: int) -> None:
         """As `ints` of this one integer."""
@@ -88,6 +86,10 @@ class Writer:
     def words(self, values: NDArray[np.uint64]) -> None:
         """uint64 [n], 8 bytes each."""
         self.chunks.append(values.astype("<u8", copy=False).tobytes())
+
+    def bits(self, flags: NDArray[np.bool_]) -> None:
+        """Booleans [n], eight a byte."""
+        self.chunks.append(np.packbits(flags).tobytes())
 
     def raw(self, data: bytes) -> None:
         """Bytes whose length the reader knows."""
@@ -189,6 +191,14 @@ class Reader:
     def words(self, n: int) -> NDArray[np.uint64]:
         """uint64 [n]."""
         return np.frombuffer(self.raw(n * 8), "<u8").astype(np.uint64)
+
+    def bits(self, n: int) -> NDArray[np.bool_]:
+        """Booleans [n]; none are set beyond them."""
+        packed = np.frombuffer(self.raw((n + 7) // 8), np.uint8)
+        flags = np.unpackbits(packed, count=n).astype(np.bool_)
+        if not np.array_equal(np.packbits(flags), packed):
+            raise damaged("flags of states that are not there")
+        return flags
 
     def text(self, limit: int) -> bytes:
         """Bytes with their length before them, at most `limit`."""

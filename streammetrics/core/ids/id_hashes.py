@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.errors import bad_rows
+from streammetrics.core.rows import DictionaryColumn, offsets_of
 
 KEY: Final = b"streammetrics-id"
 LONGEST: Final = 128  # bytes of a text that is hashed as it is
@@ -65,13 +65,8 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
         return hashed_ids(names).view(HashedIds)
     except TypeError:
         row = [isinstance(name, str) for name in names].index(False)
-        raise InputError(
-            expected="strings",
-            got=shown(names[row]),
-            where=f"names[{row}]",
-            hint="pass integers to update as they are, or strings here",
-            rows=np.array([row]),
-        ) from None
+        hint = "pass integers to update as they are, or strings here"
+        raise bad_rows(names, np.array([row]), "names", "strings", hint) from None
 
 
 def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds:
@@ -93,10 +88,10 @@ def hashed_ids(names: Sequence[str]) -> NDArray[np.int64]:
     joined = "".join(names)
     if joined.isascii():
         sizes = np.fromiter(map(len, names), np.int64, len(names))
-        return hashed_texts(np.frombuffer(joined.encode(), np.uint8), _offsets(sizes))
+        return hashed_texts(np.frombuffer(joined.encode(), np.uint8), offsets_of(sizes))
     encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return hashed_texts(np.frombuffer(b"".join(encoded), np.uint8), _offsets(sizes))
+    return hashed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets_of(sizes))
 
 
 def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,12 +129,6 @@ def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
 
 def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
     return blake2b(data[start : start + size].tobytes(), digest_size=32).digest()
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
 
 
 def _hashed(words: Words, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> Words:

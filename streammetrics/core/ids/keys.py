@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
-from streammetrics.core.conversion import require_strings, vector
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.conversion import plain, require_strings, vector
+from streammetrics.core.errors import InputError, bad_rows, shown
+from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
 from streammetrics.core.rows import DictionaryColumn, Key, Scalar
 from streammetrics.core.slips import ids_instead
 
@@ -83,13 +84,9 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     codes = integers(keys.codes, f"{name}.codes")
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
     if len(bad):
-        raise InputError(
-            expected=f"codes from 0 to {len(keys.values) - 1}, one for each value",
-            got=f"{codes[bad[0]]}",
-            where=f"{name}.codes[{bad[0]}]",
-            hint="pass DictionaryColumn(codes, values) with codes that are places in values",
-            rows=bad,
-        )
+        expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
+        hint = "pass DictionaryColumn(codes, values) with codes that are places in values"
+        raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
     whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update costs the batch.
     return _used(whole) if len(whole.values) > 2 * len(codes) + 8 else whole
@@ -124,14 +121,9 @@ def _from_objects(values: list[Key], name: str) -> DictionaryColumn:
 
 def _plain(value: Any) -> Any:
     """Python's scalars for numpy's, and a tuple for a list; anything else as it is."""
-    if isinstance(value, np.generic):
-        return _plain_scalar(value)
-    return tuple(map(_plain_scalar, value)) if isinstance(value, tuple | list) else value
-
-
-def _plain_scalar(value: Any) -> Any:
-    plain = isinstance(value, np.integer | np.str_) and not isinstance(value, np.timedelta64)
-    return value.item() if plain else value
+    if type(value) is str or type(value) is int:  # as most are
+        return value
+    return tuple(map(plain, value)) if isinstance(value, tuple | list) else plain(value)
 
 
 def _is_key(value: object) -> bool:
@@ -145,13 +137,9 @@ def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     rows = np.flatnonzero(np.isin(keys.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
         first = keys.values[keys.codes[rows[0]]]
-        raise InputError(
-            expected=f"strings, integers, None or tuples of them, of at most {MAX_KEY_BYTES} bytes",
-            got=f"{shown(first)} ({type(first).__name__})",
-            where=f"{name}[{rows[0]}]",
-            hint="shorten or convert these keys",
-            rows=rows,
-        )
+        expected = f"strings, integers, None or tuples of them, of at most {MAX_KEY_BYTES} bytes"
+        got = f"{shown(first)} ({type(first).__name__})"
+        raise bad_rows(keys.values, rows, name, expected, "shorten or convert these keys", got)
     return _used(keys) if bad else keys
 
 
@@ -190,3 +178,83 @@ def _bad_keys(values: Sequence[object], name: str) -> InputError:
         hint=ids_instead(first) or "convert booleans to strings or integers first",
         rows=np.array(bad, np.intp),
     )
+
+
+# -- ids, which are all of one kind -------------------------------------------------------------
+_NAMES: Final = {str: "strings", int: "integers of at most 64 bits"}
+
+
+def group_ids(
+    groups: ArrayLike | DictionaryColumn,
+    kind: str,
+    name: str = "groups",
+    setting: str = "ids",
+    *,
+    decimals: bool = False,
+) -> NDArray[np.int64] | DictionaryColumn:
+    """Ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix.
+
+    name: of the column. setting: the one that says which kind. decimals: where strings are wanted
+    an integer is the string of its decimal digits, as in the events of a log.
+    """
+    if isinstance(groups, HashedIds):
+        if kind == "hashed":
+            return integers(groups.view(np.ndarray), name)
+        raise InputError(
+            expected="integers" if kind == "integer" else "the strings themselves",
+            got="hashes of strings",
+            where=name,
+            hint=f'use {setting}="hashed", or pass what was given to hash_ids',
+        )
+    if kind == "integer":
+        return _integers(groups, name, setting)
+    if not (isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}):
+        given = dictionary_column(groups, name)
+        hint = f'pass strings, or use {setting}="integer" for integers'
+        _refuse_others(given, (str, int) if decimals else (str,), name, hint)
+        groups = DictionaryColumn(given.codes, tuple(map(str, given.values)))
+    strings = whole(groups, name)
+    if kind == "exact":
+        return strings
+    # Other metrics may be fed with the same column, so it is the one that hashes are kept for.
+    known = groups if strings.values is groups.values else strings
+    return hashes_of(known)[strings.codes]
+
+
+def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> NDArray[np.int64]:
+    hint = f'pass integers, or use {setting}="hashed" for strings'
+    if isinstance(groups, DictionaryColumn):
+        _refuse_others(groups, (int,), name, hint)
+        values = [value if isinstance(value, int) else 0 for value in groups.values]
+        return integers(values, name)[groups.codes]
+    try:
+        return integers(groups, name)
+    except InputError as error:
+        if not error.expected.startswith("integers"):  # a value is missing, or it is no column
+            raise
+        expected = f'integers of 64 bits, since {setting}="integer"'
+        raise error.but(expected=expected, hint=_hint_of_floats(groups, error) or hint) from None
+
+
+def _refuse_others(
+    groups: DictionaryColumn, kinds: tuple[type[str] | type[int], ...], name: str, hint: str
+) -> None:
+    """Refuse values of another kind that some row has; those that no row has do not matter."""
+    bad = [i for i, value in enumerate(groups.values) if not _is(value, kinds)]
+    rows = np.flatnonzero(np.isin(groups.codes, bad)) if bad else np.empty(0, np.intp)
+    if len(rows):
+        first = groups.values[groups.codes[rows[0]]]
+        expected = " or ".join(_NAMES[kind] for kind in kinds)
+        got = f"{shown(first)} ({type(first).__name__})"
+        raise bad_rows(groups.values, rows, name, expected, hint, got)
+
+
+def _is(value: Key, kinds: tuple[type[str] | type[int], ...]) -> bool:
+    if isinstance(value, int):
+        return int in kinds and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+    return str in kinds and isinstance(value, str)
+
+
+def _hint_of_floats(groups: ArrayLike, error: InputError) -> str | None:
+    first = vector(groups, "ids")[error.rows[0]] if len(error.rows) else None
+    return ids_instead(first)

@@ -14,10 +14,9 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.conversion import vector
 from streammetrics.core.ids.id_hashes import HashedIds
-from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.core.ids.keys import dictionary_column, group_ids
 from streammetrics.core.rows import DictionaryColumn
 
 Words: TypeAlias = NDArray[np.uint64]

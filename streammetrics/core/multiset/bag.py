@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import Reader, Writer
-from streammetrics.core.declared import Declared
 from streammetrics.core.ids.group_ids import Ids
 from streammetrics.core.ids.unit_hashes import mixed
 from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
-from streammetrics.core.multiset.score_bits import TYPES, Scores, Values, in_type, scores_of
 from streammetrics.core.multiset.sorted_run import Run, Words
-from streammetrics.core.parts.counts import distinct, exact_total
-from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import add_surplus
+from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
+from streammetrics.core.parts.score_bits import TYPES, Scores, Values, in_type, scores_of
+from streammetrics.core.rows import DictionaryColumn, exact_total
+from streammetrics.core.weights import Units, add_surplus
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
 _WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
@@ -341,19 +342,8 @@ class Bag(Part[BagColumn]):
 # Bags: as many bags in each state as a setting or property says, one for each class.
 
 
-class BagsColumn(Column):
-    """`width` states of `n` bags each, which are the slots of one column: state · n + bag."""
-
-    def __init__(self, inner: BagColumn, n: int, width: int) -> None:
-        self.inner, self.n, self.width = inner, n, width
-
-    @property
-    def total_count(self) -> int:
-        return self.inner.total_count
-
-    @property
-    def nbytes(self) -> int:
-        return self.inner.nbytes
+class BagsColumn(SeveralColumn[BagColumn]):
+    """`width` states of `n` bags each."""
 
     def add(
         self,
@@ -371,23 +361,6 @@ class BagsColumn(Column):
     def bag(self, number: int) -> BagColumn:
         """One bag of state 0, as a column of its own."""
         return self.inner.take(np.array([number], np.intp))
-
-    def widen(self, width: int) -> None:
-        self.inner.widen(width * self.n)
-        self.width = width
-
-    def merge(self, other: Self, to: Slots) -> None:
-        self.inner.merge(other.inner, self._slots(to))
-
-    def take(self, slots: Slots) -> Self:
-        return type(self)(self.inner.take(self._slots(slots)), self.n, len(slots))
-
-    def encode(self, out: Writer) -> None:
-        self.inner.encode(out)
-
-    def _slots(self, states: Slots) -> Slots:
-        slots: Slots = (states[:, None] * self.n + np.arange(self.n)).reshape(-1)
-        return slots
 
 
 class Bags(Part[BagsColumn]):

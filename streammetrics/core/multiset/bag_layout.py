@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core.ids.group_ids import Ids, StringIds
 from streammetrics.core.ids.integer_ids import IntegerIds
-from streammetrics.core.multiset.score_bits import Codes, Values, codes_of
 from streammetrics.core.multiset.sorted_run import Run, Words
+from streammetrics.core.parts.score_bits import Codes, Values, codes_of
 
 U64 = NDArray[np.uint64]
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache

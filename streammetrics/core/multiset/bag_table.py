@@ -18,9 +18,10 @@ from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import Ids, Indices, StringIds
 from streammetrics.core.ids.integer_ids import IntegerIds
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule
-from streammetrics.core.multiset.score_bits import Codes, are_codes
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
-from streammetrics.core.parts.counts import distinct, exact_total
+from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.score_bits import Codes, are_codes
+from streammetrics.core.rows import exact_total, ranges
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 
@@ -222,13 +223,3 @@ def _bounded(sizes: NDArray[np.int64], data: Reader) -> NDArray[np.int64]:
     if n > data.left:
         raise damaged(f"{n} entries in {data.left} bytes")
     return sizes
-
-
-def ranges(
-    starts: NDArray[np.intp], ends: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The places of several ranges one after another, and the length of each."""
-    sizes = ends - starts
-    done = np.cumsum(sizes)
-    at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
-    return at, sizes

@@ -1,6 +1,10 @@
-"""A sorted run: keys in ascending order with how often each is there, and how runs are merged.
+"""Multisets of integer keys, as sorted runs: keys in ascending order with how often each is there.
 
 A key has one or two unsigned words: `low`, and above it `high` where 64 bits do not hold the key.
+
+An update appends to the pending keys. Once they are many they are sorted and become a run; runs of
+like size wait for each other, and many are merged at once. So a key is sorted a few times in its
+life, and an update never pays for what is already there.
 """
 
 from __future__ import annotations
@@ -298,3 +302,101 @@ def narrowed(counts: NDArray[np.int64]) -> Words:
     """Positive counts in the narrowest unsigned type that holds them."""
     top = int(counts.max()) if len(counts) else 0
     return counts.astype(np.min_scalar_type(top))
+
+
+# Runs in tiers: where most keys differ, more of them are pending, so that they are sorted once.
+
+BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
+GROWN: Final = 16  # times as many, at most, and as many times the different keys of a run
+FAN: Final = 128  # runs of one tier that are merged at once
+
+
+class Tiers:
+    """A growing multiset of keys with words of one type."""
+
+    __slots__ = ("enough", "kind", "n_pending", "pending", "runs", "two_words")
+
+    def __init__(self, kind: type[np.uint32] | type[np.uint64], two_words: bool = False) -> None:
+        self.kind, self.two_words = kind, two_words
+        self.pending: list[Run] = []  # in any order, and nobody else's
+        self.n_pending = 0
+        self.enough = BUFFERED  # keys that wait before they are sorted
+        self.runs: list[Run] = []  # sorted; perhaps shared, never changed
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return sum(r.nbytes for r in self.pending) + sum(r.nbytes for r in self.runs)
+
+    def __len__(self) -> int:
+        """Entries held; a key may have several."""
+        return self.n_pending + sum(map(len, self.runs))
+
+    def add(self, keys: Run) -> None:
+        """Take in keys in any order, in arrays that are ours from now on."""
+        if not len(keys):
+            return
+        self.pending.append(keys)
+        self.n_pending += len(keys)
+        if self.n_pending >= self.enough:
+            self.flush()
+
+    def add_sorted(self, run: Run) -> None:
+        """Take in a sorted run, which others may hold too."""
+        if len(run):
+            self.runs.append(run)
+            self._merge_likes()
+
+    def flush(self) -> list[Run]:
+        """Sort what is staged; all runs."""
+        if self.pending:
+            if 2 * sum(map(len, self.runs)) <= self.n_pending and self._singly(self.runs):
+                self.pending += self.runs  # to merge so few later would sort all that waits again
+                self.runs = []
+            run = combined(self.pending, ours=True)
+            self.pending, self.n_pending, self.enough = [], 0, BUFFERED
+            if self._singly([run]):
+                self.enough = min(max(BUFFERED, GROWN * len(run)), GROWN * BUFFERED)
+            self.runs.append(run)
+            self._merge_likes()
+        return self.runs
+
+    def settle(self) -> Run:
+        """All keys as one sorted run. What the multiset holds does not change."""
+        runs = self.flush()
+        if len(runs) != 1:
+            self.runs = [merged(runs) if runs else self._nothing()]
+        return self.runs[0]
+
+    def twin(self) -> Tiers:
+        """The same multiset. The runs are shared."""
+        new = Tiers(self.kind, self.two_words)
+        new.runs = list(self.flush())
+        return new
+
+    def _singly(self, runs: list[Run]) -> bool:
+        """Whether their keys are best sorted many at once: single words, of which most differ."""
+        return not self.two_words and all(run.counts is None for run in runs)
+
+    def _nothing(self) -> Run:
+        return Run(np.empty(0, self.kind), np.empty(0, np.uint64) if self.two_words else None)
+
+    def _merge_likes(self) -> None:
+        """Merge the runs of a tier once there are `FAN`, and so on upwards."""
+        if len(self.runs) < FAN:
+            return
+        tiers: dict[int, list[Run]] = {}
+        for run in self.runs:
+            tiers.setdefault(_tier(len(run)), []).append(run)
+        for start in sorted(tiers):
+            tier = start
+            while len(tiers.get(tier, ())) >= FAN:
+                run = merged(tiers.pop(tier))
+                tier = _tier(len(run))
+                tiers.setdefault(tier, []).append(run)
+        self.runs = [run for runs in tiers.values() for run in runs]
+
+
+def _tier(n: int) -> int:
+    """Runs within a factor of `FAN` of each other are of one tier."""
+    return (max(n, 1).bit_length() - 1) // (FAN.bit_length() - 1)

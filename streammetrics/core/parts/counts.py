@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.bytes.stack import Stack, Unlike
 from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.rows import exact_total, ranges
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -40,9 +41,6 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     return present, place[values]
 
 
-_MOST: Final = (1 << 63) - 1
-
-
 def kind_for(top: int) -> type[np.integer]:
     """The least type of cells that holds counts up to this one."""
     if top < 1 << 16:
@@ -56,17 +54,6 @@ def counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
         return codes, codes
     first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     return codes[first], np.diff(first, append=len(codes))
-
-
-def exact_total(counts: NDArray[np.integer]) -> int:
-    """The sum of counts [n], which are at least 0, however large it is."""
-    n = len(counts)
-    if not n:
-        return 0
-    if counts.item(counts.argmax()) <= _MOST // n:
-        return int(np.add.reduce(counts))
-    # The parts of 32 bits cannot overflow where the whole could.
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
@@ -188,9 +175,7 @@ class CountsColumn(Column):
             new.table, new.top = self.table[slots], self.top
             return new
         first = np.searchsorted(self.codes, slots * self.cells)
-        sizes = np.searchsorted(self.codes, (slots + 1) * self.cells) - first
-        ends = np.cumsum(sizes)
-        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+        at, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
         shift = (np.arange(len(slots)) - slots) * self.cells
         new.codes = self.codes[at] + np.repeat(shift, sizes)
         new.counts = self.counts[at]
@@ -354,8 +339,13 @@ class CountsColumn(Column):
         self.codes = self.counts = _NONE
 
 
-class Counts(Part[CountsColumn]):
-    """An int64 table whose axes are sizes, or names of settings or properties that hold them."""
+T = TypeVar("T", bound=CountsColumn)
+
+
+class Tables(Part[T]):
+    """Tables whose axes are sizes, or names of settings or properties that hold them."""
+
+    column: type[T]
 
     def __init__(self, *axes: int | str) -> None:
         self.axes = axes
@@ -364,16 +354,22 @@ class Counts(Part[CountsColumn]):
         """The shape of one state under these settings."""
         return tuple([a if isinstance(a, int) else int(getattr(owner, a)) for a in self.axes])
 
-    def empty(self, owner: Declared, width: int) -> CountsColumn:
-        return CountsColumn(self.shape(owner), width)
+    def empty(self, owner: Declared, width: int) -> T:
+        return self.column(self.shape(owner), width)
 
-    def decode(self, owner: Declared, width: int, data: Reader) -> CountsColumn:
+    def decode(self, owner: Declared, width: int, data: Reader) -> T:
         known = owner.__dict__.get(self.name)  # a state of these settings
-        column = CountsColumn(known.shape if known is not None else self.shape(owner), width)
+        column = self.column(known.shape if known is not None else self.shape(owner), width)
         column.read(data)
         return column
 
-    def decode_stack(self, owner: Declared, stack: Stack) -> CountsColumn:
-        column = CountsColumn(self.shape(owner), stack.n)
+    def decode_stack(self, owner: Declared, stack: Stack) -> T:
+        column = self.column(self.shape(owner), stack.n)
         column.read_stack(stack)
         return column
+
+
+class Counts(Tables[CountsColumn]):
+    """An int64 table whose axes are sizes, or names of settings or properties that hold them."""
+
+    column = CountsColumn

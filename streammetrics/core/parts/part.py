@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
 Slots = NDArray[np.intp]
+C = TypeVar("C", bound="Column")
 C_co = TypeVar("C_co", bound="Column", covariant=True)
 
 
@@ -62,6 +63,38 @@ class Column(ABC):
     @abstractmethod
     def encode(self, out: Writer) -> None:
         """The canonical bytes of all states in slot order."""
+
+
+class SeveralColumn(Column, Generic[C]):
+    """`width` states of `n` inner states each, which are the slots of one column: state · n + i."""
+
+    def __init__(self, inner: C, n: int, width: int) -> None:
+        self.inner, self.n, self.width = inner, n, width
+
+    @property
+    def total_count(self) -> int:
+        return self.inner.total_count
+
+    @property
+    def nbytes(self) -> int:
+        return self.inner.nbytes
+
+    def widen(self, width: int) -> None:
+        self.inner.widen(width * self.n)
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        self.inner.merge(other.inner, self._inner_slots(to))
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)(self.inner.take(self._inner_slots(slots)), self.n, len(slots))
+
+    def encode(self, out: Writer) -> None:
+        self.inner.encode(out)
+
+    def _inner_slots(self, states: Slots) -> Slots:
+        slots: Slots = (states[:, None] * self.n + np.arange(self.n)).reshape(-1)
+        return slots
 
 
 class Part(ABC, Generic[C_co]):
@@ -149,7 +182,7 @@ class ExtremeColumn(Column):
         return type(self)(self.sign, self.values[slots], self.known[slots])
 
     def encode(self, out: Writer) -> None:
-        out.raw(np.packbits(self.known).tobytes())
+        out.bits(self.known)
         out.raw(self.values[self.known].astype("<i8").tobytes())
 
 
@@ -166,10 +199,7 @@ class Extreme(Part[ExtremeColumn]):
         return True
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExtremeColumn:
-        bits = np.frombuffer(data.raw((width + 7) // 8), np.uint8)
-        known = np.unpackbits(bits, count=width).astype(np.bool_)
-        if not np.array_equal(np.packbits(known), bits):
-            raise damaged("extremes of states that are not there")
+        known = data.bits(width)
         values = np.zeros(width, np.int64)
         values[known] = np.frombuffer(data.raw(8 * int(known.sum())), "<i8")
         if len(values) and values.min() == np.iinfo(np.int64).min:

@@ -9,20 +9,25 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.checks import booleans, integers, scores
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.id_hashes import HashedIds
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, dictionary_column, encode_key
-from streammetrics.core.multiset.score_bits import (
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    decode_key,
+    dictionary_column,
+    encode_key,
+    group_ids,
+)
+from streammetrics.core.parts.record_table import Field
+from streammetrics.core.parts.score_bits import (
     are_codes,
     codes_of,
     in_type,
     integers_of,
     scores_of,
 )
-from streammetrics.core.parts.record_table import Field
 from streammetrics.core.rows import DictionaryColumn, Key
 
 Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn"
@@ -42,13 +47,7 @@ def _hashes(values: ArrayLike | DictionaryColumn, name: str) -> NDArray[np.gener
     try:
         hashes = group_ids(values, "hashed", name)
     except InputError as error:
-        raise InputError(
-            expected=error.expected,
-            got=error.got,
-            where=error.where,
-            hint='pass strings, or declare the column as "int64"',
-            rows=error.rows,
-        ) from None
+        raise error.but(hint='pass strings, or declare the column as "int64"') from None
     return cast("NDArray[np.int64]", hashes)
 
 

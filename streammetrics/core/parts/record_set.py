@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.declared import Declared
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.parts.record_fields import (
@@ -22,6 +21,9 @@ from streammetrics.core.parts.record_fields import (
 )
 from streammetrics.core.parts.record_table import MAX_TIME, Field, Table, is_ascending, united
 from streammetrics.core.rows import DictionaryColumn
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
 
 _FEW: Final = 1 << 15  # records that may wait, however few are settled
 _BATCHES: Final = 1 << 11

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import numpy as np
 
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.declared import Declared
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.rows import ranges
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
 
 _FEW: Final = 1 << 15  # hashes that may wait, however few are settled
 
@@ -86,26 +89,20 @@ class UnitsColumn(Column):
         new = type(self)(int(self.last), self.max_units, len(slots))
         new.over = self.over[slots]
         first = np.searchsorted(self.slots, slots)
-        sizes = np.searchsorted(self.slots, slots, side="right") - first
-        ends = np.cumsum(sizes)
-        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+        at, sizes = ranges(first, np.searchsorted(self.slots, slots, side="right"))
         new.slots = np.repeat(np.arange(len(slots)), sizes)
         new.hashes = self.hashes[at]
         return new
 
     def encode(self, out: Writer) -> None:
         self.settle()
-        out.raw(np.packbits(self.over).tobytes())
+        out.bits(self.over)
         out.ints(np.bincount(self.slots, minlength=self.width))
         out.words(self.hashes)
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with what `encode` wrote."""
-        bits = np.frombuffer(data.raw((self.width + 7) // 8), np.uint8)
-        over = np.unpackbits(bits, count=self.width).astype(np.bool_)
-        if not np.array_equal(np.packbits(over), bits):
-            raise damaged("sets that are not there")
-        sizes = data.ints(self.width)
+        over, sizes = data.bits(self.width), data.ints(self.width)
         n = sum(sizes.tolist())
         if 8 * n > data.left:
             raise damaged(f"{n} hashes in {data.left} bytes")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.bytes.stack import Stack, Unlike
-from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.parts.part import Part, Slots
-from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import add_surplus
-
-if TYPE_CHECKING:
-    from streammetrics.core.declared import Declared
+from streammetrics.core.parts.counts import CountsColumn, Tables
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.weights import Units, add_surplus
 
 
 class WeightedCountsColumn(CountsColumn):
@@ -78,26 +74,13 @@ class WeightedCountsColumn(CountsColumn):
             if more and (high << 32) + low - more < cells:
                 raise damaged("fewer rows than occupied cells")
 
-
-class WeightedCounts(Part[WeightedCountsColumn]):
-    """A table of units of weight that also knows its rows; its axes are as those of Counts."""
-
-    def __init__(self, *axes: int | str) -> None:
-        self.table = Counts(*axes)
-
-    def empty(self, owner: Declared, width: int) -> WeightedCountsColumn:
-        return WeightedCountsColumn(self.table.shape(owner), width)
-
-    def decode(self, owner: Declared, width: int, data: Reader) -> WeightedCountsColumn:
-        known = owner.__dict__.get(self.name)  # a state of these settings
-        shape = known.shape if known is not None else self.table.shape(owner)
-        column = WeightedCountsColumn(shape, width)
-        column.read(data)
-        return column
-
-    def decode_stack(self, owner: Declared, stack: Stack) -> WeightedCountsColumn:
-        column = WeightedCountsColumn(self.table.shape(owner), stack.n)
-        column.read_stack(stack)
+    def read_stack(self, stack: Stack) -> None:
+        super().read_stack(stack)
         if stack.narrow(1)[1]:
             raise Unlike
-        return column
+
+
+class WeightedCounts(Tables[WeightedCountsColumn]):
+    """A table of units of weight that also knows its rows; its axes are as those of Counts."""
+
+    column = WeightedCountsColumn

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.multiset.score_bits import Scores
+from streammetrics.core.parts.score_bits import Scores
 from streammetrics.kernels.ranking.rank_tables import MAX_GRADE
 from streammetrics.kernels.ranking.ties import Grades, Indices, TieGroups, first_of_run, run_starts
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.multiset.score_bits import Scores, codes_of
+from streammetrics.core.parts.score_bits import Scores, codes_of
 from streammetrics.kernels.ranking.graded_lists import Lengths, Lists
 from streammetrics.kernels.ranking.ties import CODE_BITS, IRRELEVANT, PADDING, Grades, Indices, Keys
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics.core.multiset.score_bits import Scores
+from streammetrics.core.parts.score_bits import Scores
 from streammetrics.kernels.ranking.graded_lists import Lengths, Lists, Ranked, Relevant
 from streammetrics.kernels.ranking.list_sort import (
     NARROWEST,

@@ -59,11 +59,6 @@ def test_a_varint_above_its_limit_is_refused_before_it_is_read_to_its_end() -> N
     assert endless.at < 4
 
 
-def test_a_varint_of_high_zero_bits_ends_too() -> None:
-    with pytest.raises(StateError):
-        Reader(b"\x80" * (1 << 20)).uint()
-
-
 @given(st.lists(st.integers(0, INT64.max), max_size=20))
 def test_ints_lead_back_to_themselves(values: list[int]) -> None:
     reader = Reader(written(values))
@@ -143,26 +138,18 @@ def test_a_frame_is_laid_out_as_the_readme_draws_it() -> None:
     assert (head, bytes(body)) == (b"head", b"the body")
 
 
-def test_a_frame_cut_anywhere_is_refused() -> None:
+def test_a_frame_that_is_cut_or_longer_or_has_another_byte_is_refused() -> None:
     data = frame(STATE_MAGIC, b"head", b"the body")
-    for n in range(len(data)):
-        with pytest.raises(StateError):
-            unframe(STATE_MAGIC, data[:n])
-
-
-def test_a_frame_with_any_byte_altered_is_refused() -> None:
-    data = frame(STATE_MAGIC, b"head", b"the body")
+    with pytest.raises(StateError, match="34 bytes where 33 are claimed"):
+        unframe(STATE_MAGIC, data + b"!")
     for at in range(len(data)):
+        with pytest.raises(StateError):
+            unframe(STATE_MAGIC, data[:at])
         for bit in range(8):
             altered = bytearray(data)
             altered[at] ^= 1 << bit
             with pytest.raises(StateError):
                 unframe(STATE_MAGIC, altered)
-
-
-def test_a_frame_with_bytes_after_it_is_refused() -> None:
-    with pytest.raises(StateError, match="34 bytes where 33 are claimed"):
-        unframe(STATE_MAGIC, frame(STATE_MAGIC, b"head", b"the body") + b"!")
 
 
 def test_a_later_version_says_to_read_it_with_a_later_release() -> None:
@@ -188,15 +175,3 @@ def test_settings_too_long_to_be_read_are_not_written() -> None:
     assert unframe(STATE_MAGIC, frame(STATE_MAGIC, b" " * MAX_HEAD, b""))
     with pytest.raises(StateError, match=f"at most {MAX_HEAD} bytes"):
         frame(STATE_MAGIC, b" " * (MAX_HEAD + 1), b"")
-
-
-def test_provenance_may_be_longer_than_settings() -> None:
-    head = b" " * (MAX_HEAD + 1)
-    assert unframe(FILE_MAGIC, frame(FILE_MAGIC, head, b""))[0] == head
-
-
-def test_bytearrays_and_memoryviews_are_frames_too() -> None:
-    data = frame(STATE_MAGIC, b"head", b"body")
-    for kind in (bytearray, memoryview):
-        head, body = unframe(STATE_MAGIC, kind(data))
-        assert (head, bytes(body)) == (b"head", b"body")

@@ -57,12 +57,3 @@ def test_memory_of_strings_is_near_what_they_take() -> None:
     names = [f"u{i:010d}" for i in range(10_000)]
     found = StringIds(names)
     assert 100 * len(names) < found.nbytes < 250 * len(names)
-
-
-def test_a_copy_gives_new_strings_numbers_of_its_own() -> None:
-    first = StringIds(["a"])
-    second = first.twin()
-    second.index(DictionaryColumn(np.array([0]), ("b",)))
-    first.index(DictionaryColumn(np.array([0, 1]), ("c", "d")))
-    assert (first.names, second.names) == (["a", "c", "d"], ["a", "b"])
-    assert second.index(DictionaryColumn(np.array([0, 1]), ("c", "a"))).tolist() == [2, 0]

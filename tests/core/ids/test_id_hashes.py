@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from streammetrics import GroupedAUC, InputError, hash_ids, hash_texts
-from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.ids import id_hashes
 from streammetrics.core.ids.id_hashes import KEY, LONGEST, hashed_ids, hashes_of
+from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.rows import DictionaryColumn
 
 # Of the empty text, a short one, and one that is hashed as its digest.
@@ -87,25 +87,10 @@ def test_a_hash_is_that_of_the_bytes_whatever_stands_beside() -> None:
     assert hashed_ids([]).tolist() == []
 
 
-@pytest.mark.slow
-def test_more_texts_than_are_hashed_at_once_are_each_hashed() -> None:
-    names = [f"u{i % 5000}" * (i % 3) for i in range(10_000)]
-    found = hashed_ids(names)
-    assert found.tolist() == [int(hashed_ids([name])[0]) for name in names]
-
-
 def test_texts_that_lie_end_to_end_need_no_strings() -> None:
     data = np.frombuffer("xannébo".encode(), np.uint8)
     found = hash_texts(data, np.array([1, 4, 6, 8]))
     assert found.tolist() == hashed_ids(["ann", "é", "bo"]).tolist()
-
-
-def test_ids_that_are_hashed_already_count_as_the_strings_do() -> None:
-    names = ["ann", "bo", "ann", "bo"]
-    of_names, of_hashes = GroupedAUC(ids="hashed"), GroupedAUC(ids="hashed")
-    of_names.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=names)
-    of_hashes.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=hash_ids(names))
-    assert of_names.to_bytes() == of_hashes.to_bytes()
 
 
 @pytest.mark.parametrize("ids", ["integer", "exact"])

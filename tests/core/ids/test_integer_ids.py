@@ -55,13 +55,6 @@ def test_each_integer_has_one_index(pool: str) -> None:
     assert_whole(found)
 
 
-def test_an_index_stays_while_others_come() -> None:
-    found = IntegerIds()
-    first = found.index(np.array([5, 0, 7]))
-    found.index(RNG.integers(0, 2**62, 100_000))
-    assert np.array_equal(found.index(np.array([5, 0, 7])), first)
-
-
 def of_words(words: Iterable[int]) -> np.ndarray:
     """The ids of such words."""
     inverse = pow(module._GOLDEN, -1, 2**64)
@@ -87,30 +80,6 @@ def test_a_path_that_is_full_to_its_end_says_that_an_id_is_new() -> None:
     assert int(found.multiplier) == module._GOLDEN  # as many as a path is long
     one_index_each(found, of_words([module._PATH + 1]))
     assert int(found.multiplier) != module._GOLDEN and found.n == module._PATH + 1
-
-
-@pytest.mark.parametrize("grown", [False, True])
-@pytest.mark.parametrize("rest", [0, 1, 5 << 40])
-def test_ids_on_one_anothers_paths_are_told_apart(grown: bool, rest: int) -> None:
-    # Words of a few places and steps, which differ in little else, in a table of 64 or 256 places.
-    found = IntegerIds()
-    if grown:
-        found.index(np.arange(50) + 12_345)
-    bits = 8 if grown else 6
-    positions = [p << (64 - bits) for p in (0, 7, 8, 9, 10)]
-    words = [p | s << (64 - 2 * bits) | rest | e for p in positions for s in (0, 5) for e in (0, 2)]
-    ids = of_words(words[:20])
-    for x in (*ids, *ids[::-1]):
-        found.index(np.array([x]))
-    assert len(found.table) == 1 << bits
-    one_index_each(found, ids)
-    assert found.n == 20 + 50 * grown
-
-
-def test_blocks_and_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK", 16)
-    monkeypatch.setattr(module, "_CHUNK", 4)
-    one_index_each(IntegerIds(), RNG.integers(-50, 50, 500))
 
 
 def test_a_twin_goes_its_own_way() -> None:
@@ -165,12 +134,6 @@ def test_integers_are_written_in_their_order(ids: list[int]) -> None:
     assert through_bytes(other, np.sort(other.index(np.array(ids[::-1], np.int64))))[0] == data
 
 
-def test_dense_integers_take_a_byte_each() -> None:
-    found = IntegerIds()
-    used = np.sort(found.index(np.arange(1_000_000, 1_001_000)))
-    assert len(through_bytes(found, used)[0]) < 4_100  # the first of them sets the width
-
-
 @pytest.mark.parametrize(
     "data",
     [b"\0\1\5\0", b"\1" + bytes(16), b"\1" + np.array([-1, -2]).tobytes(), b"\0\1\5", b"\2\1\1\1"],
@@ -178,9 +141,3 @@ def test_dense_integers_take_a_byte_each() -> None:
 def test_integers_out_of_order_or_form_are_refused(data: bytes) -> None:
     with pytest.raises(StateError):
         IntegerIds.decode(2, Reader(data))
-
-
-def test_many_rows_of_few_ids_have_a_small_table() -> None:
-    found = IntegerIds()
-    found.index(np.arange(1, 301).repeat(1_000))
-    assert found.n == 300 and found.nbytes < 64 * 300

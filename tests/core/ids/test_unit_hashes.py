@@ -28,12 +28,6 @@ def test_columns_longer_than_a_piece_are_hashed_as_their_rows() -> None:
     assert len(np.unique(found)) == len(ids)
 
 
-def test_the_ids_that_are_given_do_not_change() -> None:
-    ids = np.arange(10)
-    unit_hashes(ids, salt_word("s"), "users")
-    assert ids.tolist() == list(range(10))
-
-
 def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
     ids = [5, -1, 5, 2**62]
     bits = [5, 2**64 - 1, 5, 2**62]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics.core.multiset.bag import BagColumn
-from streammetrics.core.multiset.score_bits import integers_of, scores_of
+from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.bags import RULES, Row, expected, feed, held, some_rows
 
 GROUPED = [rule for rule in RULES if rule.ids]

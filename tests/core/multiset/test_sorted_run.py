@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from streammetrics.core.multiset import sorted_run
-from streammetrics.core.multiset.sorted_run import Run, Words, combined, merged
+from streammetrics.core.multiset.sorted_run import Run, Tiers, Words, combined, equal_cuts, merged
 
 RNG = np.random.default_rng(2)
 Key = tuple[int, int]
@@ -55,23 +56,6 @@ def test_two_word_keys_are_sorted_and_counted(values: int, n_highs: int) -> None
     assert keys_of(run) == sorted(keys_of(run))
 
 
-def test_two_word_keys_are_sorted_by_their_last_bits() -> None:
-    # Equal in the first 64 bits that differ, so that only the lowest bits tell them apart.
-    high = np.repeat(np.array([0, 1 << 50], np.uint64), 64)
-    low = np.tile(np.arange(64, dtype=np.uint64)[::-1], 2)
-    order = RNG.permutation(128)
-    run = combined([Run(low[order], high[order])])
-    assert keys_of(run) == sorted(zip(high.tolist(), low.tolist(), strict=True))
-
-
-def test_highs_of_64_bits_are_sorted() -> None:
-    high = np.array([2**64 - 1, 0, 5, 2**64 - 1], np.uint64)
-    low = np.array([3, 9, 1, 2], np.uint64)
-    assert keys_of(combined([Run(low, high)])) == sorted(
-        zip(high.tolist(), low.tolist(), strict=True)
-    )
-
-
 @pytest.mark.parametrize("count", [1, 200, 2**33])
 @pytest.mark.parametrize("n_highs", [0, 1, 300])
 @pytest.mark.parametrize("top", [2**20, 2**64 - 1])
@@ -90,12 +74,6 @@ def test_counts_add_up_however_large(count: int, n_highs: int, top: int) -> None
 def test_few_repetitions_are_kept_as_they_are() -> None:
     assert combined([Run(np.array([3, 1, 2, 3], np.uint64))]).counts is None
     assert combined([Run(np.array([3, 1, 3, 3], np.uint64))]).counts is not None
-
-
-def test_sorting_leaves_what_is_shared_as_it_was() -> None:
-    low = np.array([3, 1, 2], np.uint64)
-    combined([Run(low)])
-    assert low.tolist() == [3, 1, 2]
 
 
 @pytest.fixture
@@ -124,21 +102,6 @@ def test_merged_runs_hold_what_each_held(values: int, n_highs: int) -> None:
 
 
 @pytest.mark.usefixtures("small_ranges")
-@pytest.mark.parametrize("n_highs", [0, 2])
-@pytest.mark.parametrize(("repeats", "counted"), [(90, False), (900, True)])
-def test_repetitions_in_one_range_alone(n_highs: int, repeats: int, counted: bool) -> None:
-    # None of the runs has counts, since in each most keys differ, but low keys come in all runs.
-    once = [np.arange(200 * (i + 1), 200 * (i + 2), dtype=np.uint64) for i in range(3)]
-    again = np.arange(repeats // 9, dtype=np.uint64)
-    lows = [*once, *[again] * 9]
-    runs = [Run(low, low >> np.uint64(6) if n_highs else None) for low in lows]
-    run = merged(runs)
-    assert (run.counts is not None) == counted
-    assert held(run) == sum(map(held, runs), Counter[Key]())
-    assert keys_of(run) == sorted(keys_of(run))
-
-
-@pytest.mark.usefixtures("small_ranges")
 def test_a_range_in_which_no_run_has_counts_beside_one_in_which_some_have() -> None:
     low = np.arange(300, dtype=np.uint64)
     counted = Run(low[200:], None, np.arange(1, 101, dtype=np.uint8))
@@ -159,3 +122,133 @@ def test_firsts_are_where_keys_differ(ignored: int) -> None:
     expected = [i == 0 or keys[i] != keys[i - 1] for i in range(len(keys))]
     assert run.firsts(ignored).tolist() == expected
     assert Run(np.empty(0, np.uint64)).firsts(ignored).tolist() == []
+
+
+@pytest.fixture
+def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorted_run, "BUFFERED", 20)
+    monkeypatch.setattr(sorted_run, "FAN", 4)
+
+
+@pytest.mark.usefixtures("small_tiers")
+@pytest.mark.parametrize("values", [2, 10**6])
+def test_tiers_hold_what_was_added_however_it_came(values: int) -> None:
+    tiers, expected = Tiers(np.uint64), Counter[Key]()
+    for size in [1, 5, 19, 20, 21, 300] * 20:
+        low = words(size, values)
+        expected.update((0, int(x)) for x in low)
+        tiers.add(Run(low))
+        some = combined([Run(words(3, values))])
+        tiers.add_sorted(some)
+        expected += held(some)
+    run = tiers.settle()
+    assert held(run) == expected
+    assert keys_of(run) == sorted(keys_of(run))
+    assert tiers.settle() is run
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_runs_stay_few() -> None:
+    tiers = Tiers(np.uint64)
+    for _ in range(2_000):
+        tiers.add(Run(words(20, 10**9)))
+    # Never more than three runs in each of the tiers that 40,000 keys make.
+    assert len(tiers.runs) <= 3 * 8 and len(tiers) == 40_000
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_many_different_keys_are_sorted_once() -> None:
+    tiers, most = Tiers(np.uint64), 0
+    for _ in range(60):
+        tiers.add(Run(words(5, 10**9)))
+        most = max(most, tiers.n_pending)
+    assert most == 280 and len(tiers.runs) == 1  # after a first stage of 20
+    assert len(tiers.flush()) == 1 and len(tiers) == 300
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_a_grown_stage_has_an_end() -> None:
+    tiers = Tiers(np.uint64)
+    for _ in range(2_000):
+        tiers.add(Run(words(5, 10**9)))
+        assert tiers.n_pending < 16 * 20
+    assert len(tiers) == 10_000
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_few_keys_that_come_again_do_not_wait_long() -> None:
+    tiers = Tiers(np.uint64)
+    for _ in range(200):
+        tiers.add(Run(words(5, 3)))
+        assert tiers.n_pending < 20
+    assert len(tiers.settle()) == 3
+    for values in (10**9, 10):  # a stage that has grown shrinks when keys repeat
+        for _ in range(100):
+            tiers.add(Run(words(5, values)))
+    assert tiers.enough == 20 and tiers.n_pending < 20
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_a_run_that_is_large_or_has_counts_is_not_sorted_again_with_what_waited() -> None:
+    for first, n in (Run(words(300, 10**9)), 20), (Run(words(400, 2)), 100):
+        tiers = Tiers(np.uint64)
+        tiers.add(first)
+        (before,) = tiers.flush()
+        tiers.add(Run(words(n, 10**9)))
+        assert len(tiers.flush()) == 2 and tiers.runs[0] is before
+
+
+@pytest.mark.usefixtures("small_tiers")
+def test_keys_of_two_words_do_not_wait_long() -> None:
+    tiers = Tiers(np.uint64, two_words=True)
+    for _ in range(50):
+        tiers.add(Run(words(5, 10**9), words(5, 10**9)))
+        assert tiers.n_pending < 20
+    assert len(tiers.settle()) == 250
+
+
+def test_a_twin_goes_its_own_way() -> None:
+    tiers = Tiers(np.uint64)
+    tiers.add(Run(np.array([2, 1], np.uint64)))
+    twin = tiers.twin()
+    tiers.add(Run(np.array([9], np.uint64)))
+    twin.add(Run(np.array([5], np.uint64)))
+    assert twin.settle().low.tolist() == [1, 2, 5]
+    assert tiers.settle().low.tolist() == [1, 2, 9]
+
+
+def test_nothing_settles_to_nothing() -> None:
+    assert len(Tiers(np.uint32).settle()) == 0
+    two = Tiers(np.uint64, two_words=True).settle()
+    assert two.high is not None and len(two.high) == 0
+
+
+def test_bytes_held_are_counted() -> None:
+    tiers = Tiers(np.uint64)
+    tiers.add(Run(np.arange(10, dtype=np.uint64)))
+    assert tiers.nbytes == 80
+    tiers.settle()
+    assert tiers.nbytes == 80
+
+
+@pytest.mark.parametrize("values", [1, 5, 200, 10**6])
+@pytest.mark.parametrize("size", [1, 10, 64, 10_000])
+def test_ranges_follow_each_other_and_hold_all(values: int, size: int) -> None:
+    for lengths in ([0, 7], [1], [300, 0, 2, 90], [64] * 30):
+        columns = [np.sort(RNG.integers(0, values, n).astype(np.uint32)) for n in lengths]
+        cuts = equal_cuts(columns, size)
+        assert cuts[0] == [0] * len(columns) and cuts[-1] == lengths
+        largest = -1
+        for starts, ends in pairwise(cuts):
+            parts = [c[a:b] for c, a, b in zip(columns, starts, ends, strict=True)]
+            held = np.concatenate(parts)
+            assert all(a <= b for a, b in zip(starts, ends, strict=True))
+            if len(held):
+                assert held.min() > largest, "equal values stand in one range"
+                largest = int(held.max())
+
+
+def test_ranges_are_about_as_large_as_asked() -> None:
+    columns = [np.sort(RNG.integers(0, 1 << 40, n).astype(np.uint64)) for n in (9_000, 50, 21_000)]
+    sizes = [sum(b) - sum(a) for a, b in pairwise(equal_cuts(columns, 1_000))]
+    assert max(sizes) <= 2_000 and len(sizes) < 45

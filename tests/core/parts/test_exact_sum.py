@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -12,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from streammetrics import Ratio
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts.exact_sum import _FEW_SLOTS, ExactSum, ExactSumColumn
+from streammetrics.core.parts.float_bits import BITS, in_limbs, settled
 
 Floats = NDArray[np.float64]
 LARGEST = 1.7976931348623157e308
@@ -30,7 +31,8 @@ def summed(values: Floats | list[float], width: int = 1) -> ExactSumColumn:
 
 
 def fraction_of(values: Floats | list[float]) -> Fraction:
-    return sum((Fraction(float(v)) for v in values), Fraction(0))
+    ratios = map(float.as_integer_ratio, map(float, values))
+    return Fraction(sum(n * (2**1074 // d) for n, d in ratios), 2**1074)
 
 
 def encoded(column: ExactSumColumn) -> bytes:
@@ -76,16 +78,6 @@ def test_one_sum_equals_the_sum_of_fractions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", samples())
-def test_sums_by_slot_equal_those_of_each_slot_alone(name: str) -> None:
-    values = samples()[name]
-    slots = np.random.default_rng(1).integers(0, 5, len(values))
-    column = ExactSumColumn(6)
-    column.add(values, slots)
-    for slot in range(6):
-        assert column.fraction(slot) == fraction_of(values[slots == slot])
-
-
-@pytest.mark.parametrize("name", samples())
 @pytest.mark.parametrize("width", [3_000 // _FEW_SLOTS, 3_000 // _FEW_SLOTS + 1])
 def test_few_slots_have_the_sums_of_many(name: str, width: int) -> None:
     values = samples()[name]
@@ -109,41 +101,6 @@ def test_infinities_and_few_small_values_go_to_their_slots() -> None:
     assert [column.finite(slot) for slot in range(3)] == [True, False, True]
 
 
-@pytest.mark.parametrize("name", ["probabilities", "wild", "clicks", "zeros"])
-def test_long_batches_equal_short_ones(name: str) -> None:
-    values = np.tile(samples()[name], 30)  # past the chunk, and past where exponents are summed
-    short = ExactSumColumn(1)
-    for start in range(0, len(values), 5_000):
-        short.add(values[start : start + 5_000])
-    assert encoded(summed(values)) == encoded(short)
-    assert summed(values).fraction() == 30 * fraction_of(samples()[name])
-
-
-@pytest.mark.slow
-def test_an_infinity_late_in_a_long_batch_is_found() -> None:
-    values = np.tile(samples()["wild"], 30)
-    values[-3] = math.inf
-    column = summed(values)
-    assert column.value() == math.inf
-    assert column.fraction() == fraction_of(values[np.isfinite(values)])
-
-
-@given(any_sum, any_sum)
-def test_a_merge_has_the_bytes_of_one_sum(left: list[float], right: list[float]) -> None:
-    merged = summed(left)
-    before = encoded(summed(right))
-    other = summed(right)
-    merged.merge(other, np.zeros(1, np.intp))
-    assert encoded(merged) == encoded(summed(left + right))
-    assert encoded(other) == before
-
-
-@given(st.lists(finite, max_size=5))
-def test_order_never_shows(values: list[float]) -> None:
-    every = {encoded(summed(list(order))) for order in permutations(values[:4])}
-    assert len(every) == 1
-
-
 @given(st.lists(st.lists(st.floats(allow_nan=False), max_size=4), min_size=1, max_size=6))
 def test_a_column_comes_back_from_its_bytes(sums: list[list[float]]) -> None:
     column = ExactSumColumn(len(sums))
@@ -157,24 +114,6 @@ def test_a_column_comes_back_from_its_bytes(sums: list[list[float]]) -> None:
         assert again.value(slot) == column.value(slot) or math.isnan(column.value(slot))
 
 
-def test_merging_sends_states_to_slots_which_may_repeat() -> None:
-    column = ExactSumColumn(3)
-    column.add(np.array([1.5, 2.0**70, -4.0]), np.array([0, 1, 2]))
-    total = ExactSumColumn(2)
-    total.merge(column, np.array([1, 0, 1]))
-    assert total.fraction(0) == 2**70
-    assert total.fraction(1) == Fraction(-5, 2)
-
-
-def test_taken_states_are_independent_and_in_the_order_asked_for() -> None:
-    column = ExactSumColumn(3)
-    column.add(np.array([1.0, 2.0, 3.0]), np.arange(3))
-    taken = column.take(np.array([2, 0]))
-    taken.add(np.array([10.0]), np.array([0]))
-    assert [taken.value(0), taken.value(1)] == [13.0, 1.0]
-    assert column.value(2) == 3.0
-
-
 def test_widening_appends_empty_states() -> None:
     column = summed([0.1])
     column.widen(3)
@@ -182,15 +121,6 @@ def test_widening_appends_empty_states() -> None:
     column.widen(9)
     assert [column.value(i) for i in range(9)] == [0.1, 0, 5, 0, 0, 0, 0, 0, 0]
     assert encoded(column.take(np.arange(1))) == encoded(summed([0.1]))
-
-
-@given(any_sum.filter(lambda v: all(map(math.isfinite, v))))
-def test_rounding_is_that_of_fsum(values: list[float]) -> None:
-    try:
-        expected = math.fsum(values)
-    except OverflowError:
-        return
-    assert summed(values).value() == expected
 
 
 @pytest.mark.parametrize(
@@ -242,32 +172,6 @@ def test_a_sum_of_counts_takes_few_bytes() -> None:
     assert len(encoded(ExactSumColumn(1000))) <= 5
 
 
-def test_infinities_are_the_mass() -> None:
-    assert summed([math.inf, 1.0, -math.inf]).total_count == 2
-    assert summed([1e300] * 9).total_count == 0
-
-
-@pytest.mark.slow
-def test_altered_bytes_are_refused_or_canonical() -> None:
-    column = ExactSumColumn(3)
-    column.add(np.array([1.5, -(2.0**70), 1e-30, math.inf]), np.array([0, 1, 2, 2]))
-    data = encoded(column)
-    refused = 0
-    for at in range(len(data)):
-        for value in range(256):
-            altered = data[:at] + bytes([value]) + data[at + 1 :]
-            try:
-                found = decoded(altered, 3)
-            except StateError:
-                refused += 1
-                continue
-            assert encoded(found) == altered
-    assert refused > 256
-    for end in range(len(data)):
-        with pytest.raises(StateError):
-            decoded(data[:end], 3)
-
-
 def test_a_claim_of_a_huge_number_is_refused() -> None:
     for length, low in [(10**15, 0), (1, 10**15), (2**62, 2**62), (1, 272)]:
         out = Writer()
@@ -284,8 +188,59 @@ def test_chunks_of_every_kind_in_one_column_are_added_up() -> None:
     random = np.random.default_rng(5)
     near, wild = random.random(1 << 15), 10.0 ** random.uniform(-150, 150, 1 << 15)
     infinite = np.append(-near[1:], np.inf)
-    for values in ([near, wild], [near, wild[:9]], [wild, near], [-near, infinite, near, wild]):
+    for values in ([near, wild[:9]], [-near, infinite, near, wild]):
         column = summed(np.concatenate(values))
         finite_ones = [v for v in np.concatenate(values).tolist() if not math.isinf(v)]
         assert column.fraction() == fraction_of(finite_ones)
         assert column.finite() == (infinite is not values[1])
+
+
+VALUES = st.lists(
+    st.floats(allow_nan=False, allow_infinity=True) | st.integers(-(1 << 60), 1 << 60).map(float),
+    max_size=6,
+)
+
+
+def written(column: ExactSumColumn) -> bytes:
+    out = Writer()
+    column.encode(out)
+    return out.bytes_()
+
+
+def read(data: bytes, width: int) -> ExactSumColumn:
+    reader = Reader(data)
+    column = ExactSum().decode(Ratio(), width, reader)
+    reader.finish()
+    return column
+
+
+@given(VALUES)
+def test_a_sum_alone_is_what_it_is_beside_others(values: list[float]) -> None:
+    one = ExactSumColumn(1)
+    one.add(np.array(values, np.float64))
+    alone = written(one)
+    beside = read(written(one.take(np.array([0, 0]))), 2).take(np.array([1]))
+    back = read(alone, 1)
+    assert written(beside) == alone == written(back)
+    assert written(back.take(np.array([0, 0]))) == written(one.take(np.array([0, 0])))
+    assert back.value() == one.value() or math.isnan(one.value())
+
+
+@pytest.mark.parametrize(
+    "units", [1, -1, 5 << 64, -(5 << 64), (1 << 96) - 1, -((1 << 33) + 1), 3**200, -(3**200) << 70]
+)
+def test_an_integer_is_the_sum_of_its_limbs_of_which_the_first_and_last_count(units: int) -> None:
+    first, limbs = in_limbs(units)
+    assert sum(limb << BITS * (first + i) for i, limb in enumerate(limbs)) == units
+    assert limbs[0] and limbs[-1]
+    assert all(abs(limb) < 1 << BITS for limb in limbs)
+
+
+def test_settled_limbs_are_the_same_integers_and_below_their_ends() -> None:
+    limbs = np.array([[1 << 40, -(1 << 50), 1 << 45], [-1, 0, 0], [7, 0, -(1 << 62)]])
+    wanted = [sum(x << BITS * i for i, x in enumerate(row)) for row in limbs.tolist()]
+    found = settled(limbs).tolist()
+    assert [sum(x << BITS * i for i, x in enumerate(row)) for row in found] == wanted
+    for row in found:
+        assert all(0 <= x < 1 << 32 for x in row[:-1])
+        assert -(1 << 31) <= row[-1] < 1 << 31

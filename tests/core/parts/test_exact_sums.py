@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from streammetrics import GroupedAUC, InputError, StateError
+from streammetrics.combine.sealed import Sealing, seal
+from streammetrics.core.accumulator import WithoutRows, unlimited
 from streammetrics.core.bytes.codec import Reader, Writer
-from streammetrics.core.parts.exact_sums import ExactSums, ExactSumsColumn
+from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.core.parts.exact_sums import ExactSums, ExactSumsColumn, add_whole, require_whole
 
 Floats = NDArray[np.float64]
 CELLS = 5
@@ -96,3 +101,35 @@ def test_infinities_are_of_their_cell_and_state() -> None:
     column = empty(2)
     column.add(np.array([np.inf, 1.0]), np.array([3, 3]), np.array([1, 0]))
     assert not column.finite(3, 1) and column.finite(3) and column.finite(2, 1)
+
+
+def table(cells: int) -> ExactSumsColumn:
+    return ExactSumsColumn(ExactSumColumn(cells), cells, 1)
+
+
+def test_integers_of_any_size_are_added_exactly() -> None:
+    random, sums, total = Random(5), table(3), [0, 0, 0]
+    for _ in range(50):
+        values = [random.getrandbits(random.choice((0, 1, 53, 54, 160, 900))) for _ in range(3)]
+        add_whole(sums, values)
+        total = [a + b for a, b in zip(total, values, strict=True)]
+    assert [int(value) for value in sums.fractions()] == total
+    require_whole(sums)
+
+
+@pytest.mark.parametrize("bad", [0.5, -1.0, float("inf")])
+def test_other_numbers_are_damage(bad: float) -> None:
+    sums = table(2)
+    sums.add(np.array([bad]), np.array([1]))
+    with pytest.raises(StateError, match="no whole numbers"):
+        require_whole(sums)
+
+
+def test_the_refusals_say_what_to_do() -> None:
+    users = GroupedAUC()
+    sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
+    assert isinstance(sealed, WithoutRows)
+    for refused in (sealed.update, sealed.check, users._totals().update):
+        with pytest.raises(InputError, match="compute the whole scope again"):
+            refused(labels=[1])
+    assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))

@@ -18,7 +18,6 @@ from streammetrics.core.parts.float_bits import (
     sum_by_levels,
     sum_by_levels_in_cells,
     take_apart,
-    whole_units,
 )
 
 finite = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20)
@@ -88,15 +87,6 @@ def test_levels_in_cells_leave_what_lies_at_the_ends_of_the_range(top: float) ->
     assert found.sums == [] and np.array_equal(found.rest, values)
 
 
-def test_the_values_are_left_as_they_were() -> None:
-    values = np.random.default_rng(3).random(100)
-    before = values.copy()
-    sum_by_levels(values, 1.0)
-    take_apart(values)
-    sum_by_exponent(values)
-    assert np.array_equal(values, before)
-
-
 @pytest.mark.parametrize(
     ("values", "size"),
     [
@@ -115,11 +105,6 @@ def test_the_values_are_left_as_they_were() -> None:
 def test_the_largest_size_is_found_whatever_the_signs(values: list[float], size: float) -> None:
     for some in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
         assert largest(some) == size
-
-
-def test_a_float_is_a_whole_number_of_the_least_units() -> None:
-    for value in (0.0, 1.0, -0.3, 5e-324, -1.7e308, 2.0**-1074 * 3):
-        assert Fraction(whole_units(value), 1 << UNIT) == Fraction(value)
 
 
 def test_zeros_of_either_sign_are_nothing_left() -> None:

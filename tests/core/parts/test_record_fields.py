@@ -63,10 +63,6 @@ def test_keys_are_numbered_anew_in_the_order_of_their_bytes() -> None:
     assert ordered.in_order(again)[0] is ordered
 
 
-def test_keys_past_a_byte_take_two() -> None:
-    assert KeyTable().numbers(range(257)).dtype == np.uint16
-
-
 @pytest.mark.parametrize(
     ("kind", "data"),
     [

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Writer
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.unit_set import _FEW, UnitsColumn
 
 ALL = (1 << 64) - 1
 HALF = (1 << 63) - 1
-rows_of_three = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 5, HALF, HALF + 1, ALL - 1, ALL])),
-    max_size=20,
-)
 
 
 def words(*values: int) -> Words:
@@ -51,31 +44,6 @@ def encoded(column: UnitsColumn) -> bytes:
     return out.bytes_()
 
 
-@pytest.mark.slow
-@given(rows_of_three, rows_of_three, st.sampled_from([ALL, HALF, 1]), st.sampled_from([None, 1, 3]))
-def test_a_merge_is_the_set_of_both_in_any_order(
-    left: list[tuple[int, int]], right: list[tuple[int, int]], last: int, limit: int | None
-) -> None:
-    one, other = filled(left, last, limit), filled(right, last, limit)
-    other.merge(one, np.arange(3))
-    one.merge(filled(right, last, limit), np.arange(3))
-    assert sets(one) == sets(other) == expected(left + right, last, limit)
-    assert encoded(one) == encoded(other) == encoded(filled(left + right, last, limit))
-
-
-@pytest.mark.slow
-@given(rows_of_three, st.sampled_from([ALL, HALF]), st.sampled_from([None, 2]))
-def test_a_column_comes_back_from_its_bytes(
-    rows: list[tuple[int, int]], last: int, limit: int | None
-) -> None:
-    column = filled(rows, last, limit)
-    back, reader = UnitsColumn(last, limit, 3), Reader(encoded(column))
-    back.read(reader)
-    reader.finish()
-    assert sets(back) == sets(column)
-    assert encoded(back) == encoded(column)
-
-
 def test_the_hash_at_the_threshold_is_kept_and_the_next_one_is_not() -> None:
     column = UnitsColumn(HALF, None, 1)
     column.add(words(HALF, HALF + 1))
@@ -104,14 +72,6 @@ def test_states_are_taken_in_any_order_and_widened() -> None:
     assert sets(merged) == [[5, 8], None]
 
 
-def test_what_is_read_of_a_set_is_a_copy() -> None:
-    column = filled([(0, 5)])
-    found = column.of_slot(0)
-    assert found is not None
-    found[:] = 0
-    assert sets(column)[0] == [5]
-
-
 def test_hashes_wait_until_they_are_worth_a_sort_and_are_counted_in_memory() -> None:
     column = UnitsColumn(ALL, None, 1)
     column.add(np.arange(_FEW, dtype=np.uint64))
@@ -125,21 +85,5 @@ def test_hashes_wait_until_they_are_worth_a_sort_and_are_counted_in_memory() -> 
     assert sets(column) == [[*range(_FEW), 1 << 40]]
 
 
-def test_a_batch_of_one_slot_that_is_not_the_first_goes_to_its_slot() -> None:
-    column = UnitsColumn(ALL, None, 3)
-    column.add(words(4, 4, 2), np.array([2, 2, 2]))
-    column.add(words(), np.array([], np.intp))
-    assert sets(column) == [[], [], [2, 4]]
-
-
 def test_sets_have_no_mass() -> None:
     assert filled([(0, 5)]).total_count == 0
-
-
-@pytest.mark.parametrize("limit", [None, 2])
-def test_settling_twice_changes_nothing(limit: int | None) -> None:
-    column = filled([(0, 5), (0, 6), (0, 7), (1, 1)], limit=limit)
-    before = encoded(column)
-    column.settle()
-    column.settle()
-    assert encoded(column) == before

@@ -69,12 +69,6 @@ def test_units_and_rows_are_those_that_came_however_they_came(cells: int, width:
         assert reader.left == 0 and encoded(back) == encoded(whole)
 
 
-def test_rows_of_one_unit_cost_a_byte() -> None:
-    column = empty(7, 1)
-    column.add(np.array([1, 1, 2]))
-    assert encoded(column) == b"\1\1\0\2\1\0\0\0\0\0"
-
-
 @pytest.mark.parametrize(("surplus", "good"), [(1, True), (3, True), (4, False), (9, False)])
 def test_fewer_rows_than_occupied_cells_are_refused(surplus: int, good: bool) -> None:
     data = b"\1\1" + bytes([0, 3, 2, 0, 0, 0, 0]) + bytes([1, surplus])

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from streammetrics.core.multiset.score_bits import (
+from streammetrics.core.parts.score_bits import (
     are_codes,
     codes_of,
-    in_type,
     integers_of,
     scores_of,
 )
@@ -64,10 +63,3 @@ def test_codes_of_integers_order_as_they_do_and_lead_back() -> None:
     assert integers_of(codes).tolist() == ends
     assert codes.tolist()[0] == 0 and codes.tolist()[-1] == 2**64 - 1
     assert are_codes(codes, "int64")
-
-
-def test_values_come_in_the_type_that_they_are_compared_in() -> None:
-    scores = np.array([1e300, 0.1])
-    assert in_type(scores, "float32").tolist() == [np.inf, float(np.float32(0.1))]
-    assert in_type(scores, "float64") is scores
-    assert in_type(np.array([2**63 - 1]), "int64").tolist() == [2**63 - 1]
