@@ -201,9 +201,8 @@ def test_no_transaction_lasts_while_a_client_reads(
     store: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.query.follow.MAX_DELTA_BYTES", 10)
-    monkeypatch.setattr(
-        "streammetrics_consumers.query.reader.MAX_DELTA_BYTES", 10
-    )  # so that it is streamed
+    # So that all is merged within the transaction.
+    monkeypatch.setattr("streammetrics_consumers.query.reader.HELD_BYTES", 10)
     open_at: list[int] = []
     with closing(Ledger.open(str(store))) as ledger:
         app = application(ledger, store=str(store))
