@@ -19,12 +19,12 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    and_,
     delete,
     event,
     exists,
     func,
     insert,
-    not_,
     or_,
     select,
 )
@@ -44,7 +44,7 @@ from streammetrics_consumers.ledger.read import (
     json_object,
     read_heads,
     read_panes,
-    read_quarantine_of,
+    read_quarantine,
 )
 from streammetrics_consumers.ledger.schema import (
     delta,
@@ -153,43 +153,42 @@ def _reading(number: int, note: str) -> str:
 def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
     """What is wrong with how the rows of a generation refer to one another."""
 
-    def count(table: Table, *which: ColumnElement[bool]) -> int:
-        query = select(func.count()).select_from(table).where(*which)
-        return int(connection.scalar(query) or 0)
+    def has_head(table: Table, *which: ColumnElement[bool]) -> ColumnElement[bool]:
+        return exists().where(head.c.id == table.c.head, *which)
 
-    for table, what in ((delta, "delta rows"), (quarantine, "refused events")):
-        lost = count(
-            table,
-            table.c.generation == of.id,
-            not_(exists().where(head.c.id == table.c.head, head.c.generation == of.id)),
-        )
-        if lost:
-            yield f"{lost} {what} belong to a log that the generation does not have"
-    elsewhere = count(
-        quarantine,
-        quarantine.c.generation != of.id,
-        exists().where(head.c.id == quarantine.c.head, head.c.generation == of.id),
-    )
-    if elsewhere:
-        yield f"{elsewhere} refused events of its logs belong to another generation"
-    for table, what in ((seen, "rows of ids"), (metric_start, "starts of metrics")):
-        lost = count(table, not_(exists().where(head.c.id == table.c.head)))
-        if lost:
-            yield f"{lost} {what} belong to a log that is not there"
-    lost = count(head, not_(exists().where(generation.c.id == head.c.generation)))
-    if lost:
-        yield f"{lost} logs belong to a generation that is not there"
-    lost = count(metric, not_(exists().where(generation.c.id == metric.c.generation)))
-    if lost:
-        yield f"{lost} metrics belong to a generation that is not there"
-    known = [one.name for one in of.metrics]
-    lost = count(delta, delta.c.generation == of.id, delta.c.metric.not_in(known))
-    if lost:
-        yield f"{lost} delta rows are of a metric that the generation does not have"
+    def in_generation(table: Table) -> ColumnElement[bool]:
+        return exists().where(generation.c.id == table.c.generation)
+
+    mine = head.c.generation == of.id
+    rows, entries = delta.c.generation == of.id, quarantine.c.generation == of.id
+    unknown = delta.c.metric.not_in([one.name for one in of.metrics])
     outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
-    lost = count(delta, delta.c.generation == of.id, outside)
-    if lost:
-        yield f"{lost} delta rows are of a range of keys that there cannot be"
+    another = "belong to a log that the generation does not have"
+    no_log, no_generation = (
+        f"belong to a {what} that is not there" for what in ("log", "generation")
+    )
+    for table, which, what in (
+        (delta, and_(rows, ~has_head(delta, mine)), f"delta rows {another}"),
+        (quarantine, and_(entries, ~has_head(quarantine, mine)), f"refused events {another}"),
+        (
+            quarantine,
+            and_(~entries, has_head(quarantine, mine)),
+            "refused events of its logs belong to another generation",
+        ),
+        (seen, ~has_head(seen), f"rows of ids {no_log}"),
+        (metric_start, ~has_head(metric_start), f"starts of metrics {no_log}"),
+        (head, ~in_generation(head), f"logs {no_generation}"),
+        (metric, ~in_generation(metric), f"metrics {no_generation}"),
+        (
+            delta,
+            and_(rows, unknown),
+            "delta rows are of a metric that the generation does not have",
+        ),
+        (delta, and_(rows, outside), "delta rows are of a range of keys that there cannot be"),
+    ):
+        lost = connection.scalar(select(func.count()).select_from(table).where(which))
+        if lost:
+            yield f"{lost} {what}"
     heads = read_heads(connection, head.c.generation == of.id)
     for closed in heads:
         log = closed.partition
@@ -252,32 +251,27 @@ def merged(
     return store.read(work)
 
 
-def cut_after(store: Store, of: Head, offset: int) -> int:
-    """The first offset, not before this one, that no delta row of the head lies across."""
-    return store.read(lambda connection: _cut(connection, of, offset, func.max(delta.c.end_offset)))
+def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
+    """The first offset after this one, or the last before it, that no delta row of the head lies
+    across; this one where none does."""
+    edge = func.max(delta.c.end_offset) if after else func.min(delta.c.start_offset)
 
-
-def cut_before(store: Store, of: Head, offset: int) -> int:
-    """The last offset, not after this one, that no delta row of the head lies across."""
-    return store.read(
-        lambda connection: _cut(connection, of, offset, func.min(delta.c.start_offset))
-    )
-
-
-def _cut(connection: Connection, of: Head, offset: int, edge: ColumnElement[int]) -> int:
-    at = offset
-    while True:
-        across = connection.scalar(
-            select(edge).where(
-                delta.c.head == of.id,
-                delta.c.retry.is_(None),
-                delta.c.start_offset < at,
-                delta.c.end_offset > at,
+    def work(connection: Connection) -> int:
+        at = offset
+        while True:
+            across = connection.scalar(
+                select(edge).where(
+                    delta.c.head == of.id,
+                    delta.c.retry.is_(None),
+                    delta.c.start_offset < at,
+                    delta.c.end_offset > at,
+                )
             )
-        )
-        if across is None:
-            return at
-        at = int(across)
+            if across is None:
+                return at
+            at = int(across)
+
+    return store.read(work)
 
 
 def covers(store: Store, of: Head) -> Covers:
@@ -357,4 +351,7 @@ def retries_of(
 
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:
     """The refused events of the records [start, end) of a log, open or done, by place."""
-    return store.read(lambda connection: read_quarantine_of(connection, of.id, start, end))
+    column = quarantine.c.offset
+    which = quarantine.c.head == of.id, column >= start, column < end
+    found = store.read(lambda connection: read_quarantine(connection, *which))
+    return sorted(found, key=lambda entry: (entry.offset, entry.index))

@@ -12,13 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete
 
-from streammetrics_consumers.ledger.delta_metadata import (
-    METADATA,
-    DeltaMetadata,
-    read_states,
-)
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_rows, read_states
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
@@ -34,7 +30,7 @@ from streammetrics_consumers.ledger.write import (
     write_delta,
 )
 from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Head
-from streammetrics_consumers.model.generation import Generation, Pane
+from streammetrics_consumers.model.generation import Generation
 
 _ROWS_A_QUERY = 100  # SQLite takes at least 999 parameters
 
@@ -116,13 +112,6 @@ def write_closing(
 def _pending(
     connection: Connection, of: Generation, metric: str, before_ms: int
 ) -> tuple[DeltaMetadata, ...]:
-    rows = connection.execute(
-        select(*METADATA)
-        .where(
-            delta.c.generation == of.id,
-            delta.c.metric == metric,
-            delta.c.window_start_ms < before_ms,
-        )
-        .order_by(delta.c.id)
-    )
-    return tuple(DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:12]) for row in rows)
+    mine = delta.c.generation == of.id, delta.c.metric == metric
+    rows = read_rows(connection, *mine, delta.c.window_start_ms < before_ms)
+    return tuple(sorted(rows, key=lambda row: row.id))

@@ -14,32 +14,34 @@ Rows of a retry are not the log's own and stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select
 
 from streammetrics import PerKey, load
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Extent, Group, plan
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Group, plan
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
+    DeltaMetadata,
     Groupings,
     bases,
     can_stand_for_coarser,
     finest,
     groupings_of,
     is_too_large,
+    read_rows,
+    read_states,
     split,
     summed,
 )
 from streammetrics_consumers.ledger.read import generation_of, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.write import is_same
+from streammetrics_consumers.ledger.write import delta_row, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 
-_ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
 _HOPELESS: Final = 1000  # groups that are remembered
 
 
@@ -53,12 +55,8 @@ class Compacted:
     bytes_after: int = 0
 
     def __add__(self, other: Compacted) -> Compacted:
-        return Compacted(
-            self.rows_before + other.rows_before,
-            self.rows_after + other.rows_after,
-            self.bytes_before + other.bytes_before,
-            self.bytes_after + other.bytes_after,
-        )
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Compacted(*(mine + theirs for mine, theirs in both))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,30 +100,17 @@ class Compactor:
         self._store = store
         self._above, self._leave = above, leave
         self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
-        self._hopeless: set[frozenset[Extent]] = set()  # merging them gave as many rows
+        self._hopeless: set[frozenset[DeltaMetadata]] = set()  # merging them gave as many rows
         self._known: dict[tuple[int, str], Groupings] = {}
 
     def runs(self, heads: Collection[int] | None = None) -> list[MergeRun]:
         """Where there may be something to merge, of these heads or of all."""
 
         def work(connection: Connection) -> list[MergeRun]:
-            key = (
-                delta.c.generation,
-                delta.c.metric,
-                delta.c.grouping,
-                delta.c.window_start_ms,
-                delta.c.window_end_ms,
-                delta.c.head,
-            )
-            query = (
-                select(*key)
-                .where(delta.c.retry.is_(None))
-                .group_by(*key)
-                .having(func.count() > self._above)
-            )
+            query = _merge_runs(*_RUN, above=self._above)
             if heads is not None:
                 query = query.where(delta.c.head.in_(sorted(heads)))
-            rows = connection.execute(query.order_by(*key)).all()
+            rows = connection.execute(query.order_by(*_RUN)).all()
             return [MergeRun(row[0], Pane(*row[1:5]), row[5]) for row in rows]
 
         return self._store.read(work)
@@ -134,7 +119,7 @@ class Compactor:
         """The groups of a strand to merge now."""
         base = bases(self._groupings(run)).get(run.pane.grouping)
 
-        def work(connection: Connection) -> tuple[list[Extent], list[int]]:
+        def work(connection: Connection) -> tuple[list[DeltaMetadata], list[int]]:
             cuts = [] if base is None else _stood_for(connection, run, base)
             return _extents(connection, run), cuts
 
@@ -227,7 +212,7 @@ class Compactor:
         return own + self._apart(pane, extents, states, by)
 
     def _apart(
-        self, pane: Pane, extents: Sequence[Extent], states: list[bytes], by: Groupings
+        self, pane: Pane, extents: Sequence[DeltaMetadata], states: list[bytes], by: Groupings
     ) -> list[_Merged]:
         """The rows of coarser groupings that these rows stand for."""
         found = []
@@ -268,21 +253,21 @@ def _of(run: MergeRun) -> list[ColumnElement[bool]]:
     ]
 
 
-_EXTENT: Final = (
-    delta.c.id,
-    delta.c.key_range,
-    delta.c.key_ranges,
-    delta.c.start_offset,
-    delta.c.end_offset,
-    delta.c.nbytes,
-    delta.c.for_coarser,
-)
 # An id alone says nothing: SQLite gives that of a deleted row to another.
-_SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _EXTENT)
+_NAMES: Final = (
+    "id",
+    "key_range",
+    "key_ranges",
+    "start_offset",
+    "end_offset",
+    "nbytes",
+    "for_coarser",
+)
+_SAME: Final = tuple(delta.c[name] == bindparam(f"of_{name}") for name in _NAMES)
 
 
-def _extents(connection: Connection, run: MergeRun) -> list[Extent]:
-    return [Extent(*row) for row in connection.execute(select(*_EXTENT).where(*_of(run)))]
+def _extents(connection: Connection, run: MergeRun) -> list[DeltaMetadata]:
+    return list(read_rows(connection, *_of(run)))
 
 
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
@@ -297,15 +282,10 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
     """The head of these rows, and their states in their order; None if one of them is not there
     any more."""
     heads = read_heads(connection, head.c.id == run.head)
-    found: dict[Extent, bytes] = {}
-    ids = [extent.id for extent in group.extents]
-    for at in range(0, len(ids), _ROWS_A_QUERY):
-        some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
-        for row in connection.execute(select(*_EXTENT, delta.c.state).where(*_of(run), some)):
-            found[Extent(*row[:-1])] = row[-1]
-    if not heads or not found.keys() >= set(group.extents):
+    if not heads or not set(_extents(connection, run)).issuperset(group.extents):
         return None
-    return heads[0], [found[extent] for extent in group.extents]
+    stored = {row.id: data for row, data in read_states(connection, group.extents)}
+    return heads[0], [stored[extent.id] for extent in group.extents]
 
 
 def _exchange(
@@ -322,48 +302,34 @@ def _exchange(
     gone = delete(delta).where(*_SAME, *_of(run))
     deleted = 0
     for extent in group.extents:
-        one = {f"of_{column.name}": getattr(extent, column.name) for column in _EXTENT}
+        one = {f"of_{name}": getattr(extent, name) for name in _NAMES}
         deleted += connection.execute(gone, one).rowcount
     if deleted != len(group.extents):
         raise _NotAsRead
     if made:
-        connection.execute(insert(delta), [_row(run, one) for one in made])
-
-
-def _row(run: MergeRun, one: _Merged) -> dict[str, object]:
-    pane = one.shard.pane
-    return {
-        "generation": run.generation,
-        "metric": pane.metric,
-        "grouping": pane.grouping,
-        "window_start_ms": pane.start_ms,
-        "window_end_ms": pane.end_ms,
-        "key_range": one.shard.key_range,
-        "key_ranges": one.shard.key_ranges,
-        "head": run.head,
-        "start_offset": one.start,
-        "end_offset": one.end,
-        "nbytes": len(one.shard.state),
-        "state": one.shard.state,
-        "for_coarser": one.shard.for_coarser,
-    }
+        rows = [delta_row(of, one.shard, one.start, one.end) for one in made]
+        connection.execute(insert(delta), rows)
 
 
 def count_mergeable(store: Store) -> int:
     """Delta rows that have another of their pane and head beside them. What comes of merging them
     may be merged again, so it is what is known before, and not all that will be done."""
 
-    def work(connection: Connection) -> int:
-        of_merge_run = (
-            select(func.count().label("rows"))
-            .where(delta.c.retry.is_(None))
-            .group_by(
-                delta.c.generation, delta.c.metric, delta.c.grouping,
-                delta.c.window_start_ms, delta.c.window_end_ms, delta.c.head,
-            )
-            .having(func.count() > 1)
-            .subquery()
-        )  # fmt: skip
-        return int(connection.scalar(select(func.sum(of_merge_run.c.rows))) or 0)
+    rows = _merge_runs(func.count().label("rows"), above=1).subquery()
+    return store.read(lambda connection: int(connection.scalar(select(func.sum(rows.c.rows))) or 0))
 
-    return store.read(work)
+
+_RUN: Final = (
+    delta.c.generation,
+    delta.c.metric,
+    delta.c.grouping,
+    delta.c.window_start_ms,
+    delta.c.window_end_ms,
+    delta.c.head,
+)
+
+
+def _merge_runs(*columns: ColumnElement[Any], above: int) -> Select[Any]:
+    """Columns of each merge run of more rows than that."""
+    query = select(*columns).where(delta.c.retry.is_(None))
+    return query.group_by(*_RUN).having(func.count() > above)

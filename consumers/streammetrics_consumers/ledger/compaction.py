@@ -4,8 +4,8 @@ The rows of one pane and one head are boxes: a range of keys times a range of of
 share keys lie one after the other in offsets. A group of neighbours becomes one box (or a few, if
 one would be too large); what it counts stays the same, since sums are exact.
 
-Where another row counts for this pane what lies between two of its own (see outline.py), these
-stay apart: a row says of all its offsets that it counts them.
+Where a row of a finer grouping counts for this pane what lies between two of its own, these stay
+apart: a row says of all its offsets that it counts them.
 
 Rows grow as they are merged, so an old row is merged again only once those after it are half as
 large together: a byte is written a number of times that grows with the logarithm of the state.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final
 
-from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES
+from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata
 
 ABOVE: Final = 32  # rows of one head over one key of a pane: more are merged
 LEAVE: Final = 4  # of the newest, so that a reader that follows seldom has to begin anew
@@ -27,31 +27,19 @@ MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory t
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """A delta row without its state."""
-
-    id: int
-    key_range: int
-    key_ranges: int
-    start_offset: int
-    end_offset: int
-    nbytes: int
-    for_coarser: bool = False
-
-    def node(self, ranges: int) -> int:
-        """Which of `ranges` equal ranges of keys it lies in; they are no finer than its own."""
-        return self.key_range * ranges // self.key_ranges
-
-
-@dataclass(frozen=True, slots=True)
 class Group:
     """Rows to merge, in order of offset. What comes of them has at least `ranges` key ranges."""
 
-    extents: tuple[Extent, ...]
+    extents: tuple[DeltaMetadata, ...]
     ranges: int
 
 
-def depth(extents: Sequence[Extent]) -> int:
+def node(extent: DeltaMetadata, ranges: int) -> int:
+    """Which of `ranges` equal ranges of keys a row lies in; they are no finer than its own."""
+    return extent.key_range * ranges // extent.key_ranges
+
+
+def depth(extents: Sequence[DeltaMetadata]) -> int:
     """How many rows hold one and the same key, at most."""
     changes: dict[int, int] = {}
     for extent in extents:
@@ -63,7 +51,7 @@ def depth(extents: Sequence[Extent]) -> int:
 
 
 def plan(
-    extents: Sequence[Extent],
+    extents: Sequence[DeltaMetadata],
     *,
     above: int = ABOVE,
     leave: int = LEAVE,
@@ -90,18 +78,18 @@ def plan(
         if any(extent.key_ranges < ranges for extent in chosen):
             groups.extend(_refined(runs, ranges, merge_bytes, cuts))
             continue  # and those that are fine enough join them next time
-        for node in _by_node(chosen, ranges):
+        for same in _by_node(chosen, ranges):
             groups.extend(
                 Group(extents, ranges)
-                for extents in _packed(_runs(node), merge_bytes, cuts)
+                for extents in _packed(_runs(same), merge_bytes, cuts)
                 if len(extents) == 2 or (extents[2:] and _size(extents) <= merge_bytes)
             )
     return groups
 
 
-def _stacks(extents: Sequence[Extent]) -> Iterator[list[Extent]]:
+def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
     """Rows that share keys, directly or through others."""
-    family: list[Extent] = []
+    family: list[DeltaMetadata] = []
     end = 0
     # Wide before narrow, so that a family begins with the range that holds all of it.
     for extent in sorted(extents, key=lambda b: (b.key_range * (MAX_RANGES // b.key_ranges),
@@ -117,9 +105,9 @@ def _stacks(extents: Sequence[Extent]) -> Iterator[list[Extent]]:
         yield family
 
 
-def _runs(extents: Sequence[Extent]) -> list[list[Extent]]:
+def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
     """Rows in order of offset; those whose offsets overlap stand together."""
-    runs: list[list[Extent]] = []
+    runs: list[list[DeltaMetadata]] = []
     end = -1
     for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
         if runs and extent.start_offset < end:
@@ -130,7 +118,7 @@ def _runs(extents: Sequence[Extent]) -> list[list[Extent]]:
     return runs
 
 
-def _old(runs: list[list[Extent]], leave: int) -> list[list[Extent]]:
+def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata]]:
     """The runs to merge now: not the newest, nor the old ones that are too large for it yet."""
     runs = runs[: max(len(runs) - leave, 2)]
     sizes = [_size(run) for run in runs]
@@ -143,36 +131,36 @@ def _old(runs: list[list[Extent]], leave: int) -> list[list[Extent]]:
 
 
 def _refined(
-    runs: Sequence[Sequence[Extent]], ranges: int, merge_bytes: int, cuts: Sequence[int]
+    runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
 ) -> Iterator[Group]:
     """Groups of neighbours that are to be cut into finer ranges before others join them."""
-    for node, neighbours in groupby(runs, key=_node_of_one):
-        if node is None:
+    for of, neighbours in groupby(runs, key=_node_of_one):
+        if of is None:
             for run in neighbours:
                 yield from (
                     Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
                 )
-        elif node[1] < ranges:
+        elif of[1] < ranges:
             packed = _packed(list(neighbours), merge_bytes, cuts)
             yield from (Group(extents, ranges) for extents in packed)
 
 
-def _node_of_one(run: Sequence[Extent]) -> tuple[int, int] | None:
+def _node_of_one(run: Sequence[DeltaMetadata]) -> tuple[int, int] | None:
     return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
 
 
-def _by_node(extents: Sequence[Extent], ranges: int) -> Iterator[Sequence[Extent]]:
-    nodes: dict[int, list[Extent]] = {}
+def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence[DeltaMetadata]]:
+    nodes: dict[int, list[DeltaMetadata]] = {}
     for extent in extents:
-        nodes.setdefault(extent.node(ranges), []).append(extent)
+        nodes.setdefault(node(extent, ranges), []).append(extent)
     yield from (nodes[at] for at in sorted(nodes))
 
 
 def _packed(
-    runs: Sequence[Sequence[Extent]], merge_bytes: int, cuts: Sequence[int]
-) -> Iterator[tuple[Extent, ...]]:
+    runs: Sequence[Sequence[DeltaMetadata]], merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[tuple[DeltaMetadata, ...]]:
     """Neighbours that are in memory together: whole runs, so that no row is left between them."""
-    group: list[Extent] = []
+    group: list[DeltaMetadata] = []
     size = part = 0
     for run in runs:
         more, before = _size(run), part
@@ -186,5 +174,5 @@ def _packed(
         yield tuple(group)
 
 
-def _size(extents: Sequence[Extent]) -> int:
+def _size(extents: Sequence[DeltaMetadata]) -> int:
     return sum(extent.nbytes for extent in extents)

@@ -41,6 +41,7 @@ METADATA: Final = (
     delta.c.end_offset,
     delta.c.nbytes,
     delta.c.retry,
+    delta.c.for_coarser,
 )
 
 
@@ -178,8 +179,9 @@ class SumOf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeltaMetadata:
-    """A delta row without its state. `retry` is None for the log's own events. `nbytes` is what is
-    stored: of a row of a finer grouping, where it is a `sum_of` that."""
+    """A delta row without its state: the offsets [start_offset, end_offset) of a head, times a
+    range of keys. `retry` is None for the log's own events. `for_coarser`: see StateShard. `nbytes`
+    is what is stored: of a row of a finer grouping, where it is a `sum_of` that."""
 
     id: int
     pane: Pane
@@ -190,6 +192,7 @@ class DeltaMetadata:
     end_offset: int
     nbytes: int
     retry: int | None
+    for_coarser: bool = False
     sum_of: SumOf | None = None
 
 
@@ -197,26 +200,25 @@ def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
     """Those of the rows of these panes."""
-    yield from _delta_metadata(connection, of.id, panes)
+    for which in of_panes(of.id, panes):
+        yield from read_rows(connection, *which)
     by = groupings_of(of)
     finer: dict[Pane, list[Pane]] = defaultdict(list)
     for pane in panes:
         base = bases(by[pane.metric]).get(pane.grouping) if pane.metric in by else None
         if base is not None:
             finer[pane.of_grouping(base)].append(pane)
-    for row in _delta_metadata(connection, of.id, finer, delta.c.for_coarser.is_(True)):
-        sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
-        for pane in finer[row.pane]:
-            yield replace(row, pane=pane, sum_of=sum_of)
+    for which in of_panes(of.id, finer):
+        for row in read_rows(connection, *which, delta.c.for_coarser.is_(True)):
+            sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
+            for pane in finer[row.pane]:
+                yield replace(row, pane=pane, sum_of=sum_of)
 
 
-def _delta_metadata(
-    connection: Connection, generation: int, panes: Collection[Pane], *more: ColumnElement[bool]
-) -> Iterator[DeltaMetadata]:
-    for which in of_panes(generation, panes):
-        found = connection.execute(select(*METADATA).where(*which, *more))
-        for row in found:
-            yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:12])
+def read_rows(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaMetadata]:
+    """The rows that meet some conditions."""
+    for row in connection.execute(select(*METADATA).where(*which)):
+        yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:13])
 
 
 def read_states(

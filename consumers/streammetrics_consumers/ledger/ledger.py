@@ -24,15 +24,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, insert, select
 
-from streammetrics_consumers.ledger.failures import (
-    LedgerError,
-    NoStoreYet,
-    NotAStore,
-    SchemaMismatch,
-    StoreRefusesUs,
-    StoreReplaced,
-    StoreUnavailable,
-)
+from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
@@ -43,14 +35,8 @@ from streammetrics_consumers.ledger.read import (
     read_panes,
     read_quarantine,
 )
-from streammetrics_consumers.ledger.schema import head, source
-from streammetrics_consumers.ledger.settings import (
-    SettingsChanged,
-    begin,
-    compared,
-    counted_to_ms,
-    refuse_unasked,
-)
+from streammetrics_consumers.ledger.schema import head, quarantine, source
+from streammetrics_consumers.ledger.settings import begin, changes_of
 from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
 from streammetrics_consumers.ledger.write import (
     Fenced,
@@ -104,14 +90,14 @@ class LogChanged(LedgerError):
 
     def __init__(self, known: Head, found: Partition) -> None:
         self.known, self.found = known, found
-        was, now = known.partition, found
-        what = "cluster" if was.cluster != now.cluster else "log (topic id)"
-        flag = "--on-gap skip" if was.cluster == now.cluster else "--new-source"
-        pair = (was.cluster, now.cluster) if was.cluster != now.cluster else (
-            was.topic_id, now.topic_id)  # fmt: skip
+        of = known.partition
+        what, flag, was, now = "cluster", "--new-source", of.cluster, found.cluster
+        if was == now:
+            what, flag = "log (topic id)", "--on-gap skip"
+            was, now = of.topic_id, found.topic_id
         super().__init__(
             f"{found}: this is another {what} than the one counted up to offset "
-            f"{known.next_offset}: it was {pair[0]}, now it is {pair[1]}; its offsets mean other "
+            f"{known.next_offset}: it was {was}, now it is {now}; its offsets mean other "
             "events. Read the old one to its end, start with --new-generation or another store, "
             f"or add this one to what is counted with {flag}"
         )
@@ -122,15 +108,21 @@ def unknown_topics(
 ) -> Sequence[Topic]:
     """The topics of these logs that a generation has not counted from; none where it has counted
     from no log at all."""
-    known = store.read(lambda connection: _known(connection, of))
-    return sorted(_topics(partitions) - known) if known else ()
+    return _unknown(store, of, partitions)[1]
 
 
 def require_known(store: Store, of: Generation, partitions: Collection[Partition]) -> None:
     """Raise NewSource where there are `unknown_topics`."""
-    missing = unknown_topics(store, of, partitions)
+    known, missing = _unknown(store, of, partitions)
     if missing:
-        raise NewSource(sorted(store.read(lambda connection: _known(connection, of))), missing)
+        raise NewSource(sorted(known), missing)
+
+
+def _unknown(
+    store: Store, of: Generation, partitions: Collection[Partition]
+) -> tuple[frozenset[Topic], Sequence[Topic]]:
+    known = store.read(lambda connection: _known(connection, of))
+    return known, sorted(_topics(partitions) - known) if known else ()
 
 
 def count_from(
@@ -167,23 +159,6 @@ def _topics(partitions: Collection[Partition]) -> frozenset[Topic]:
 
 def _named(topics: Collection[Topic]) -> str:
     return ", ".join(f"{topic} of cluster {cluster}" for cluster, topic in topics)
-
-
-__all__ = [
-    "Fenced",
-    "Ledger",
-    "LedgerError",
-    "LogChanged",
-    "NewSource",
-    "NoStoreYet",
-    "NotAStore",
-    "SchemaMismatch",
-    "SettingsChanged",
-    "StoreRefusesUs",
-    "StoreReplaced",
-    "StoreUnavailable",
-    "TooLarge",
-]
 
 
 class TooLarge(LedgerError):
@@ -243,28 +218,20 @@ class Ledger:
         choose: Callable[[Snapshot], Collection[Pane]] | None = None,
         *,
         generation: int | None = None,
-        max_bytes: int | None = None,
     ) -> Snapshot:
         """Heads, counters, metrics, panes, and the delta rows of the chosen panes, all of one
         moment. The transaction is over before this returns.
 
         `choose` is shown the snapshot without deltas and answers the panes whose rows it wants;
-        None wants none. It runs inside the transaction, so it must be quick. Rows of more than
-        `max_bytes` in all are a TooLarge error, and none is read.
+        None wants none. It runs inside the transaction, so it must be quick.
         """
 
         def work(connection: Connection) -> Snapshot:
             found = self._generation(connection, generation)
             heads = read_heads(connection, head.c.generation == found.id)
-            last = last_retry(connection, found)
+            last = last_retry(connection, found.id)
             outline = Snapshot(found, heads, read_panes(connection, found), retry=last)
             wanted = frozenset(choose(outline)) if choose else frozenset()
-            size = sum(pane.nbytes for pane in outline.panes if pane.pane in wanted)
-            if max_bytes is not None and size > max_bytes:
-                raise TooLarge(
-                    f"store {self._store.name}: this needs {size} bytes of states, and may use "
-                    f"{max_bytes}; ask for one metric, one window or one grouping"
-                )
             return replace(outline, deltas=tuple(read_deltas(connection, found, wanted)))
 
         return self._store.read(work)
@@ -284,7 +251,10 @@ class Ledger:
 
         def work(connection: Connection) -> tuple[QuarantineRow, ...]:
             found = self._generation(connection, generation)
-            return read_quarantine(connection, found.id, done, after, limit)
+            which = [quarantine.c.generation == found.id, quarantine.c.id > after]
+            if done is not None:
+                which.append(quarantine.c.done == done)
+            return read_quarantine(connection, *which, limit=limit)
 
         return self._store.read(work)
 
@@ -324,9 +294,7 @@ class Ledger:
             current = read_generation(connection)
             if current is None:
                 return None
-            counted_ms = counted_to_ms(connection, current.id)
-            changes = compared(current, fingerprints, descriptions, counted_ms, requested)
-            refuse_unasked(current, fingerprints, changes, requested)
+            changes = changes_of(connection, current, fingerprints, descriptions, requested)
             return Begun(current, False, *changes)
 
         return self._store.read(work)

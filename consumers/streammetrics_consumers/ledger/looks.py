@@ -22,8 +22,8 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
-from streammetrics_consumers.ledger.read import read_heads
-from streammetrics_consumers.ledger.schema import experiment, head, look, look_reading, retry
+from streammetrics_consumers.ledger.read import last_retry, read_heads
+from streammetrics_consumers.ledger.schema import experiment, head, look, look_reading
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN_START, Head
 
@@ -150,10 +150,8 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
 
 def _is_reached(connection: Connection, found: Look) -> bool:
     """Whether the logs, and the retries, are counted as far as a look says."""
-    last = connection.scalar(
-        select(func.max(retry.c.id)).where(retry.c.generation == found.generation)
-    )
-    now = heads_of(read_heads(connection, head.c.generation == found.generation), int(last or 0))
+    heads = read_heads(connection, head.c.generation == found.generation)
+    now = heads_of(heads, last_retry(connection, found.generation))
     return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
 
 

@@ -10,12 +10,12 @@ has counted it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from streammetrics_consumers.ledger.read import read_not_forwarded
+from streammetrics_consumers.ledger.read import read_quarantine
 from streammetrics_consumers.ledger.schema import head, quarantine, retry
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import (
@@ -35,15 +35,6 @@ class NotOpen(Exception):
 
     Nothing was written. Read the open entries again.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A retry as it is stored. `note` is JSON that says how it read its events."""
-
-    id: int
-    created_ms: int
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +83,7 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
     for entry in one.entries:
         done = connection.execute(
             update(quarantine)
-            .where(
-                quarantine.c.id == entry.id,
-                quarantine.c.head == known.id,
-                quarantine.c.offset == entry.offset,
-                quarantine.c.index == entry.index,
-                quarantine.c.sha256 == entry.sha256,
-                quarantine.c.done.is_(False),
-            )
+            .where(*_is_same(entry, known.id), quarantine.c.done.is_(False))
             .values(done=True, retry=number)
         )
         if done.rowcount != 1:
@@ -123,6 +107,18 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
     )
     if found.rowcount != 1:
         raise NotOpen(f"{known.partition}: its head is not there any more")
+
+
+def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]:
+    """The condition that a row is this entry. A number alone says nothing: a store that went back
+    gives it again."""
+    return (
+        quarantine.c.id == entry.id,
+        quarantine.c.head == head,
+        quarantine.c.offset == entry.offset,
+        quarantine.c.index == entry.index,
+        quarantine.c.sha256 == entry.sha256,
+    )
 
 
 def _of(entries: Sequence[QuarantineRow], *reasons: str) -> int:
@@ -161,19 +157,10 @@ def open_since(store: Store, of: Head, offset: int) -> int:
     return store.read(lambda connection: int(connection.scalar(query) or 0))
 
 
-def read_retries(store: Store, of: Generation) -> Mapping[int, Recorded]:
-    """The retries of a generation by their number."""
-
-    def work(connection: Connection) -> dict[int, Recorded]:
-        rows = connection.execute(select(retry).where(retry.c.generation == of.id))
-        return {row.id: Recorded(row.id, row.created_ms, row.note) for row in rows}
-
-    return store.read(work)
-
-
 def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[QuarantineRow]:
     """At most `limit` refused events of these heads that no topic has acknowledged, by id."""
-    return store.read(lambda connection: read_not_forwarded(connection, sorted(heads), limit))
+    which = quarantine.c.head.in_(sorted(heads)), quarantine.c.forwarded.is_(False)
+    return store.read(lambda connection: read_quarantine(connection, *which, limit=limit))
 
 
 def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
@@ -181,17 +168,7 @@ def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
 
     def work(connection: Connection, _: bool) -> None:
         for entry in entries:
-            connection.execute(
-                update(quarantine)
-                .where(
-                    # A number alone says nothing: a store that went back gives it again.
-                    quarantine.c.id == entry.id,
-                    quarantine.c.head == entry.head,
-                    quarantine.c.offset == entry.offset,
-                    quarantine.c.index == entry.index,
-                    quarantine.c.sha256 == entry.sha256,
-                )
-                .values(forwarded=True)
-            )
+            mine = update(quarantine).where(*_is_same(entry, entry.head))
+            connection.execute(mine.values(forwarded=True))
 
     store.write(work)

@@ -7,10 +7,10 @@ holes. They are stated with the metric for good: results say so, and `verify` ex
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from streammetrics_consumers.ledger.delta_metadata import (
     coarser_of,
@@ -173,6 +173,22 @@ def _is_grouping(value: object) -> bool:
     )
 
 
+# The columns of a head that hold its counters, in the order of the fields of Counters.
+COUNTERS: Final = (
+    head.c.rows,
+    head.c.late,
+    head.c.future,
+    head.c.expired,
+    head.c.quarantined,
+    head.c.tombstones,
+    head.c.late_outcomes,
+    head.c.skipped,
+    head.c.closed_rows,
+    head.c.conflicts,
+    head.c.repeated,
+)
+
+
 def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
     """Heads, in the order in which they were made."""
     rows = connection.execute(select(head).where(*which).order_by(head.c.id))
@@ -188,8 +204,7 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         row.start_offset,
         row.next_offset,
         row.greatest_event_ms,
-        Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones,
-                 row.late_outcomes, row.skipped, row.closed_rows, row.conflicts, row.repeated),
+        Counters(*(getattr(row, column.name) for column in COUNTERS)),
         row.lost,
         row.incarnation,
         row.digest,
@@ -197,9 +212,9 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
     )  # fmt: skip
 
 
-def last_retry(connection: Connection, of: Generation) -> int:
+def last_retry(connection: Connection, generation: int) -> int:
     """The number of the last retry of refused events, 0 before the first."""
-    last = select(func.max(retry.c.id)).where(retry.c.generation == of.id)
+    last = select(func.max(retry.c.id)).where(retry.c.generation == generation)
     return int(connection.scalar(last) or 0)
 
 
@@ -235,51 +250,11 @@ def read_deltas(
 
 
 def read_quarantine(
-    connection: Connection, wanted: int, done: bool | None, after: int, limit: int
+    connection: Connection, *which: ColumnElement[bool], limit: int | None = None
 ) -> tuple[QuarantineRow, ...]:
-    """Refused events with an id greater than `after`, in order of id."""
-    query = (
-        select(quarantine, head)
-        .join(head, head.c.id == quarantine.c.head)
-        .where(quarantine.c.generation == wanted, quarantine.c.id > after)
-        .order_by(quarantine.c.id)
-        .limit(limit)
-    )
-    if done is not None:
-        query = query.where(quarantine.c.done == done)
-    return _entries(connection, query)
-
-
-def read_quarantine_of(
-    connection: Connection, of: int, start: int, end: int
-) -> tuple[QuarantineRow, ...]:
-    """The refused events of the records [start, end) of one head, by their place."""
-    return _entries(
-        connection,
-        select(quarantine, head)
-        .join(head, head.c.id == quarantine.c.head)
-        .where(quarantine.c.head == of, quarantine.c.offset >= start, quarantine.c.offset < end)
-        .order_by(quarantine.c.offset, quarantine.c.index),
-    )
-
-
-def read_not_forwarded(
-    connection: Connection, heads: Sequence[int], limit: int
-) -> tuple[QuarantineRow, ...]:
-    """Refused events of these heads that no topic has acknowledged, in order of id."""
-    return _entries(
-        connection,
-        select(quarantine, head)
-        .join(head, head.c.id == quarantine.c.head)
-        .where(quarantine.c.head.in_(heads), quarantine.c.forwarded.is_(False))
-        .order_by(quarantine.c.id)
-        .limit(limit),
-    )
-
-
-def _entries(
-    connection: Connection, query: Select[tuple[object, ...]]
-) -> tuple[QuarantineRow, ...]:
+    """Refused events, in the order in which they were written."""
+    query = select(quarantine, head).join(head, head.c.id == quarantine.c.head).where(*which)
+    rows = connection.execute(query.order_by(quarantine.c.id).limit(limit)).mappings()
     return tuple(
         QuarantineRow(
             row[quarantine.c.id],
@@ -298,5 +273,5 @@ def _entries(
             row[quarantine.c.record_ms],
             row[quarantine.c.retry],
         )
-        for row in connection.execute(query).mappings()
+        for row in rows
     )  # fmt: skip

@@ -161,7 +161,7 @@ delta = Table(
     Column("nbytes", BigInteger, nullable=False),
     Column("state", LargeBinary, nullable=False),
     Column("retry", _Id, ForeignKey(retry.c.id)),  # whose events it counts; NULL: the log's own
-    # Whether it stands for the states of coarser groupings too; see outline.py.
+    # Whether it stands for the states of coarser groupings too; see delta_metadata.py.
     Column("for_coarser", Boolean, nullable=False, default=False),
 )
 # All of a row but its state, which may be megabytes long: which rows there are, and of what size,
@@ -296,11 +296,17 @@ def migrate(connection: Connection, version: int) -> None:
         log.warning("the store's schema of version %d is now of version %d", old, old + 1)
 
 
+def _types(connection: Connection) -> tuple[bool, str, str]:
+    """Whether this is SQLite; the types of an id and of a reference to one."""
+    if connection.dialect.name == "sqlite":
+        return True, "INTEGER", "INTEGER"
+    return False, "BIGSERIAL", "BIGINT"
+
+
 def _retries_and_tombstones(connection: Connection) -> None:
     """Version 2: what a retry of refused events counted is told from what the log brought, and
     messages without a value are counted."""
-    sqlite = connection.dialect.name == "sqlite"
-    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    sqlite, number, reference = _types(connection)
     false = "0" if sqlite else "FALSE"
     for statement in (
         f"CREATE TABLE retry (id {number} NOT NULL PRIMARY KEY, "
@@ -330,8 +336,7 @@ def _delta_metadata(connection: Connection) -> None:
 
 def _looks(connection: Connection) -> None:
     """Version 4: looks at an experiment."""
-    sqlite = connection.dialect.name == "sqlite"
-    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    sqlite, number, reference = _types(connection)
     double = "DOUBLE" if sqlite else "DOUBLE PRECISION"
     for statement in (
         f"CREATE TABLE experiment (generation {reference} NOT NULL REFERENCES generation (id), "
@@ -354,8 +359,7 @@ def _joins(connection: Connection) -> None:
     """Version 5: what became of events that are joined, and ids by which repeats are known."""
     for name in ("late_outcomes", "ignored", "closed_rows", "conflicts", "repeated"):
         connection.exec_driver_sql(f"ALTER TABLE head ADD COLUMN {name} BIGINT DEFAULT 0 NOT NULL")
-    sqlite = connection.dialect.name == "sqlite"
-    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    sqlite, number, reference = _types(connection)
     for statement in (
         f"CREATE TABLE seen (id {number} NOT NULL PRIMARY KEY, "
         f"head {reference} NOT NULL REFERENCES head (id), pane_start_ms BIGINT NOT NULL, "
@@ -370,8 +374,7 @@ def _identities(connection: Connection) -> None:
     of each head, by which a store that is another one, or that went back, is known; the topics that
     a generation counts from; and offsets that a log had lost are `lost`, events that the config
     leaves out `skipped`."""
-    sqlite = connection.dialect.name == "sqlite"
-    reference = "INTEGER" if sqlite else "BIGINT"
+    _, _, reference = _types(connection)
     for statement in (
         "ALTER TABLE generation ADD COLUMN token VARCHAR(32) DEFAULT '' NOT NULL",
         "ALTER TABLE head ADD COLUMN digest VARCHAR(64) DEFAULT '' NOT NULL",

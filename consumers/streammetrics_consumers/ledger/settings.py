@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Final, cast
 
 from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy import select as sql_select
 
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.read import (
@@ -185,10 +184,8 @@ def begin(
     try whose answer was lost does not start two generations."""
     # Of those who begin at once, one at a time; then none who commits, so that nothing moves while
     # metrics start and end.
-    connection.execute(sql_select(meta).where(meta.c.key == "schema_version").with_for_update())
-    connection.execute(
-        sql_select(generation.c.id).where(generation.c.current).with_for_update()
-    ).all()
+    connection.execute(select(meta).where(meta.c.key == "schema_version").with_for_update())
+    connection.execute(select(generation.c.id).where(generation.c.current).with_for_update()).all()
     current = read_generation(connection)
     if not before:
         before.append(current.id if current else 0)
@@ -196,10 +193,7 @@ def begin(
         return Begun(_start(connection, fingerprints, descriptions), created=True)
     if new_generation:
         return Begun(current, created=True)
-    counted_ms = counted_to_ms(connection, current.id)
-    found = compared(current, fingerprints, descriptions, counted_ms, requested)
-    refuse_unasked(current, fingerprints, found, requested)
-    added, ended = found.added, found.ended
+    found = changes_of(connection, current, fingerprints, descriptions, requested)
     _update_descriptions(connection, current, fingerprints, descriptions)
     if not found:
         return Begun(current, created=False)
@@ -208,34 +202,40 @@ def begin(
         .where(generation.c.id == current.id)
         .values(revision=generation.c.revision + 1, token=secrets.token_hex(16))
     )
-    _insert_metrics(connection, current.id, {name: fingerprints[name] for name in added},
-                    descriptions)  # fmt: skip
+    added = {name: fingerprints[name] for name in found.added}
+    _insert_metrics(connection, current.id, added, descriptions)
     for one in read_heads(connection, head.c.generation == current.id):
+        start = {"generation": current.id, "head": one.id, "start_offset": one.next_offset}
         for name in added:
-            connection.execute(
-                insert(metric_start).values(
-                    generation=current.id, metric=name, head=one.id, start_offset=one.next_offset
-                )
-            )
+            connection.execute(insert(metric_start).values(metric=name, **start))
     for known in current.metrics:
         if known.name in found.resumed:
             holes = more_holes(connection, current.id, known)
-            connection.execute(
-                update(metric)
-                .where(metric.c.generation == current.id, metric.c.name == known.name)
-                .values(
-                    ended=False,
-                    fingerprint=fingerprints[known.name],
-                    description=_stored(descriptions[known.name], holes),
-                )
-            )
-    for name in ended:
-        connection.execute(
-            update(metric)
-            .where(metric.c.generation == current.id, metric.c.name == name)
-            .values(ended=True)
-        )
+            description = _stored(descriptions[known.name], holes)
+            _update_metric(connection, current, known.name, ended=False, description=description,
+                           fingerprint=fingerprints[known.name])  # fmt: skip
+    for name in found.ended:
+        _update_metric(connection, current, name, ended=True)
     return Begun(_read(connection, current.id), False, *found)
+
+
+def _update_metric(connection: Connection, of: Generation, name: str, **values: object) -> None:
+    mine = metric.c.generation == of.id, metric.c.name == name
+    connection.execute(update(metric).where(*mine).values(**values))
+
+
+def changes_of(
+    connection: Connection,
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    requested: Requested,
+) -> Changes:
+    """What a config changes in a generation. Raises SettingsChanged where it may not."""
+    counted_ms = counted_to_ms(connection, current.id)
+    found = compared(current, fingerprints, descriptions, counted_ms, requested)
+    _refuse_unasked(current, fingerprints, found, requested)
+    return found
 
 
 def compared(
@@ -261,7 +261,7 @@ def compared(
     )
 
 
-def refuse_unasked(
+def _refuse_unasked(
     current: Generation, fingerprints: Mapping[str, str], found: Changes, requested: Requested
 ) -> None:
     """Raise SettingsChanged where a metric would end that nobody asked to end, or where what was
@@ -327,16 +327,10 @@ def _update_descriptions(
         now = descriptions.get(one.name)
         if one.name not in fingerprints or now is None or one.ended:
             continue
-        values = {
-            "fingerprint": fingerprints[one.name],
-            "description": _stored(now, one.holes),
-        }
-        if one.fingerprint != values["fingerprint"] or one.description.get(SHOWN) != now.get(SHOWN):
-            connection.execute(
-                update(metric)
-                .where(metric.c.generation == current.id, metric.c.name == one.name)
-                .values(**values)
-            )
+        print_ = fingerprints[one.name]
+        if one.fingerprint != print_ or one.description.get(SHOWN) != now.get(SHOWN):
+            stored = _stored(now, one.holes)
+            _update_metric(connection, current, one.name, fingerprint=print_, description=stored)
 
 
 def _start(
@@ -346,7 +340,7 @@ def _start(
 ) -> Generation:
     connection.execute(update(generation).where(generation.c.current).values(current=False))
     # Not the number that PostgreSQL would give: it leaves out those of transactions that failed.
-    number = (connection.scalar(sql_select(func.max(generation.c.id))) or 0) + 1
+    number = (connection.scalar(select(func.max(generation.c.id))) or 0) + 1
     connection.execute(
         insert(generation).values(id=number, current=True, revision=1, token=secrets.token_hex(16))
     )

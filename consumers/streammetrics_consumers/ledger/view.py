@@ -76,6 +76,6 @@ def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = 
     def work(connection: Connection) -> T:
         found = generation_of(connection, ledger.store.name, generation)
         heads = read_heads(connection, head.c.generation == found.id)
-        return look(View(connection, StoreVersion(found, heads, last_retry(connection, found))))
+        return look(View(connection, StoreVersion(found, heads, last_retry(connection, found.id))))
 
     return ledger.store.read(work)

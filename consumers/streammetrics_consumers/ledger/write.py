@@ -27,18 +27,13 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from streammetrics_consumers.ledger.failures import Damaged, StoreReplaced
-from streammetrics_consumers.ledger.read import read_heads
+from streammetrics_consumers.ledger.read import COUNTERS, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN, Commit, Head, Seen
 from streammetrics_consumers.model.generation import Generation, StateShard
 from streammetrics_consumers.model.partition import Partition
-
-
-def beginning() -> str:
-    """The digest of a head without commits."""
-    return secrets.token_hex(32)
 
 
 def after_commit(commit: Commit) -> Head:
@@ -207,7 +202,7 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
             closed=False,
             start_offset=start,
             next_offset=start,
-            digest=beginning(),
+            digest=secrets.token_hex(32),  # where its chain begins
         )
     )
     (made,) = read_heads(connection, *same, head.c.incarnation == earlier)
@@ -219,7 +214,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
 
     moved: the head as it is afterwards.
     """
-    counted = commit.counters
+    counted = zip(COUNTERS, astuple(commit.counters), strict=True)
     found = connection.execute(
         update(head)
         .where(*stands_at(commit.head, commit.start))
@@ -227,17 +222,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
             next_offset=commit.end,
             greatest_event_ms=commit.greatest_event_ms,
             digest=moved.digest,
-            rows=head.c.rows + counted.rows,
-            late=head.c.late + counted.late,
-            future=head.c.future + counted.future,
-            expired=head.c.expired + counted.expired,
-            quarantined=head.c.quarantined + counted.quarantined,
-            tombstones=head.c.tombstones + counted.tombstones,
-            late_outcomes=head.c.late_outcomes + counted.late_outcomes,
-            skipped=head.c.skipped + counted.skipped,
-            closed_rows=head.c.closed_rows + counted.closed,
-            conflicts=head.c.conflicts + counted.conflicts,
-            repeated=head.c.repeated + counted.repeated,
+            **{column.name: column + n for column, n in counted},
         )
     )
     return found.rowcount == 1
@@ -298,7 +283,10 @@ def write_delta(connection: Connection, commit: Commit) -> None:
 
 def write_shards(connection: Connection, commit: Commit, retry: int | None = None) -> None:
     """The states alone, under the number of a retry where they are not the log's own."""
-    rows = [{**_delta_row(commit, shard), "retry": retry} for shard in commit.shards]
+    rows = [
+        {**delta_row(commit.head, shard, commit.start, commit.end), "retry": retry}
+        for shard in commit.shards
+    ]
     for at in range(0, len(rows), _ROWS_A_STATEMENT):
         connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
 
@@ -308,18 +296,19 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _delta_row(commit: Commit, shard: StateShard) -> dict[str, object]:
+def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, object]:
+    """The columns of a delta row that counts the offsets [start, end) of a head."""
     return {
-        "generation": commit.head.generation,
+        "generation": of.generation,
         "metric": shard.pane.metric,
         "grouping": shard.pane.grouping,
         "window_start_ms": shard.pane.start_ms,
         "window_end_ms": shard.pane.end_ms,
         "key_range": shard.key_range,
         "key_ranges": shard.key_ranges,
-        "head": commit.head.id,
-        "start_offset": commit.start,
-        "end_offset": commit.end,
+        "head": of.id,
+        "start_offset": start,
+        "end_offset": end,
         "nbytes": len(shard.state),
         "state": shard.state,
         "for_coarser": shard.for_coarser,

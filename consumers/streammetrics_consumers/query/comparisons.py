@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from streammetrics import Interval, UserGroups
 from streammetrics.experiments import (
@@ -52,8 +52,10 @@ from streammetrics_consumers.query.results import (
     sample_ratio_answer,
 )
 
+T = TypeVar("T")
+
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
-TRIES: Final = 5  # to read rows and experiment of one moment, while others count
+TRIES: Final = 5  # to read rows, and what stands beside them, of one moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,20 @@ class _Found:
     users: Users = field(default_factory=dict)
 
 
+def of_one_moment(
+    read: Callable[[], Results], beside: Callable[[Results], tuple[T, Mapping[str, int] | None]]
+) -> tuple[Results, T]:
+    """What `read` answers, with what `beside` finds at the same offsets; None: at any. If others
+    commit faster than we read, it may be of a later moment."""
+    results = read()
+    for _ in range(TRIES):
+        found, offsets = beside(results)
+        if offsets is None or offsets == results.offsets:
+            break
+        results = read()
+    return results, found
+
+
 class ComparisonReader:
     """What answers to one query say of the experiment. It remembers the last moment's, and what it
     read of each window, until other rows are stored of it.
@@ -102,12 +118,12 @@ class ComparisonReader:
     def beside(self, read: Callable[[], Results]) -> Results:
         """What `read` answers, with the experiment of the same moment. (If others commit faster
         than we read, it may be of a later one.)"""
-        results = read()
-        for _ in range(TRIES):
+
+        def of(results: Results) -> tuple[_Found | None, Mapping[str, int] | None]:
             found = view(self._ledger, self._at, generation=results.generation)
-            if found is None or not found.rows or found.offsets == results.offsets:
-                break
-            results = read()
+            return found, found.offsets if found is not None and found.rows else None
+
+        results, found = of_one_moment(read, of)
         if found is None:
             return results
         self._found = found

@@ -33,19 +33,19 @@ from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import Query, QueryError, require_generation
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
 from streammetrics_consumers.query.reader import (
-    MAX_DELTA_BYTES,
-    MAX_STATE_BYTES,
     SliceState,
     read_results,
     results_of,
-    select_states,
     states_of,
     with_join,
+    with_states,
 )
 from streammetrics_consumers.query.results import Results
 
 T = TypeVar("T")
 
+MAX_DELTA_BYTES: Final = 512 << 20  # of the stored states that a view reads at once
+MAX_STATE_BYTES: Final = 2 << 30  # of the merged states that it keeps
 CACHED: Final = 256  # views; a page asks for a few of each metric, again and again
 CACHED_BYTES: Final = 1 << 30  # of the states behind them
 WINDOWS: Final = ("total", "latest")  # of the latest results
@@ -81,7 +81,7 @@ class IncrementalView:
         self.rows_read = self.reloads = 0
 
     def results(self) -> Results:
-        """The answer now; see `reader.select` for what it raises."""
+        """The answer now; see `reader.with_states` for what it raises."""
         wanted = self._query.generation
         if wanted is not None:
             require_generation(wanted, [one.id for one in self._ledger.generations()])
@@ -104,7 +104,7 @@ class IncrementalView:
         """What the rows of the answer are made of. They are ours, and change with the next call."""
         self.results()
         if self._taken is None:
-            return select_states(self._ledger, self._query)[1]
+            return with_states(self._ledger, self._query, lambda _1, _2, states: list(states))
         return list(self._states(self._taken))
 
     @property

@@ -200,14 +200,16 @@ class JoinReader:
         self._last: tuple[StoreVersion, JoinFound | None] | None = None
         self.panes_read = 0
 
-    def found(self, generation: int | None = None) -> tuple[JoinFound | None, Mapping[str, int]]:
-        """How the join stands, None where events are not joined; and the offsets of that moment."""
+    def found(
+        self, generation: int | None = None
+    ) -> tuple[JoinFound | None, Mapping[str, int] | None]:
+        """How the join stands, and the offsets of that moment; None where events are not joined."""
         with self._lock:
             return view(self._ledger, self._at, generation=generation)
 
-    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
+    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int] | None]:
         if _metric(now.version.generation) is None:
-            return None, {}
+            return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
         if self._last is None or self._last[0] != now.version:
             self._last = now.version, self._read(now)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import SHOWN, Metric, Pane
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
@@ -175,17 +175,9 @@ def idle_heads(seen: Snapshot) -> frozenset[int]:
     limit_ms = _idle_timeout_ms(seen)
     if limit_ms is None:
         return frozenset()
-    return frozenset(_behind([head for head in seen.logs if not head.closed], limit_ms))
-
-
-def _behind(heads: Sequence[Head], limit_ms: int) -> list[int]:
-    times = [head.greatest_event_ms for head in heads if head.greatest_event_ms is not None]
-    newest = max(times, default=0)
-    return [
-        head.id
-        for head in heads
-        if head.greatest_event_ms is None or head.greatest_event_ms < newest - limit_ms
-    ]
+    newest = {h.id: h.greatest_event_ms for h in seen.logs if not h.closed}
+    latest = max((ms for ms in newest.values() if ms is not None), default=0)
+    return frozenset(of for of, ms in newest.items() if ms is None or ms < latest - limit_ms)
 
 
 def _idle_timeout_ms(seen: Snapshot) -> int | None:

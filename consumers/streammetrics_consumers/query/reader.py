@@ -1,13 +1,12 @@
-"""From the deltas of a ledger to states and the rows of an answer, under a limit of memory.
+"""From the delta rows of a ledger to states and the rows of an answer, under a limit of memory.
 
-A reader never touches a worker. It takes one snapshot of heads and deltas, and merges: sums are
-exact, so the order of the deltas, and how many there are, change nothing.
-
-States that are too large to be in memory together are read one range of keys at a time. Ranges of
-keys nest and each key lies in one, so a range is merged, answered and released before the next. All
-of it is one transaction, which is over before anything is sent, so a slow client does not prolong
-it. Which keys are kept apart and which are summed into `(other)` is decided as in a whole state:
-the `max_keys` keys with the smallest hash are kept, and ranges come in the order of the hash.
+A reader never touches a worker. It merges the delta rows of one moment: sums are exact, so their
+order, and how many there are, change nothing. States that are too large to be in memory together
+are read one range of keys at a time. Ranges nest and each key lies in one, so a range is merged,
+answered and released before the next. Which keys are kept apart and which are summed into `(other)`
+is decided as in a whole state: the `max_keys` keys with the smallest hash are kept, and ranges come
+in the order of the hash. What fits into memory is read in one transaction and merged after it;
+more is merged within it. It is over before anything is sent: no slow client prolongs it.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey, Ratio
 from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata, state_of
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.commit import JOIN_START, Snapshot
-from streammetrics_consumers.model.generation import DeltaRow, Pane
 from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.comparisons import ComparisonReader
+from streammetrics_consumers.query.comparisons import ComparisonReader, of_one_moment
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import (
     OTHER,
@@ -41,13 +40,13 @@ from streammetrics_consumers.query.results import ResultRow, Results, in_order, 
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # bytes of stored states: read so far, and in all
+# Rows, each with what is stored of it, in no certain order.
+Stored = Callable[[Sequence[DeltaMetadata]], Iterator[tuple[DeltaMetadata, bytes]]]
 _Key = SliceValue | tuple[SliceValue, ...]
 
-MAX_DELTA_BYTES: Final = 512 << 20  # of the deltas of one answer, which one snapshot holds
-MAX_STATE_BYTES: Final = 2 << 30  # of the merged states of one metric and grouping
+HELD_BYTES: Final = 512 << 20  # of the rows of an answer that are in memory before they are merged
 RANGE_BYTES: Final = 64 << 20  # of the rows of one range of keys, as they are stored
 MAX_RANGE_BYTES: Final = 2 << 30  # of the merged states of one range, in memory
-TRIES: Final = 5  # to read rows and join of one moment, while others count
 MAX_HOLES: Final = 5  # that a sentence names
 
 
@@ -150,88 +149,21 @@ def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | 
 def slices_of(state: PerKey, names: tuple[str, ...]) -> Iterator[tuple[Slice, Accumulator]]:
     """Each slice of a grouping with its state, and the sum of the keys past `max_keys`."""
     for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        values = key[1:] if isinstance(key, tuple) else ()
-        yield dict(zip(names, values, strict=True)), state.state(key)
+        yield _slice(key, names), state.state(key)
     overflow = state.overflow_state()
     if overflow is not None:
         yield {OTHER: names}, overflow
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A snapshot with the deltas that a query needs."""
-
-    query: Query
-    snapshot: Snapshot
-    wanted: Mapping[str, Wanted]
-    report: Progress = no_report
-
-    def states(self) -> Iterator[SliceState]:
-        """Every state that the query asks for. Those of a metric and grouping are merged together
-        and let go of before the next."""
-        by_state: dict[tuple[str, int], dict[Pane, list[DeltaRow]]] = defaultdict(dict)
-        total = done = 0
-        for row in self.snapshot.deltas:
-            pane = row.shard.pane
-            by_state[pane.metric, pane.grouping].setdefault(pane, []).append(row)
-            total += len(row.shard.state)
-        for name, grouping in sorted(by_state):
-            self.report(done, total)
-            rows = by_state[name, grouping]
-            panes = _merged(rows)
-            done += sum(len(row.shard.state) for some in rows.values() for row in some)
-            yield from states_of(self.query, self.snapshot, self.wanted, (name, grouping), panes)
-
-    def results(self) -> Results:
-        """The rows of every state, with how far the log was read when they were taken."""
-        return results_of(self.snapshot, self.states(), headlines=self.query.headlines)
-
-
-def select(ledger: Ledger, query: Query, report: Progress = no_report) -> Selection:
-    """The deltas that a query needs, in one read transaction.
-
-    Raises QueryError where the store has no such window, grouping, name or metric, and
-    LedgerError where it cannot be read or the answer is over the memory limit.
-    """
-    planned: dict[str, Wanted] = {}
-
-    def choose(seen: Snapshot) -> list[Pane]:
-        planned.update(plan(seen, query))
-        return chosen(seen, planned)
-
-    if query.generation is not None:
-        require_generation(query.generation, [one.id for one in ledger.generations()])
-    snapshot = ledger.snapshot(choose, generation=query.generation, max_bytes=MAX_DELTA_BYTES)
-    return Selection(query, snapshot, planned, report)
-
-
-def select_states(
-    ledger: Ledger, query: Query, report: Progress = no_report
-) -> tuple[Selection, list[SliceState]]:
-    """Every state of an answer of few, such as that of one slice; see `select` for what it raises.
-    What it is cut out of may be too large to be in memory: see `read_results`."""
-    try:
-        selection = select(ledger, query, report)
-        return selection, list(selection.states())
-    except TooLarge:
-        return streamed(ledger, query, lambda seen, wanted, states: (
-            Selection(query, seen, wanted), list(states)), report)  # fmt: skip
-
-
 def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
-    """The answer to a query; see `select` for what it raises. `report` is called with the
-    bytes of states that are read so far, and in all.
+    """The answer to a query; see `with_states` for what it raises.
 
-    An experiment of the store is read beside it, and how its join stands. Where the states are too
-    large to be in memory together they are read one range of keys at a time, and QueryError says so
-    where that does not help.
+    An experiment of the store is read beside it, and how its join stands.
     """
 
     def read() -> Results:
-        try:
-            return select(ledger, query, report).results()
-        except TooLarge:
-            return streamed_results(ledger, query, report)
+        return with_states(ledger, query, lambda seen, _, states: results_of(
+            seen, states, headlines=query.headlines), report)  # fmt: skip
 
     experiment = ComparisonReader(ledger, query)
     return with_join(JoinReader(ledger), lambda: experiment.beside(read))
@@ -240,32 +172,13 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
 def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
     """What `read` answers, with the join of the same moment. (If others commit faster than we
     read, it may be of a later one.)"""
-    results = read()
-    for _ in range(TRIES):
-        found, offsets = joins.found(results.generation)
-        if found is None or offsets == results.offsets:
-            break
-        results = read()
+    results, found = of_one_moment(read, lambda results: joins.found(results.generation))
     return results if found is None else replace(results, join=found)
 
 
-def _merged(rows: Mapping[Pane, Sequence[DeltaRow]]) -> dict[int | None, PerKey]:
-    """The state of each pane by its start, None for the total."""
-    panes: dict[int | None, PerKey] = {}
-    nbytes = 0
-    for pane, deltas in rows.items():
-        state = PerKey.from_bytes(deltas[0].shard.state)
-        for row in deltas[1:]:
-            state.merge(PerKey.from_bytes(row.shard.state))
-            if nbytes + state.nbytes > MAX_STATE_BYTES:
-                raise TooLarge(
-                    f"the merged states of {pane.metric}: expected at most {MAX_STATE_BYTES >> 20} "
-                    "MiB, got more; ask for fewer windows with --window, or lower [slices] "
-                    "max_keys"
-                )
-        nbytes += state.nbytes
-        panes[pane.start_ms] = state
-    return panes
+def _slice(key: _Key, names: tuple[str, ...]) -> Slice:
+    values = key[1:] if isinstance(key, tuple) else ()
+    return dict(zip(names, values, strict=True))
 
 
 class _Keys:
@@ -297,66 +210,95 @@ class _Keys:
             self.other.merge(state)
 
 
-def streamed_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
-    """As `read_results`, in the memory of one range of keys.
-
-    Raises QueryError where even that is too much: one key alone is too large then.
-    """
-    return streamed(ledger, query, lambda seen, _, states: results_of(
-        seen, states, headlines=query.headlines), report)  # fmt: skip
-
-
-def streamed(
+def with_states(
     ledger: Ledger,
     query: Query,
     take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[SliceState]], T],
     report: Progress = no_report,
 ) -> T:
-    """What `take` makes of the states that a query asks for, one range of keys after the other."""
+    """What `take` makes of the states that a query asks for, in one read transaction. `report` is
+    called with the bytes of states that are read so far, and in all.
 
-    def look(now: View) -> T:
+    Raises QueryError where the store has no such generation, window, grouping, name or metric, or
+    where even one range of keys is too large to be in memory; LedgerError where it cannot be read.
+    """
+
+    def look(now: View) -> Callable[[], T]:
         planned = plan(now.snapshot, query)
-        return take(now.snapshot, planned, _states(now, query, planned, report))
+        rows = now.delta_metadata(chosen(now.snapshot, planned))
+        is_held = sum(row.nbytes for row in rows) <= HELD_BYTES
+        stored = _held(now, rows) if is_held else now.states
+        states = _states(query, now.snapshot, planned, rows, stored, report)
+        answer = partial(take, now.snapshot, planned, states)
+        if is_held:
+            return answer
+        found = answer()
+        return lambda: found
 
-    return view(ledger, look, generation=query.generation)
+    if query.generation is not None:
+        require_generation(query.generation, [one.id for one in ledger.generations()])
+    return view(ledger, look, generation=query.generation)()
+
+
+def _held(now: View, rows: Sequence[DeltaMetadata]) -> Stored:
+    """What is stored of these rows, in memory: the transaction is over before they are merged."""
+    held = {row.id: data for row, data in now.states(rows)}
+    return lambda some: ((row, held[row.id]) for row in some)
 
 
 def _states(
-    now: View, query: Query, planned: Mapping[str, Wanted], report: Progress
+    query: Query,
+    snapshot: Snapshot,
+    planned: Mapping[str, Wanted],
+    rows: Sequence[DeltaMetadata],
+    stored: Stored,
+    report: Progress,
 ) -> Iterator[SliceState]:
-    by_state: dict[tuple[str, int], list[Pane]] = defaultdict(list)
-    panes = chosen(now.snapshot, planned)
-    sizes = {size.pane: size.nbytes for size in now.snapshot.panes}
-    whole, done = sum(sizes[pane] for pane in panes), 0
-    for pane in panes:
-        by_state[pane.metric, pane.grouping].append(pane)
-    for (name, grouping), panes in sorted(by_state.items()):
-        names = planned[name].layout.groupings[grouping]
-        rows = now.delta_metadata(panes)
-        keys: dict[Span | None, _Keys] = {}
-        ranges = _how_many(rows)
-        size = sum(sizes[pane] for pane in panes)
-        for at in range(ranges):
-            report(done + size * at // ranges, whole)
-            states = _range_merged(now, _over(rows, at, ranges), at, ranges)
-            for span in planned[name].spans:
-                total = sum_over(span, states)
-                if total is None:
-                    continue
-                mine = keys.setdefault(span, _Keys(total.max_keys))
-                for key, state in mine.take(total):
-                    values = key[1:] if isinstance(key, tuple) else ()
-                    slice_: Slice = dict(zip(names, values, strict=True))
-                    if query.takes(slice_):
-                        yield SliceState(window_of(span, now.snapshot), slice_, name, state)
+    by_state: dict[tuple[str, int], list[DeltaMetadata]] = defaultdict(list)
+    whole = done = 0
+    for row in rows:
+        by_state[row.pane.metric, row.pane.grouping].append(row)
+        whole += row.nbytes
+    for state, some in sorted(by_state.items(), key=lambda one: one[0]):
+        size = sum(row.nbytes for row in some)
+        ranges = _how_many(size)
+        steps = [done + size * at // ranges for at in range(ranges)]
+        panes = _ranges_merged(stored, some, steps, lambda now: report(now, whole))
+        if ranges == 1:
+            yield from states_of(query, snapshot, planned, state, next(panes))
+        else:
+            yield from _by_range(query, snapshot, planned, state, panes)
         done += size
-        for span, mine in keys.items():
-            if mine.other is not None and query.takes({OTHER: names}):
-                yield SliceState(window_of(span, now.snapshot), {OTHER: names}, name, mine.other)
 
 
-def _how_many(rows: Sequence[DeltaMetadata]) -> int:
-    size = sum(row.nbytes for row in rows)
+def _by_range(
+    query: Query,
+    snapshot: Snapshot,
+    planned: Mapping[str, Wanted],
+    state: tuple[str, int],
+    ranges: Iterable[Mapping[int | None, PerKey]],
+) -> Iterator[SliceState]:
+    """As `states_of`, from the panes of one range of keys after the other."""
+    name, grouping = state
+    names = planned[name].layout.groupings[grouping]
+    keys: dict[Span | None, _Keys] = {}
+    for panes in ranges:
+        for span in planned[name].spans:
+            total = sum_over(span, panes)
+            if total is None:
+                continue
+            mine = keys.setdefault(span, _Keys(total.max_keys))
+            for key, one in mine.take(total):
+                slice_ = _slice(key, names)
+                if query.takes(slice_):
+                    yield SliceState(window_of(span, snapshot), slice_, name, one)
+    for span, mine in keys.items():
+        if mine.other is not None and query.takes({OTHER: names}):
+            yield SliceState(window_of(span, snapshot), {OTHER: names}, name, mine.other)
+
+
+def _how_many(size: int) -> int:
+    """Into how many ranges of keys states of so many bytes are divided."""
     ranges = 1
     while size > RANGE_BYTES * ranges and ranges < MAX_RANGES:
         ranges *= 2
@@ -376,21 +318,36 @@ def _over(rows: Iterable[DeltaMetadata], at: int, ranges: int) -> list[DeltaMeta
     return found
 
 
+def _ranges_merged(
+    stored: Stored,
+    rows: Sequence[DeltaMetadata],
+    steps: Sequence[int],
+    report: Callable[[int], None],
+) -> Iterator[dict[int | None, PerKey]]:
+    """The state of each pane, of the keys of one range after the other; a report before each."""
+    for at, done in enumerate(steps):
+        report(done)
+        yield _range_merged(stored, rows, at, len(steps))
+
+
 def _range_merged(
-    now: View, rows: Sequence[DeltaMetadata], at: int, ranges: int
+    stored: Stored, rows: Sequence[DeltaMetadata], at: int, ranges: int
 ) -> dict[int | None, PerKey]:
     """The state of each pane, of the keys of one range."""
     panes: dict[int | None, PerKey] = {}
-    for row, data in now.states(rows):
+    nbytes = 0
+    for row, data in stored(_over(rows, at, ranges)):
         state = state_of(row, data)
         if row.key_ranges < ranges:
             state = state.split(ranges)[at]
         start = row.pane.start_ms
         if start in panes:
+            nbytes -= panes[start].nbytes
             panes[start].merge(state)
         else:
             panes[start] = state
-        if sum(pane.nbytes for pane in panes.values()) > MAX_RANGE_BYTES:
+        nbytes += panes[start].nbytes
+        if nbytes > MAX_RANGE_BYTES:
             raise QueryError(
                 expected=f"keys of which {ranges} ranges fit into {MAX_RANGE_BYTES >> 20} MiB each",
                 got=f"more than that for {row.pane.metric}",

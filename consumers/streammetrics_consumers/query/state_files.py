@@ -21,15 +21,15 @@ from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
 from streammetrics.results import counts_of, views_of
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.query.answers import Json, number
 from streammetrics_consumers.query.query import OTHER, Query, QueryError, Span, iso_utc
+from streammetrics_consumers.query.query_plan import Wanted
 from streammetrics_consumers.query.reader import (
     Progress,
-    Selection,
     SliceState,
     no_report,
-    select_states,
+    with_states,
 )
 from streammetrics_consumers.query.results import bounds
 
@@ -68,7 +68,7 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
         )
     names = frozenset(name for name, _ in query.where)
     try:
-        selection, found = select_states(ledger, replace(query, by=names), report)
+        seen, wanted, found = with_states(ledger, replace(query, by=names), _all, report)
     except QueryError as error:
         if error.where != "--by":
             raise
@@ -87,8 +87,14 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
         )
     state = found[0].state if query.metric is not None else _panel(found)
     for one in found:
-        _add_provenance(state, selection, one)
+        _add_provenance(state, seen, wanted[one.metric], one)
     return state
+
+
+def _all(
+    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[SliceState]
+) -> tuple[Snapshot, Mapping[str, Wanted], list[SliceState]]:
+    return seen, wanted, list(states)
 
 
 def _panel(found: Sequence[SliceState]) -> Panel:
@@ -269,28 +275,28 @@ def _setting_json(value: object) -> Json:
     return str(value)
 
 
-def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -> None:
+def _add_provenance(state: Accumulator, seen: Snapshot, wanted: Wanted, one: SliceState) -> None:
     """Note the offsets of every log, once for each pane, since panes are what is counted once."""
-    metric = next(m for m in selection.snapshot.generation.metrics if m.name == one.metric)
-    sources = _sources(selection.snapshot.logs)
-    for piece in _pieces(selection, one):
-        for head in selection.snapshot.logs:
+    metric = next(m for m in seen.generation.metrics if m.name == one.metric)
+    sources = _sources(seen.logs)
+    for piece in _pieces(wanted, one):
+        for head in seen.logs:
             start = metric.start_offsets.get(head.id, head.start_offset)
             for missing, goes_on in metric.holes.get(head.id, ()):
                 state.provenance.add(sources[head.id], start, max(start, missing), piece)
                 start = goes_on
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
             # Retries add refused events of these offsets: a state from before one has fewer.
-            state.provenance.add(f"{sources[head.id]}~retries", 0, selection.snapshot.retry, piece)
+            state.provenance.add(f"{sources[head.id]}~retries", 0, seen.retry, piece)
 
 
-def _pieces(selection: Selection, one: SliceState) -> Iterator[str]:
+def _pieces(wanted: Wanted, one: SliceState) -> Iterator[str]:
     slice_ = json.dumps(one.slice, sort_keys=True, ensure_ascii=False)
     start_ms, end_ms = one.window.start_ms, one.window.end_ms
     if start_ms is None or end_ms is None:
         yield f"total/{slice_}/{one.metric}"
         return
-    pane_ms = selection.wanted[one.metric].layout.windows.pane_ms
+    pane_ms = wanted.layout.windows.pane_ms
     for pane in range(start_ms, end_ms, pane_ms):
         yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{slice_}/{one.metric}"
 

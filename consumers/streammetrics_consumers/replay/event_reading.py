@@ -22,7 +22,7 @@ from streammetrics_consumers.ledger.settings import SettingsChanged, more_varian
 from streammetrics_consumers.model.generation import Generation
 
 # Of a description, as it stands.
-_MEANT: Final = ("type", "settings", "windows", "max_keys", "experiment")
+_MEANT: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "experiment")
 
 
 def reading_of(config: Config) -> str:
@@ -97,44 +97,26 @@ def require_same_states(config: Config, of: Generation) -> None:
     """Raise SettingsChanged unless events that this config reads can be added to the states of a
     generation, wherever it finds them."""
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
-    found = [f"metric {name}: not in the config" for name in live]
-    for metric in config.counted:
-        known = live.get(metric.name)
-        if known is None:
-            found.append(f"metric {metric.name}: the store does not count it")
-            continue
-        found.remove(f"metric {metric.name}: not in the config")
-        now = json.loads(json.dumps(config.descriptions[metric.name]))
-        found += [
-            f"metric {metric.name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
-            for key in _MEANT
-            if known.get(key) != now.get(key)
-        ]
-        if _conditions(known) != _conditions(now):
-            found.append(
-                f"metric {metric.name}: where was {_shown(known.get('where'))}, is "
-                f"{_shown(now.get('where'))}"
-            )
-        if _names(known["slices"]) != _names(now["slices"]):
-            found.append(f"metric {metric.name}: other groupings than those of the store")
-        if more_variants(known, now) is None:
-            found.append(
-                f"metric {metric.name}: variant was {_shown(known.get('variant'))}, is "
-                f"{_shown(now.get('variant'))}"
-            )
-        was, given = (set(cast("Mapping[str, str]", one["inputs"])) for one in (known, now))
-        if was != given:
-            found.append(f"metric {metric.name}: other inputs than those of the store")
-    for name in (ROWS, DELAYS) if config.join is not None else ():
-        known, now = live.get(name), config.descriptions[name]
+    counted = {metric.name: (_MEANT, True) for metric in config.counted}
+    if config.join is not None:
+        counted |= dict.fromkeys((ROWS, DELAYS), (("type", "settings", "pane_ms"), False))
+    found = [f"metric {name}: not in the config" for name in live if name not in counted]
+    for name, (keys, is_ours) in counted.items():
+        known = live.get(name)
         if known is None:
             found.append(f"metric {name}: the store does not count it")
             continue
-        found.remove(f"metric {name}: not in the config")
+        now = json.loads(json.dumps(config.descriptions[name]))
+        differ = [key for key in keys if known.get(key) != now.get(key)]
+        if is_ours:
+            differ += ["where"] if _conditions(known) != _conditions(now) else []
+            differ += ["variant"] if more_variants(known, now) is None else []
+            for what, named in (("groupings", _groupings), ("inputs", _inputs)):
+                if named(known) != named(now):
+                    found.append(f"metric {name}: other {what} than those of the store")
         found += [
             f"metric {name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
-            for key in ("type", "settings", "pane_ms")
-            if known.get(key) != now.get(key)
+            for key in differ
         ]
     if found:
         raise SettingsChanged(
@@ -145,8 +127,13 @@ def require_same_states(config: Config, of: Generation) -> None:
         )
 
 
-def _names(slices: object) -> list[list[str]]:
-    return [[name for name, _ in grouping] for grouping in cast("list[list[list[str]]]", slices)]
+def _groupings(description: Mapping[str, object]) -> object:
+    slices = cast("list[list[list[str]]]", description["slices"])
+    return [[name for name, _ in grouping] for grouping in slices]
+
+
+def _inputs(description: Mapping[str, object]) -> object:
+    return set(cast("Mapping[str, str]", description["inputs"]))
 
 
 def _conditions(description: Mapping[str, object]) -> list[tuple[object, object]]:

@@ -21,7 +21,7 @@ from typing import Final
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.states import fingerprint
 from streammetrics_consumers.counting.options import Options, Progress
-from streammetrics_consumers.ledger.audit import cut_after, cut_before, retries_of
+from streammetrics_consumers.ledger.audit import cut, retries_of
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import compared
 from streammetrics_consumers.model.commit import Head
@@ -209,9 +209,9 @@ def _span(
     """The offsets to compare; None where too much is gone."""
     start, end = asked
     if start > head.start_offset:
-        start = cut_before(work.store, head, start)
+        start = cut(work.store, head, start, after=False)
     if end < head.next_offset:
-        end = cut_after(work.store, head, end)
+        end = cut(work.store, head, end, after=True)
     if (start, end) != asked:
         work.found.note(
             f"{head.partition}: offsets {start} to {end} are verified, since delta rows that lie "
@@ -220,7 +220,7 @@ def _span(
     if start >= beginning:
         return start, end
     begins = f"{head.partition}: the log begins at {beginning} now"
-    first = cut_after(work.store, head, beginning)
+    first = cut(work.store, head, beginning, after=True)
     if first >= end:
         work.found.note(
             f"{begins}, and what is left of it was merged with what is gone; it is not verified"

@@ -1,4 +1,4 @@
-"""What readers choose by is read from an index: never all rows, and never past a state."""
+"""Which groupings follow from which; and what readers choose by is read from an index."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 from streammetrics_consumers.ledger.compact import Compactor, MergeRun
+from streammetrics_consumers.ledger.delta_metadata import (
+    Key,
+    bases,
+    can_stand_for_coarser,
+    finest,
+    split,
+    summed,
+)
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.view import view
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane
+
+from streammetrics import PerKey, Ratio
 
 PANES = [Pane("auc", 0, None, None), Pane("auc", 0, 0, 3_600_000)]
 
@@ -43,27 +53,68 @@ def plans(ledger: Ledger, read: Callable[[], object]) -> list[str]:
     return found
 
 
-def test_outlines_and_panes_are_read_from_the_index_alone(
+def test_all_but_states_is_read_from_the_index_alone(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
+    assert plans(ledger, lambda: view(ledger, lambda now: now.version)) == []
     found = plans(
         ledger, lambda: view(ledger, lambda now: (now.snapshot, now.delta_metadata(PANES)))
     )
     assert len(found) == 3
+    assert all("grouping=? AND window_start_ms=?" in plan for plan in found[1:])
+    run = MergeRun(generation.id, PANES[1], head.id)
+    found += plans(ledger, lambda: Compactor(ledger.store).plan(run))
+    assert len(found) == 4
     for plan in found:
         assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
-    assert all("grouping=? AND window_start_ms=?" in plan for plan in found[1:])
 
 
-def test_so_are_the_rows_that_may_be_merged(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    run = MergeRun(generation.id, PANES[1], head.id)
-    (plan,) = plans(ledger, lambda: Compactor(ledger.store).plan(run))
-    assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
+# -- groupings
+
+PANE = Pane("ctr", 0, None, None)
 
 
-def test_a_moment_needs_no_look_at_the_rows(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    assert plans(ledger, lambda: view(ledger, lambda now: now.version)) == []
+FINEST: list[tuple[list[tuple[str, ...]], dict[int, tuple[int, ...]]]] = [
+    ([()], {0: ()}),
+    ([(), ("a",)], {1: (0,)}),
+    ([("a",), ("b",)], {0: (), 1: ()}),
+    ([("a", "b"), ("b", "c"), ("b",)], {0: (2,), 1: ()}),
+    ([(), ("a",), ("b",), ("a", "b"), ("c",)], {3: (1, 2), 4: (0,)}),
+    ([("a", "b", "c"), ("a",), ("a", "b"), ()], {0: (1, 2, 3)}),
+    ([(), ("a", "b"), ("c", "d")], {1: (0,), 2: ()}),
+]
+
+
+def test_each_grouping_follows_from_one_finest_with_the_fewest_names() -> None:
+    for by, expected in FINEST:
+        assert finest(by) == expected
+        assert bases(by) == {place: base for base, places in expected.items() for place in places}
+        assert sorted([*expected, *bases(by)]) == list(range(len(by)))
+
+
+def test_names_are_taken_by_their_place_in_the_finer_grouping() -> None:
+    by = [("b",), ("c", "a"), ("a", "b", "c")]
+    state = PerKey(Ratio(), 4)
+    keys = [(2, "a1", "b1", "c1"), (2, "a1", None, "c2"), (2, "a2", "b1", "c1")]
+    state.update(keys, numerators=[1, 2, 4])
+    wanted: list[dict[Key, list[int]]] = [
+        {(0, "b1"): [1, 4], (0, None): [2]},
+        {(1, "c1", "a1"): [1], (1, "c2", "a1"): [2], (1, "c1", "a2"): [4]},
+    ]
+    for place, expected in enumerate(wanted):
+        alone = PerKey(Ratio(), 4)
+        for key, numerators in expected.items():
+            alone.update([key] * len(numerators), numerators=numerators)
+        assert summed(state, by, 2, place).to_bytes() == alone.to_bytes()
+
+
+def test_a_state_stands_for_coarser_ones_if_it_is_one_row_with_all_keys_apart() -> None:
+    state = PerKey(Ratio(), 4)
+    state.update(["a", "b", "c", "d"], numerators=[1] * 4)
+    assert can_stand_for_coarser(list(split(PANE, state)), state)
+    assert not can_stand_for_coarser(list(split(PANE, state, 10)), state)
+    assert not can_stand_for_coarser(list(split(PANE, state, at_least=2)), state)
+    one_range = list(split(PANE, state, at_least=2))[:1]
+    assert not can_stand_for_coarser(one_range, state)
+    state.update(["e"], numerators=[1])
+    assert not can_stand_for_coarser(list(split(PANE, state)), state)

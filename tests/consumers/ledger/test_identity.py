@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,6 @@ from streammetrics_consumers.ledger.compact import (
     _exchange,
     _NotAsRead,
     _states,
-    compact,
 )
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -31,13 +30,12 @@ from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, H
 from streammetrics_consumers.model.generation import Generation
 
 from tests.consumers.ledger.counted_log import begun, committed
-from tests.consumers.ledger.single_writes import WRITES
 from tests.consumers.ledger.small_ledger import (
-    DESCRIPTIONS,
     HOUR,
     LOG,
-    PRINTS,
     TOTAL,
+    WITH_KS,
+    WRITES,
     commit,
     everything,
 )
@@ -73,27 +71,19 @@ def swapped(ledger: Ledger, generation: Generation, *rows: int) -> tuple[Head, .
     return known
 
 
-@pytest.mark.parametrize("write", ["commit", "skip"])
-def test_a_row_number_that_is_another_logs_moves_no_head(
-    ledger: Ledger, generation: Generation, write: str
-) -> None:
-    first, _ = swapped(ledger, generation)
-    before = everything(ledger)
-    with pytest.raises(Fenced):
-        if write == "commit":
-            ledger.commit(generation, commit(first, 4, TOTAL))
-        else:
-            ledger.skip(generation, first, 20)
-    assert everything(ledger) == before
-
-
-def test_a_head_is_not_closed_by_the_row_number_of_anothers(
+def test_a_row_number_that_is_another_logs_moves_and_closes_no_head(
     ledger: Ledger, generation: Generation
 ) -> None:
     first, _ = swapped(ledger, generation)
-    with pytest.raises(Fenced):
-        ledger.follow(generation, first, replace(LOG, topic_id="id-2"), 0)
-    assert not any(head.closed for head in ledger.heads(generation))
+    before = everything(ledger)
+    for write in (
+        lambda: ledger.commit(generation, commit(first, 4, TOTAL)),
+        lambda: ledger.skip(generation, first, 20),
+        lambda: ledger.follow(generation, first, replace(LOG, topic_id="id-2"), 0),
+    ):
+        with pytest.raises(Fenced):
+            write()
+    assert everything(ledger) == before
 
 
 def test_a_retry_and_a_forwarder_take_no_entry_for_another(
@@ -109,18 +99,16 @@ def test_a_retry_and_a_forwarder_take_no_entry_for_another(
     with pytest.raises(NotOpen):
         found = [Counted([known[0]], Commit(first, 10, 11, None, Counters()))]
         write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
-    rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
-    assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2
-
-
-def test_a_retry_needs_the_head_that_it_read(ledger: Ledger, generation: Generation) -> None:
-    head = ledger.commit(generation, commit(ledger.resolve(generation, LOG, 10), 4))
-    (entry,) = ledger.quarantine()
-    change(ledger, lambda c: c.execute(update(schema.head).values(partition=7)))
-    found = [Counted([entry], Commit(head, 10, 11, None, Counters()))]
+    (head, _) = ledger.heads(generation)
+    found = [Counted(ledger.quarantine()[:1], Commit(head, 10, 11, None, Counters()))]
+    change(
+        ledger,
+        lambda c: c.execute(update(schema.head).values(partition=schema.head.c.partition + 7)),
+    )
     with pytest.raises(NotOpen, match="its head is not there any more"):
         write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
-    assert [one.done for one in ledger.quarantine()] == [False]
+    rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
+    assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2
 
 
 def test_a_compactor_writes_no_state_of_one_log_into_another(ledger: Ledger) -> None:
@@ -156,66 +144,40 @@ def test_label_windows_are_closed_by_who_knows_their_head(
 # -- another store -----------------------------------------------------------------------------
 
 
-def made_anew(ledger: Ledger) -> None:
-    """Another store in place of this one, with the same rows."""
-    mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
-    change(ledger, lambda c: c.execute(mine.values(value="ab" * 16)))
-
-
-@pytest.mark.parametrize("write", WRITES)
-def test_nothing_is_written_to_another_store(ledger: Ledger, write: str) -> None:
-    generation = ledger.begin({"auc": "print"}, {"auc": {}}).generation
-    head = ledger.resolve(generation, replace(LOG, topic="clicks"), 0)
-    before = everything(ledger)
-    made_anew(ledger)
-    with pytest.raises(StoreReplaced, match="another \\(abab") as caught:
-        WRITES[write](ledger, generation, head)
-    assert caught.value.exit_code == 1
-    assert everything(ledger) == before
-
-
-def test_nor_by_those_who_look_merge_forward_or_try_again(
+def test_nothing_is_written_to_another_store(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     for _ in range(2):
         head = ledger.commit(generation, commit(head, 4))
-    entries = ledger.quarantine()
-    made_anew(ledger)
-    store = ledger.store
-    writes: list[Callable[[], object]] = [
+    entries, before, store = ledger.quarantine(), everything(ledger), ledger.store
+    mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
+    change(ledger, lambda c: c.execute(mine.values(value="ab" * 16)))
+    for write in (
+        *(partial(one, ledger, generation, head) for one in WRITES.values()),
         lambda: claim(store, 1, "print", now_ms=0, every_ms=1, last=False),
         lambda: take(store, ROWS[0]),
         lambda: mark_forwarded(store, entries),
         lambda: write_retry(store, generation, [], created_ms=0, note="{}"),
         lambda: join_head(store, generation),
         lambda: read_now(store, generation),  # nor is it taken for the one that is known
-    ]
-    for write in writes:
-        with pytest.raises(StoreReplaced):
+    ):
+        with pytest.raises(StoreReplaced, match="another \\(abab") as caught:
             write()
-
-
-def test_a_store_that_has_lost_its_id_is_another_one(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
+        assert caught.value.exit_code == 1
+    assert everything(ledger) == before
     change(ledger, lambda c: c.execute(
         delete(schema.meta).where(schema.meta.c.key == schema.STORE_ID)))  # fmt: skip
     with pytest.raises(StoreReplaced, match="one without an id"):
         ledger.commit(generation, commit(head, 4))
 
 
-def test_a_generation_that_was_made_anew_under_its_number_is_another_one(
+def test_a_generation_that_was_made_anew_or_lost_a_revision_is_another_one(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
+    later = ledger.begin(*WITH_KS).generation
     change(ledger, lambda c: c.execute(update(schema.generation).values(token="00" * 16)))
     with pytest.raises(StoreReplaced, match=r"generation 1.*the store went back"):
-        ledger.commit(generation, commit(head, 4))
-
-
-def test_a_generation_that_lost_a_revision_is_another_one(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    later = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {}}).generation
+        ledger.commit(later, commit(head, 4))
     change(ledger, lambda c: c.execute(update(schema.generation).values(revision=1)))
     with pytest.raises(StoreReplaced, match="got another one"):
         ledger.commit(later, commit(head, 4))
@@ -267,7 +229,9 @@ def test_a_commit_continues_the_history_that_it_knows(
     ledger.commit(generation, commit(one, 2))
 
 
-def test_a_digest_says_what_was_committed(ledger: Ledger, head: Head) -> None:
+def test_a_digest_says_what_was_committed(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
     plain = commit(head, 4, TOTAL)
     others = [
         commit(head, 5, TOTAL),
@@ -281,23 +245,11 @@ def test_a_digest_says_what_was_committed(ledger: Ledger, head: Head) -> None:
     digests = {after_commit(one).digest for one in (plain, *others)}
     assert len(digests) == len(others) + 1
     assert after_commit(plain) == after_commit(commit(head, 4, TOTAL))
-
-
-def test_merging_and_retries_change_no_digest(ledger: Ledger) -> None:
-    generation, heads = begun(ledger)
-    head = heads[0]
-    for _ in range(4):
-        head = committed(ledger, generation, head, 14, keys=3)
-    assert compact(ledger.store).rows_before
-    write_retry(ledger.store, generation, [], created_ms=0, note="{}")
-    assert head in ledger.heads(generation)
-
-
-def test_no_two_heads_have_one_digest(ledger: Ledger, generation: Generation) -> None:
-    first = ledger.resolve(generation, LOG, 10)
-    again = ledger.follow(generation, first, LOG, 10)
+    again = ledger.follow(generation, head, head.partition, 10)
     assert again.incarnation == 1
-    assert first.digest != again.digest
+    assert head.digest != again.digest
+    write_retry(ledger.store, generation, [], created_ms=0, note="{}")
+    assert again in ledger.heads(generation)
 
 
 def test_a_witness_tells_who_went_back(head: Head) -> None:
@@ -318,17 +270,3 @@ def test_a_witness_tells_who_went_back(head: Head) -> None:
     witness.saw(head)
     assert witness.forget(head) == moved
     assert witness.compare([head, replace(head, partition=OTHER)]) == []
-
-
-def test_a_migrated_store_has_an_identity(tmp_path: Path, databases: object) -> None:
-    if databases is not None:
-        pytest.skip("asked of one file")
-    here = Path(__file__).parent
-    ids = set()
-    for number in range(2):
-        copy = shutil.copy(here / "version_5.sqlite", tmp_path / f"{number}.db")
-        with closing(Ledger.open(str(copy), create=True)) as ledger:
-            of = ledger.generation()
-            ids |= {ledger.store.id, of.token, *(head.digest for head in ledger.heads(of))}
-    assert len(ids) == 6
-    assert min(map(len, ids)) == 32

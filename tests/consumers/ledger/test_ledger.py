@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import streammetrics_consumers.ledger.ledger as ledger_module
 from sqlalchemy import Connection
+from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, TooLarge
-from streammetrics_consumers.ledger.write import Fenced
-from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
+from streammetrics_consumers.ledger.write import Fenced, read_seen
+from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 from tests.consumers.ledger.small_ledger import (
-    DESCRIPTIONS,
     HOUR,
     LOG,
-    PRINTS,
     TOTAL,
     Refusal,
     commit,
     everything,
-    opened,
 )
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -93,34 +89,6 @@ def test_a_crash_inside_the_transaction_leaves_nothing(
     ledger.commit(generation, commit(head, 4, TOTAL))
 
 
-def test_threads_that_commit_at_once_wait_for_each_other(
-    ledger: Ledger, generation: Generation
-) -> None:
-    def count(number: int) -> int:
-        head = ledger.resolve(generation, replace(LOG, number=number), 0)
-        for _ in range(10):
-            head = ledger.commit(generation, commit(head, 2, TOTAL))
-        return head.next_offset
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(count, range(4))) == [20] * 4
-    assert ledger.snapshot().counters.rows == 80
-
-
-def test_of_workers_that_commit_the_same_records_one_succeeds(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    def attempt(_: int) -> bool:
-        try:
-            ledger.commit(generation, commit(head, 4, TOTAL))
-        except Fenced:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(attempt, range(8))) == 1
-
-
 # -- another log under the same name
 
 
@@ -151,16 +119,8 @@ def test_a_head_that_was_closed_fences_those_who_still_follow_it(
     seen = ledger.snapshot()
     assert [one.closed for one in seen.heads] == [True, False]
     assert seen.offsets == {"clicks/0": 5}
-
-
-def test_a_log_that_lost_its_end_is_followed_from_a_new_head(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    head = ledger.commit(generation, commit(head, 90))
-    again = ledger.follow(generation, head, LOG, 80)
-    assert (again.start_offset, again.next_offset) == (80, 80)
-    with pytest.raises(Fenced):
-        ledger.commit(generation, commit(head, 4))
+    again = ledger.follow(generation, seen.heads[1], found, 2)  # it has lost its end
+    assert (again.start_offset, again.next_offset) == (2, 2)
 
 
 def test_lost_offsets_are_counted(ledger: Ledger, generation: Generation, head: Head) -> None:
@@ -174,28 +134,20 @@ def test_lost_offsets_are_counted(ledger: Ledger, generation: Generation, head: 
 # -- retention
 
 
-def test_the_floor_drops_what_starts_before_it_and_keeps_totals(
+def test_the_floor_rises_and_drops_what_starts_before_it_and_keeps_totals(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     later = HOUR._replace(start_ms=7_200_000, end_ms=10_800_000)
-    ledger.commit(generation, commit(head, 4, TOTAL, HOUR, later))
-    raised = ledger.raise_floor(generation, 7_200_000)
-    assert raised.floor_ms == 7_200_000
+    head = ledger.commit(generation, commit(head, 4, TOTAL, HOUR, later))
+    assert ledger.raise_floor(generation, 7_200_000).floor_ms == 7_200_000
     assert [size.pane for size in ledger.snapshot().panes] == [TOTAL, later]
-
-
-def test_the_floor_never_falls(ledger: Ledger, generation: Generation) -> None:
-    ledger.raise_floor(generation, 7_200_000)
     assert ledger.raise_floor(generation, 3_600_000).floor_ms == 7_200_000
-
-
-def test_a_delta_with_a_window_below_the_floor_is_fenced(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.raise_floor(generation, 7_200_000)
-    with pytest.raises(Fenced, match="windows before"):
+    with pytest.raises(Fenced, match="windows before 7200000 ms are gone"):
         ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
-    ledger.commit(generation, commit(head, 4, TOTAL))
+    made = replace(commit(head, 4, later), floor_ms=7_200_001)
+    with pytest.raises(Fenced, match="windows before 7200001 ms are kept"):
+        ledger.commit(generation, made)
+    ledger.commit(generation, replace(made, floor_ms=7_200_000))
 
 
 def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
@@ -210,16 +162,6 @@ def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
     with pytest.raises(Fenced, match="before 1001 ms are open"):
         ledger.commit(generation, replace(made, closed_at_least=1001))
     ledger.commit(generation, replace(made, closed_at_most=1000, closed_at_least=1000))
-
-
-def test_the_floor_must_be_as_high_as_a_commit_was_made_for(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    made = replace(commit(head, 4), floor_ms=1000)
-    with pytest.raises(Fenced, match="windows before 1000 ms are kept"):
-        ledger.commit(generation, made)
-    ledger.raise_floor(generation, 1000)
-    ledger.commit(generation, made)
 
 
 # -- reading
@@ -241,21 +183,24 @@ def test_a_snapshot_is_of_one_moment_whatever_is_committed_meanwhile(
     assert ledger.snapshot().offsets == {"clicks/0": 18}
 
 
-def test_a_snapshot_over_its_memory_limit_says_so_before_it_reads(
-    ledger: Ledger, generation: Generation, head: Head
+def test_many_panes_and_large_states_come_back_as_they_were(
+    ledger: Ledger, generation: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
-    assert len(ledger.snapshot(lambda seen: [TOTAL], max_bytes=5).deltas) == 1
-    with pytest.raises(TooLarge, match="10 bytes"):
-        ledger.snapshot(lambda seen: [TOTAL, HOUR], max_bytes=9)
-
-
-@pytest.mark.slow
-def test_many_panes_are_read_at_once(ledger: Ledger, generation: Generation, head: Head) -> None:
-    panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(1200)]
-    ledger.commit(generation, commit(head, 4, TOTAL, *panes))
-    seen = ledger.snapshot(lambda seen: panes)
-    assert sorted(row.shard.pane for row in seen.deltas) == sorted(panes)
+    monkeypatch.setattr(delta_metadata, "_PARAMETERS", 3)
+    far = ledger.resolve(generation, replace(LOG, number=1), (1 << 62) - 4)
+    panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(7)]
+    states = [bytes(range(256)) * (1 << 12), b"\0" * (1 << 20), b""]
+    shards = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
+    made = commit(far, 4, *panes, greatest_event_ms=-(1 << 53))
+    moved = ledger.commit(generation, replace(made, shards=[*made.shards, *shards]))
+    assert ledger.heads(generation) == (moved,)
+    seen = ledger.snapshot(lambda seen: [TOTAL, *panes])
+    total = {row.shard.key_range: row for row in seen.deltas if row.shard.pane == TOTAL}
+    assert [total[n].shard.state for n in range(3)] == states
+    assert total[0].end_offset == 1 << 62
+    assert seen.panes[0].nbytes == 2 << 20
+    others = [row.shard.pane for row in seen.deltas if row.shard.pane != TOTAL]
+    assert sorted(others) == sorted(panes)
 
 
 def test_the_quarantine_is_read_by_pages(
@@ -271,38 +216,6 @@ def test_the_quarantine_is_read_by_pages(
     assert ledger.quarantine(done=True) == ()
 
 
-def test_the_next_offset_and_the_greatest_time_come_back_as_they_were_written(
-    ledger: Ledger, generation: Generation
-) -> None:
-    far = ledger.resolve(generation, replace(LOG, number=1), (1 << 62) - 4)
-    moved = ledger.commit(generation, commit(far, 4, greatest_event_ms=-(1 << 53)))
-    assert ledger.heads(generation) == (moved,)
-
-
-def test_what_is_in_the_store_outlives_the_process(tmp_path: Path) -> None:
-    first = opened(tmp_path)
-    generation = first.begin(PRINTS, DESCRIPTIONS).generation
-    first.commit(generation, commit(first.resolve(generation, LOG, 10), 4, TOTAL))
-    before = everything(first)
-    first.close()
-    with closing(opened(tmp_path)) as second:
-        assert everything(second) == before
-
-
-def test_a_delta_of_many_megabytes_comes_back_as_it_was(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    states = [bytes(range(256)) * (1 << 15), b"\0" * (8 << 20), b""]
-    shards = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
-    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), shards))
-    seen = ledger.snapshot(lambda seen: [TOTAL])
-    assert sorted((row.shard.key_range, row.shard.state) for row in seen.deltas) == list(
-        enumerate(states)
-    )
-    (size,) = seen.panes
-    assert size.nbytes == 16 << 20
-
-
 def test_whatever_a_refusal_quotes_can_be_stored(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
@@ -311,3 +224,28 @@ def test_whatever_a_refusal_quotes_can_be_stored(
     (entry,) = ledger.quarantine()
     assert (entry.field, entry.payload) == ("a\\x00b", b"\0\xff")
     assert entry.detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
+
+
+# -- ids that a log has seen
+
+
+def test_ids_are_added_replaced_and_forgotten_with_a_commit(
+    ledger: Ledger, generation: Generation
+) -> None:
+    head = ledger.resolve(generation, LOG, 0)
+    other = ledger.resolve(generation, replace(LOG, number=7), 0)
+    ledger.commit(generation, replace(commit(other, 5), seen=Seen(0, [], [(0, b"z" * 8)])))
+    late = replace(commit(head, 9), seen=Seen(0, [], [(0, b"l" * 8)]))
+    first = Seen(-100, [], [(0, b"a" * 8), (10, b"b" * 8), (20, b"")])
+    head = ledger.commit(generation, replace(commit(head, 5), seen=first))
+    with pytest.raises(Fenced):
+        ledger.commit(generation, late)
+    assert sorted(read_seen(ledger.store, head)) == first.rows
+    head = ledger.commit(generation, commit(head, 6))  # one that says nothing of ids
+    assert sorted(read_seen(ledger.store, head)) == first.rows
+    then = Seen(10, [10], [(10, b"bbbbbbbbcccccccc"), (20, b"d" * 8)])
+    head = ledger.commit(generation, replace(commit(head, 7), seen=then))
+    assert sorted(read_seen(ledger.store, head)) == [
+        (10, b"bbbbbbbbcccccccc"), (20, b""), (20, b"d" * 8),
+    ]  # fmt: skip
+    assert read_seen(ledger.store, other) == [(0, b"z" * 8)]

@@ -26,14 +26,15 @@ from tests.consumers.ledger.small_ledger import (
     LOG,
     PRINTS,
     TOTAL,
+    WITH_KS,
     commit,
     opened,
 )
 
 pytestmark = pytest.mark.usefixtures("each_store")
 T = TypeVar("T")
-WORKERS = 6
-ROUNDS = 5
+WORKERS = 4
+ROUNDS = 2
 
 
 @pytest.fixture
@@ -66,23 +67,13 @@ def test_workers_that_begin_at_once_start_one_generation(ledgers: Sequence[Ledge
     assert len(ledgers[0].generations()) == 1
 
 
-@pytest.mark.slow
-def test_a_head_that_all_resolve_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
-    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
-    for number in range(ROUNDS):
-        log = replace(LOG, number=number)
-        found = together(lambda n, log=log: ledgers[n].resolve(generation, log, 10 + n))  # type: ignore[misc]
-        assert len(set(map(repr, found))) == 1
-    assert len(ledgers[0].heads(generation)) == ROUNDS
-
-
-@pytest.mark.slow
 def test_of_two_logs_under_one_name_one_is_followed(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     for number in range(ROUNDS):
         logs = [replace(LOG, number=number, topic_id=f"id-{n % 2}") for n in range(WORKERS)]
         found = together(lambda n, logs=logs: ledgers[n].resolve(generation, logs[n], 0))  # type: ignore[misc]
         assert sum(isinstance(one, LogChanged) for one in found) == WORKERS // 2
+        assert len({repr(one) for one in found if isinstance(one, Head)}) == 1
     assert len(ledgers[0].heads(generation)) == ROUNDS
 
 
@@ -94,7 +85,6 @@ def test_a_head_that_all_close_at_once_has_one_follower(ledgers: Sequence[Ledger
     assert len(ledgers[0].snapshot().heads) == 2
 
 
-@pytest.mark.slow
 def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     head = ledgers[0].resolve(generation, LOG, 0)
@@ -115,7 +105,7 @@ def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
 
     def work(n: int) -> None:
         head = ledgers[n].resolve(generation, replace(LOG, number=n), 0)
-        for i in range(10):
+        for i in range(5):
             pane = HOUR._replace(start_ms=i * hour_ms, end_ms=(i + 1) * hour_ms)
             try:
                 head = ledgers[n].commit(generation, commit(head, 2, pane, TOTAL))
@@ -126,9 +116,9 @@ def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
 
     assert together(work) == [None] * WORKERS
     seen = ledgers[0].snapshot()
-    assert seen.generation.floor_ms == 9 * hour_ms
-    assert min(size.pane.start_ms or 10**9 for size in seen.panes) >= 9 * hour_ms
-    assert seen.counters.rows == WORKERS * 20
+    assert seen.generation.floor_ms == 4 * hour_ms
+    assert min(size.pane.start_ms or 10**9 for size in seen.panes) >= 4 * hour_ms
+    assert seen.counters.rows == WORKERS * 10
 
 
 @pytest.mark.slow
@@ -140,8 +130,7 @@ def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
 
     def work(n: int) -> Generation | None:
         if n == 0:
-            more = {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}}
-            return ledgers[0].begin({**PRINTS, "ks": "p"}, more).generation
+            return ledgers[0].begin(*WITH_KS).generation
         head = heads[n]
         for _ in range(20):
             head = ledgers[n].commit(generation, commit(head, 2, TOTAL))

@@ -15,17 +15,11 @@ from tests.consumers.ledger.small_ledger import (
     LOG,
     PRINTS,
     TOTAL,
+    WITH_KS,
     commit,
 )
 
 pytestmark = pytest.mark.usefixtures("each_store")
-
-
-def test_the_same_settings_go_on_in_the_same_generation(
-    ledger: Ledger, generation: Generation
-) -> None:
-    begun = ledger.begin(PRINTS, DESCRIPTIONS)
-    assert (begun.generation, begun.created) == (generation, False)
 
 
 def test_a_changed_metric_is_refused_and_the_difference_named(
@@ -43,26 +37,27 @@ def test_an_added_metric_starts_where_the_heads_stand_and_the_others_go_on(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     ledger.commit(generation, commit(head, 4, TOTAL))
-    begun = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
+    begun = ledger.begin(*WITH_KS)
     assert (begun.added, begun.ended, begun.created) == (("ks",), (), False)
     assert begun.generation.id == generation.id
     starts = {metric.name: metric.start_offsets for metric in begun.generation.metrics}
     assert starts == {"auc": {}, "ctr": {}, "ks": {head.id: 14}}
-
-
-def test_a_worker_that_does_not_know_the_added_metric_is_refused(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
-    with pytest.raises(SettingsChanged, match="have changed"):
-        ledger.commit(generation, commit(head, 4, TOTAL))
-    assert ledger.snapshot().panes == ()
+    again = ledger.begin(*WITH_KS)
+    assert (again.generation, again.added, again.created) == (begun.generation, (), False)
+    with pytest.raises(SettingsChanged, match="have changed"):  # it does not know what was added
+        ledger.commit(generation, commit(ledger.heads(generation)[0], 4, TOTAL))
+    assert ledger.snapshot().counters.rows == 4
 
 
 def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
     ledger: Ledger, generation: Generation
 ) -> None:
     fewer = {"auc": PRINTS["auc"]}
+    for begin in (ledger.begin, ledger.compare):
+        with pytest.raises(SettingsChanged, match=r"or end it with --drop-metric ctr") as caught:
+            begin(fewer, DESCRIPTIONS)
+        assert caught.value.exit_code == 3
+    assert ledger.generation() == generation
     begun = ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",)))
     assert begun.ended == ("ctr",)
     assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
@@ -72,32 +67,19 @@ def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
         ledger.begin(PRINTS, DESCRIPTIONS)
 
 
-def test_a_metric_that_is_left_out_by_mistake_does_not_end(
-    ledger: Ledger, generation: Generation
-) -> None:
-    for begin in (ledger.begin, ledger.compare):
-        with pytest.raises(SettingsChanged, match=r"or end it with --drop-metric ctr") as caught:
-            begin({"auc": PRINTS["auc"]}, DESCRIPTIONS)
-        assert caught.value.exit_code == 3
-    assert ledger.generation() == generation
-
-
-@pytest.mark.parametrize(
-    ("requested", "said"),
-    [
-        (Requested(drop=("ks",)), "--drop-metric ks: the store counts no such metric"),
-        (Requested(drop=("ctr",)), "--drop-metric ctr: it is in the config"),
-        (Requested(resume=("ks",)), "--resume-metric ks: the store counts no such metric"),
-    ],
-)
-def test_what_cannot_be_done_to_a_metric_is_refused(
-    ledger: Ledger, generation: Generation, requested: Requested, said: str
-) -> None:
-    with pytest.raises(SettingsChanged, match=said):
-        ledger.begin(PRINTS, DESCRIPTIONS, requested=requested)
-    fewer = {"auc": PRINTS["auc"]}
-    with pytest.raises(SettingsChanged, match="--resume-metric ctr: it is not in the config"):
-        ledger.begin(fewer, DESCRIPTIONS, requested=Requested(("ctr",), ("ctr",)))
+def test_what_cannot_be_done_to_a_metric_is_refused(ledger: Ledger, generation: Generation) -> None:
+    for prints, requested, said in (
+        (PRINTS, Requested(drop=("ks",)), "--drop-metric ks: the store counts no such metric"),
+        (PRINTS, Requested(drop=("ctr",)), "--drop-metric ctr: it is in the config"),
+        (PRINTS, Requested(resume=("ks",)), "--resume-metric ks: the store counts no such metric"),
+        (
+            {"auc": PRINTS["auc"]},
+            Requested(("ctr",), ("ctr",)),
+            "--resume-metric ctr: it is not in the config",
+        ),
+    ):
+        with pytest.raises(SettingsChanged, match=said):
+            ledger.begin(prints, DESCRIPTIONS, requested=requested)
     assert ledger.generation() == generation
 
 
@@ -153,6 +135,10 @@ def declared(*variants: str) -> tuple[dict[str, str], dict[str, dict[str, object
 
 def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger: Ledger) -> None:
     first = ledger.begin(*declared("b", "a")).generation
+    head = ledger.resolve(first, LOG, 10)
+    told = ledger.compare(*declared("b", "c", "a"))
+    assert told is not None and told.variants == ("c",)
+    assert ledger.generation() == first
     begun = ledger.begin(*declared("b", "c", "a"))
     assert (begun.variants, begun.added, begun.ended, begun.created) == (("c",), (), (), False)
     now = begun.generation
@@ -160,48 +146,26 @@ def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger
     assert {metric.variants for metric in now.metrics} == {("b", "c", "a")}
     again = ledger.begin(*declared("b", "c", "a"))
     assert (again.variants, again.generation) == ((), now)
-
-
-def test_whoever_comes_first_the_larger_set_is_declared_and_the_smaller_counts_no_more(
-    ledger: Ledger,
-) -> None:
-    old = ledger.begin(*declared("a", "b")).generation
-    head = ledger.resolve(old, LOG, 10)
-    ledger.begin(*declared("a", "b", "c"))
+    # Whoever comes second counts no more.
     with pytest.raises(SettingsChanged, match="metrics or variants of generation 1 have changed"):
-        ledger.commit(old, commit(head, 4))
+        ledger.commit(first, commit(head, 4))
     with pytest.raises(SettingsChanged, match=r'variant was .*"c".*, is '):
-        ledger.begin(*declared("a", "b"))
+        ledger.begin(*declared("b", "a"))
 
 
-@pytest.mark.parametrize("now", [("a",), ("a", "c"), ()])
-def test_a_variant_that_is_taken_out_or_named_anew_is_refused(
-    ledger: Ledger, now: tuple[str, ...]
-) -> None:
+def test_a_variant_that_is_taken_out_or_named_anew_is_refused(ledger: Ledger) -> None:
     ledger.begin(*declared("a", "b"))
     before = ledger.generation()
-    for ask in (ledger.begin, ledger.compare):
-        with pytest.raises(SettingsChanged, match=r'metric auc: variant was .*\["a", "b"\]'):
-            ask(*declared(*now))
+    for now in (("a",), ("a", "c"), ()):
+        for ask in (ledger.begin, ledger.compare):
+            with pytest.raises(SettingsChanged, match=r'metric auc: variant was .*\["a", "b"\]'):
+                ask(*declared(*now))
     assert ledger.generation() == before
-
-
-def test_more_variants_excuse_no_other_change(ledger: Ledger) -> None:
-    ledger.begin(*declared("a", "b"))
-    prints, about = declared("a", "b", "c")
+    prints, about = declared("a", "b", "c")  # more variants excuse no other change
     other = {name: {**one, "type": "HistogramAUC"} for name, one in about.items()}
     with pytest.raises(SettingsChanged) as caught:
         ledger.begin(prints, other)
     assert caught.value.differences[0] == 'metric auc: type was "Ratio", is "HistogramAUC"'
-
-
-def test_what_would_begin_is_told_without_beginning(ledger: Ledger) -> None:
-    ledger.begin(*declared("a", "b"))
-    before = ledger.generation()
-    begun = ledger.compare(*declared("a", "b", "c"))
-    assert begun is not None
-    assert begun.variants == ("c",)
-    assert ledger.generation() == before
 
 
 def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(

@@ -35,7 +35,7 @@ def test_every_command_works(tmp_path: Path, url: str, capsys: Capture) -> None:
     write_events(tmp_path)
     config = str(write_config(tmp_path))
     assert main(["run", config, "--until-end", "--no-serve", "--store", url]) == 0
-    for _ in range(8):  # statements that come again are prepared, unless that is turned off
+    for _ in range(6):  # statements that come again are prepared, unless that is turned off
         assert main(["verify", config, "--store", url]) == 0
     assert main(["compact", url]) == 0
     assert main(["verify", config, "--store", url]) == 0
@@ -56,18 +56,17 @@ def test_many_writers_and_readers_share_few_connections(pgbouncer: PgBouncer, ur
             generation = ledger.begin(PRINTS, DESCRIPTIONS).generation
             log: Partition = replace(LOG, number=number)
             head = ledger.resolve(generation, log, 0)
-            for _ in range(25):
+            for _ in range(10):
                 head = ledger.commit(generation, commit(head, 10, TOTAL))
                 ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
             return head.next_offset
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, range(4))) == [250] * 4
+        assert list(pool.map(work, range(4))) == [100] * 4
     with closing(Ledger.open(url)) as ledger:
         found = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
         assert ledger.store.tried_again == 0
-    assert [head.next_offset for head in found.heads] == [250] * 4
-    assert len(found.deltas) == 100
+    assert len(found.deltas) == 40
     for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
         assert set(pgbouncer.ask(url, f"SHOW {setting}")) == {"0"}
 

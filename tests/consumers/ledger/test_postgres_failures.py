@@ -1,4 +1,4 @@
-"""PostgreSQL that cannot be used: what a user is told, and whether it may pass (exit 75)."""
+"""PostgreSQL that cannot be used: what a user reads, and whether it may pass (exit 75)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streammetrics_consumers.ledger.failures import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 
-from tests.consumers.ledger.single_writes import begun, four_rows
+from tests.consumers.ledger.small_ledger import begun, four_rows
 from tests.postgres_server import Postgres, Server
 
 
@@ -43,55 +43,47 @@ def guarded(postgres: Postgres) -> Iterator[str]:
     postgres.execute("DROP ROLE guarded")
 
 
-def as_user(url: str, name: str, password: str | None) -> str:
-    changed = make_url(url).set(username=name, password=password)
-    return changed.render_as_string(hide_password=False)
+def changed(url: str, **parts: str | None) -> str:
+    return make_url(url).set(**parts).render_as_string(hide_password=False)  # type: ignore[arg-type]
 
 
 def refusal(url: str, kind: type[LedgerError], exit_code: int) -> str:
+    def sleep(seconds: float) -> None:
+        raise AssertionError("it waits")
+
+    pauses_s = () if kind is StoreUnavailable else (1.0,)
     with pytest.raises(LedgerError) as caught:
-        Ledger.open(url, create=True, pauses_s=())
+        Ledger.open(url, create=True, pauses_s=pauses_s, sleep=sleep)
     assert type(caught.value) is kind
     assert caught.value.exit_code == exit_code
     return str(caught.value)
 
 
-def test_a_password_that_is_wrong_or_missing(url: str, guarded: str) -> None:
+def test_who_is_not_let_in_reads_why_at_once(url: str, guarded: str) -> None:
     for password in ("wrong-one", None):
-        said = refusal(as_user(url, guarded, password), StoreRefusesUs, 77)
+        said = refusal(changed(url, username=guarded, password=password), StoreRefusesUs, 77)
         assert "correct the user or the password" in said
         assert "wrong-one" not in said
-
-
-def test_a_user_and_a_database_that_are_not_there(url: str) -> None:
     if make_url(url).password is None:  # a server that asks for one does not say who is missing
-        assert "make it: createuser" in refusal(
-            as_user(url, "nobody_here", None), StoreRefusesUs, 77
-        )
-    missing = make_url(url).set(database="none_here").render_as_string(hide_password=False)
+        nobody = changed(url, username="nobody_here", password=None)
+        assert "make it: createuser" in refusal(nobody, StoreRefusesUs, 77)
+    missing = changed(url, database="none_here")
     assert "make it: createdb" in refusal(missing, NotAStore, 1)
-
-
-def test_what_waiting_cannot_mend_is_not_tried_again(url: str) -> None:
-    missing = make_url(url).set(database="none_here").render_as_string(hide_password=False)
-
-    def sleep(seconds: float) -> None:
-        raise AssertionError("it waits")
-
-    with pytest.raises(NotAStore):
-        Ledger.open(missing, create=True, sleep=sleep)
+    for driver in ("postgresql+psycopg2", "mysql"):
+        said = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
+        assert f"got {driver}://; correct it" in said
+        assert "secret" not in said
 
 
 def test_a_user_without_rights(url: str, guarded: str) -> None:
-    assert "not there; CREATE SCHEMA" in refusal(as_user(url, guarded, "right"), LedgerError, 1)
+    theirs = changed(url, username=guarded, password="right")
+    assert "not there; CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
     name = str(make_url(url).query["options"]).rpartition("=")[2]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {guarded}".encode())
-    try:
-        said = refusal(as_user(url, guarded, "right"), StoreRefusesUs, 77)
-        assert "may not do this; GRANT" in said
-    finally:
-        with psycopg.connect(url, autocommit=True) as connection:
+        try:
+            assert "may not do this; GRANT" in refusal(theirs, StoreRefusesUs, 77)
+        finally:
             connection.execute(f"REVOKE ALL ON SCHEMA {name} FROM {guarded}".encode())
 
 
@@ -102,22 +94,22 @@ def test_a_host_where_nobody_listens_is_for_later() -> None:
     assert "refused" in said and "nothing is lost" in said
 
 
-def test_a_store_that_is_closed_for_writing_is_for_later_and_can_be_read(url: str) -> None:
-    with closing(Ledger.open(url, create=True)) as ledger:
+def test_a_store_that_cannot_be_written_now_can_be_read_and_loses_nothing(url: str) -> None:
+    with closing(Ledger.open(url, create=True, pauses_s=(), busy_s=0.05)) as ledger:
         generation, head = begun(ledger)
-    made = make_url(url)
-    options = f"{made.query['options']} -c default_transaction_read_only=on"
-    closed = made.update_query_dict({"options": options}).render_as_string(hide_password=False)
-    with closing(Ledger.open(closed, pauses_s=())) as ledger:
-        assert ledger.heads(generation) == (head,)
-        with pytest.raises(StoreUnavailable, match="cannot be written now; name the primary"):
-            ledger.commit(generation, four_rows(head))
-
-
-def test_a_full_disk_loses_nothing_and_is_for_later(url: str) -> None:
-    # A disk cannot be filled here; the server raises what it raises then.
-    with closing(Ledger.open(url, create=True, pauses_s=())) as ledger:
-        generation, head = begun(ledger)
+        options = f"{make_url(url).query['options']} -c default_transaction_read_only=on"
+        closed = make_url(url).update_query_dict({"options": options})
+        with closing(
+            Ledger.open(closed.render_as_string(hide_password=False), pauses_s=())
+        ) as reader:
+            assert reader.heads(generation) == (head,)
+            with pytest.raises(StoreUnavailable, match="cannot be written now; name the primary"):
+                reader.commit(generation, four_rows(head))
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE head")
+            with pytest.raises(StoreUnavailable, match="another process holds its lock"):
+                ledger.commit(generation, four_rows(head))
+        # A disk cannot be filled here; the server raises what it raises then.
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
                 "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -126,34 +118,24 @@ def test_a_full_disk_loses_nothing_and_is_for_later(url: str) -> None:
             connection.execute(
                 "CREATE TRIGGER fails BEFORE INSERT ON delta EXECUTE FUNCTION full_disk()"
             )
-        with pytest.raises(StoreUnavailable, match="disk is full; make room") as caught:
-            ledger.commit(generation, four_rows(head))
-        assert caught.value.exit_code == 75
-        assert ledger.heads(generation) == (head,)
-        assert ledger.snapshot().panes == ()
-
-
-def test_a_store_that_stays_locked_is_for_later(url: str) -> None:
-    with closing(Ledger.open(url, create=True, pauses_s=(), busy_s=0.05)) as ledger:
-        generation, head = begun(ledger)
-        with psycopg.connect(url) as other:
-            other.execute("LOCK TABLE head")
-            with pytest.raises(StoreUnavailable, match="another process holds its lock"):
+            with pytest.raises(StoreUnavailable, match="disk is full; make room") as caught:
                 ledger.commit(generation, four_rows(head))
+            assert caught.value.exit_code == 75
+            assert ledger.heads(generation) == (head,)
+            assert ledger.snapshot().panes == ()
+            connection.execute("DROP TRIGGER fails ON delta")
         ledger.commit(generation, four_rows(head))
 
 
-def test_a_reader_makes_no_store(url: str) -> None:
+def test_tables_of_someone_else_and_of_a_later_version_are_refused(url: str) -> None:
     with pytest.raises(NoStoreYet, match="there is no ledger in this database"):
         Ledger.open(url)
-
-
-def test_tables_of_someone_else_and_of_a_later_version_are_refused(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE orders (id bigint)")
         assert "no ledger in this database" in refusal(url, NotAStore, 1)
         connection.execute("DROP TABLE orders")
-        Ledger.open(url, create=True).close()
+        for driver in ("postgres", "postgresql+psycopg"):  # as good as postgresql
+            Ledger.open(changed(url, drivername=driver), create=True).close()
         connection.execute("UPDATE meta SET value = '99'")
     assert "has version 99" in refusal(url, SchemaMismatch, 3)
 
@@ -166,27 +148,6 @@ def test_the_driver_that_is_missing_is_named_with_its_extra(
     err = capsys.readouterr().err
     assert "pip install 'streammetrics[postgres]'" in err
     assert "secret" not in err
-
-
-@pytest.mark.parametrize("driver", ["postgresql", "postgres", "postgresql+psycopg"])
-def test_each_usual_name_of_the_driver_is_known(url: str, driver: str) -> None:
-    named = make_url(url).set(drivername=driver).render_as_string(hide_password=False)
-    Ledger.open(named, create=True).close()
-
-
-@pytest.mark.parametrize("driver", ["postgresql+psycopg2", "mysql"])
-def test_other_drivers_and_databases_are_refused(driver: str) -> None:
-    said = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
-    assert f"got {driver}://; correct it" in said
-    assert "secret" not in said
-
-
-def test_a_process_that_stands_still_in_a_transaction_is_thrown_out(url: str) -> None:
-    with closing(Ledger.open(url, create=True)) as ledger:
-        limit = ledger.store.read(
-            lambda c: c.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar()
-        )
-    assert limit == "1min"
 
 
 def test_a_database_in_another_encoding_answers_texts(postgres: Postgres) -> None:

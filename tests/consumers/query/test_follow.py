@@ -15,7 +15,6 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger.compact import Compactor, compact
 from streammetrics_consumers.ledger.compaction import ABOVE
-from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.model.chunk import Chunk
@@ -33,8 +32,6 @@ from tests.consumers.small_config import METRICS, config
 from tests.consumers.stores import over_stores
 from tests.consumers.views_once import views_computed_once
 from tests.depth import tries
-
-pytestmark = pytest.mark.usefixtures("each_store")
 
 HOUR = 3_600_000
 QUERIES = (
@@ -125,6 +122,7 @@ def require_fresh(follower: IncrementalView, ledger: Ledger, query: Query) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "seed", "rounds"),
     over_stores(*((seed, 30) for seed in range(tries(1, 8))), postgres=tries(0, 8))
@@ -167,38 +165,22 @@ def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int)
     assert {"commit", "compact", "some"} <= happened
 
 
-@pytest.mark.slow
-def test_it_reads_only_what_is_new(written: Written) -> None:
-    follower = IncrementalView(written.ledger, Query())
-    for _ in range(10):
-        written.commit(0, 30)
-    follower.results()
-    read = follower.rows_read
-    for _ in range(3):
-        follower.results()
-    assert follower.rows_read == read
-    written.commit(1, 30)
-    require_fresh(follower, written.ledger, Query())
-    assert follower.rows_read == read + 2 * 3, "two metrics in three groupings"
-
-
-def test_what_was_merged_behind_its_cursor_is_not_read_again(written: Written) -> None:
+def test_it_reads_what_is_new_and_nothing_merged_behind_its_cursor(
+    written: Written,
+) -> None:
     follower = IncrementalView(written.ledger, Query())
     for _ in range(5):
         written.commit(0, 30)
     follower.results()
     read = follower.rows_read
+    follower.results()
     compact(written.ledger.store)
     require_fresh(follower, written.ledger, Query())
     assert (follower.rows_read, follower.reloads) == (read, 0)
-
-
-@pytest.mark.slow
-def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: Written) -> None:
-    follower = IncrementalView(written.ledger, Query())
-    for _ in range(5):
-        written.commit(0, 30)
-    follower.results()
+    written.commit(1, 30)
+    require_fresh(follower, written.ledger, Query())
+    assert follower.rows_read == read + 2 * 3, "two metrics in three groupings"
+    # Rows that are merged around its cursor are read anew.
     written.commit(0, 30)
     compact(written.ledger.store)
     require_fresh(follower, written.ledger, Query())
@@ -208,7 +190,7 @@ def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: 
 @pytest.mark.slow
 def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
     follower = IncrementalView(written.ledger, Query())
-    for number in range(ABOVE + 10):
+    for number in range(ABOVE + 4):
         written.commit(0, 20)
         list(Compactor(written.ledger.store).steps())
         follower.results()
@@ -239,9 +221,3 @@ def test_an_error_leaves_it_as_it_was(written: Written) -> None:
     require_fresh(follower, written.ledger, Query(metric="more"))
     with pytest.raises(QueryError):
         IncrementalView(written.ledger, Query(generation=7)).results()
-
-
-def test_a_store_that_holds_nothing_is_an_error(tmp_path: Path) -> None:
-    made = Ledger.open(str(tmp_path / "b.db"), create=True, pauses_s=())
-    with closing(made) as ledger, pytest.raises(NotAStore):
-        IncrementalView(ledger, Query()).results()

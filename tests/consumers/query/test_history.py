@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.query import history
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.catalogue import Catalogue
@@ -20,7 +18,6 @@ from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import SINCE_THE_START, ResultRow, Results
 
-from streammetrics.experiments import Anytime
 from tests.consumers import experiment_run
 
 
@@ -51,25 +48,23 @@ def test_series_run_parallel_to_the_windows_and_gaps_are_none() -> None:
     assert values(found) == {"old": [None, 2.0, None], "new": [1.0, None, 3.0]}
 
 
-def test_series_stand_as_variants_are_declared_and_others_follow() -> None:
+def test_series_stand_as_declared_and_the_newest_windows_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = of(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
     assert list(values(found)) == ["old", "new", "a"]
-
-
-def test_the_newest_windows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MAX_WINDOWS", 2)
     found = of(*(row(hour, "new", hour) for hour in range(5)))
     assert (values(found), found.more) == ({"new": [3, 4]}, 3)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 499, 500, 501, 100_000])
-def test_looks_are_thinned_evenly_between_the_first_and_the_last(count: int) -> None:
-    points = [Point(i, i, 0.0, Anytime(log_e=math.nan)) for i in range(count)]
-    found: Sequence[Point] = thinned(points)
-    assert len(found) == min(count, 500)
-    assert found[:1] == points[:1] and found[-1:] == points[-1:]
-    steps = {b.place - a.place for a, b in pairwise(found)}
-    assert not steps or max(steps) - min(steps) <= 1
+def test_looks_are_thinned_evenly_between_the_first_and_the_last() -> None:
+    for count in (0, 1, 2, 499, 500, 501, 10_000):
+        found = thinned(range(count))
+        assert len(found) == min(count, 500)
+        assert found[:1] == [0][:count] and found[-1:] == [count - 1][:count]
+        steps = {b - a for a, b in pairwise(found)}
+        assert not steps or max(steps) - min(steps) <= 1
 
 
 BY = frozenset({"variant"})
@@ -109,11 +104,8 @@ def test_what_is_not_drawn_is_not_compared(ledger: Ledger) -> None:
     _, total = reads.read(Query(by=BY), "ctr", effects="total")
     assert none.effects == ()
     assert [(len(one.looks), one.windows) for one in total.effects] == [(1, (None, None))]
-
-
-def test_of_some_of_the_rows_there_is_no_effect(ledger: Ledger) -> None:
-    _, found = histories(ledger).read(Query(by=BY, where=(("variant", "new"),)), "ctr")
-    assert found.effects == () and [one.slice for one in found.series] == [{"variant": "new"}]
+    _, some = reads.read(Query(by=BY, where=(("variant", "new"),)), "ctr")
+    assert some.effects == () and [one.slice for one in some.series] == [{"variant": "new"}]
 
 
 def test_any_view_has_a_history_and_the_window_of_the_query_is_not_looked_at(

@@ -46,12 +46,6 @@ def test_what_is_decided_is_the_sentence_of_the_comparison(
     of, row = found
     assert verdict(of, [row]) == ("decided", row.finding.sentence)
     assert row.finding.sentence.startswith("new is better")
-
-
-def test_where_nothing_is_declared_or_compared_that_is_said(
-    found: tuple[Declared, ComparisonRow],
-) -> None:
-    of, _ = found
     assert verdict(None, ()) == ("none", "No experiment is declared.")
     assert verdict(of, ())[0] == "waiting"
 
@@ -68,22 +62,15 @@ def test_several_comparisons_are_counted(found: tuple[Declared, ComparisonRow]) 
     )  # fmt: skip
 
 
-def test_doubt_goes_before_all(found: tuple[Declared, ComparisonRow]) -> None:
+def test_doubt_and_a_broken_guardrail_are_said_first(
+    found: tuple[Declared, ComparisonRow],
+) -> None:
     of, row = found
     doubt = judged(row, "disbelieved", "Units fall as they should not.")
     assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
-
-
-def test_a_broken_guardrail_is_said_first(found: tuple[Declared, ComparisonRow]) -> None:
-    of, row = found
     broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
-    state, sentence = verdict(of, [row, broken])
-    assert (state, sentence) == ("decided", f"It breaks. {row.finding.sentence}")
+    assert verdict(of, [row, broken]) == ("decided", f"It breaks. {row.finding.sentence}")
     assert verdict(of, [row, kept])[1] == row.finding.sentence
-
-
-def test_the_plan_and_the_looks_stand_beside_it(found: tuple[Declared, ComparisonRow]) -> None:
-    of, row = found
     results = Results(1, {}, 0, 0, 0, 0, 0, None, (), (), (row,))
     told = experiment_answer(results, of, 3)
     assert told.plan is not None

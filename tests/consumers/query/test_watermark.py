@@ -1,3 +1,7 @@
+"""When a window is closed: the watermark, and partitions that are idle."""
+
+from __future__ import annotations
+
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -5,6 +9,7 @@ from pathlib import Path
 from msgspec import structs
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.generation import SHOWN
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.query_plan import idle_heads, watermark_ms
 from streammetrics_consumers.query.reader import read_results
@@ -38,34 +43,28 @@ def counted(folder: Path, idle_timeout_s: int, *, quiet: int = 1) -> Run:
     return run
 
 
-def states(run: Run) -> list[str]:
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        rows = read_results(ledger, parse_query("all")).rows
-    found = {row.window.start_ms: row.window.state for row in rows}
-    return [found[DAY_MS + hour * HOUR_MS] for hour in range(7)]
-
-
 def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    held, idle = counted(tmp_path / "a", 20 * 3600), counted(tmp_path / "b", 3600)
-    assert states(held) == ["closing"] + ["open"] * 6
-    assert states(idle) == ["closed"] * 6 + ["open"]
-
-
-def test_what_is_shown_changes_no_value_and_no_digest(tmp_path: Path) -> None:
     found = []
-    for seconds in (3600, 72_000):
+    for seconds, expected in (
+        (20 * 3600, ["closing"] + ["open"] * 6),
+        (3600, ["closed"] * 6 + ["open"]),
+    ):
         folder = tmp_path / str(seconds)
         folder.mkdir()
         run = counted(folder, seconds)
         with closing(Ledger.open(run.config.store.url)) as ledger:
             results = read_results(ledger, parse_query("all"))
+        states = {row.window.start_ms: row.window.state for row in results.rows}
+        assert [states[DAY_MS + hour * HOUR_MS] for hour in range(7)] == expected
+        # It is shown, and in no value and no digest.
         rows = tuple(
             replace(row, window=structs.replace(row.window, state="total")) for row in results.rows
         )
         found.append((to_json(replace(results, rows=rows)), run.config.fingerprints()))
     assert found[0] == found[1]
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert status_json(ledger).count(b'"idle": true') == 2
+        assert status_text(ledger, Style(width=100), title="run.db").count("(idle)") == 1
 
 
 def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
@@ -79,15 +78,11 @@ def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
 
 
 def test_exactly_the_timeout_behind_is_not_idle(tmp_path: Path) -> None:
-    for seconds, idle in ((5400, {3}), (5399, {2, 3})):
-        folder = tmp_path / str(seconds)
-        folder.mkdir()
-        assert idle_heads(counted(folder, seconds, quiet=5).seen()) == idle
-
-
-def test_status_says_which_partitions_are_idle(tmp_path: Path) -> None:
-    run = counted(tmp_path, 3600)
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        assert status_json(ledger).count(b'"idle": true') == 2
-        text = status_text(ledger, Style(width=100), title="run.db")
-    assert text.count("(idle)") == 1
+    seen = counted(tmp_path, 5400, quiet=5).seen()
+    assert idle_heads(seen) == {3}
+    metrics = tuple(
+        replace(one, description={**one.description, SHOWN: {"idle_timeout_s": 5399}})
+        for one in seen.generation.metrics
+    )
+    less = replace(seen, generation=replace(seen.generation, metrics=metrics))
+    assert idle_heads(less) == {2, 3}

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events import messages
 from streammetrics_consumers.ledger import quarantine as in_ledger
+from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import NotOpen
 from streammetrics_consumers.ledger.settings import SettingsChanged
@@ -26,10 +28,8 @@ from streammetrics import PerKey
 from tests.consumers.folded import counted
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.stores import over_stores
 from tests.consumers.worker.memory_run import ONE, TWO, Run
-from tests.depth import further_are_slow
-
-pytestmark = pytest.mark.usefixtures("each_store")
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
 HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
@@ -57,6 +57,11 @@ def tried(
         return list(retry(made, ledger, now_ms=lambda: 7, opener=opener, page=page))
 
 
+def retries(ledger: Ledger) -> Sequence[Any]:
+    """The rows of all retries."""
+    return ledger.store.read(lambda connection: connection.execute(select(schema.retry)).all())
+
+
 def states(run: Run) -> object:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         return counted(ledger).states
@@ -70,8 +75,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield made
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", list(further_are_slow(3, 1, 500)))
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize(
+    ("databases", "page"), over_stores((3,), (500,), postgres=1), indirect=["databases"]
+)
 def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     run: Run, tmp_path: Path, page: int
 ) -> None:
@@ -87,24 +94,19 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     assert [one.greatest_event_ms for one in seen.heads] == [
         one.greatest_event_ms for one in as_read.heads
     ]
-
-
-@pytest.mark.slow
-def test_a_second_retry_finds_nothing_to_count(run: Run) -> None:
-    tried(config(event=WITH_C), run)
-    before = states(run)
-    pages = tried(config(event=WITH_C), run)
-    assert [len(one.counted) for one in pages] == [0]
-    assert states(run) == before
-
-
-def test_counted_entries_are_done_and_name_their_retry(run: Run) -> None:
-    [page] = tried(config(event=WITH_C), run)
+    numbers = {one.retry for one in pages if one.retry is not None}
     with closing(Ledger.open(run.config.store.url)) as ledger:
         done = ledger.quarantine(done=True)
-        assert {one.retry for one in done} == {page.retry}
+        assert {one.retry for one in done} == numbers
         assert {one.reason for one in done} == {"unknown_variant"}
         assert {one.reason for one in ledger.quarantine()} == {"not_json"}
+        recorded = retries(ledger)
+    assert {one.id for one in recorded} == numbers
+    for one in recorded:
+        assert one.created_ms == 7
+        assert json.loads(one.note)["reading"]["event"]["variants"] == ["a", "b", "c"]
+    assert not any(one.counted for one in tried(config(event=WITH_C), run))
+    assert states(run) == states(other)
 
 
 @pytest.mark.slow
@@ -170,35 +172,29 @@ def test_a_payload_that_was_cut_is_read_from_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("now", "said"),
-    [
-        (Log([event()], beginning=5), "not in the log any more"),
-        (Log([event(), cut(9001)]), "size and hash"),
-    ],
-)
-def test_a_record_that_is_gone_or_another_stays_open(tmp_path: Path, now: Log, said: str) -> None:
+def test_a_record_that_is_gone_or_another_stays_open(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([event(), cut(9000)])})
     run()
-    [page] = tried(config(event=WITH_C), run, logs={ONE: now})
-    assert not page.counted
-    assert [said in still.detail for still in page.still] == [True]
+    for now, said in (
+        (Log([event()], beginning=5), "not in the log any more"),
+        (Log([event(), cut(9001)]), "size and hash"),
+    ):
+        [page] = tried(config(event=WITH_C), run, logs={ONE: now})
+        assert not page.counted
+        assert [said in still.detail for still in page.still] == [True]
 
 
-def test_a_limit_that_was_raised_lets_events_in(tmp_path: Path) -> None:
+def test_a_limit_that_was_raised_and_a_path_that_was_corrected_let_events_in(
+    tmp_path: Path,
+) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
-    run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)
+    narrow = EVENT.replace('score = "score"', 'score = "p"')
+    long = event(user="u" * 5000).replace(b'"score"', b'"p"')
+    run = Run(tmp_path, {ONE: Log([event().replace(b'"score"', b'"p"'), long])}, source=small)
     run()
-    [page] = tried(config(), run)
-    assert [one.offset for one in page.counted] == [1]
+    [page] = tried(config(event=narrow), run)
+    assert [one.offset for one in page.counted] == [0, 1]
     assert run.seen().counters.quarantined == 0
-
-
-def test_a_path_that_was_corrected_lets_events_in(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: Log([event().replace(b'"score"', b'"p"')])})
-    run()
-    [page] = tried(config(event=EVENT.replace('score = "score"', 'score = "p"')), run)
-    assert len(page.counted) == 1
 
 
 def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> None:
@@ -236,29 +232,14 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
     assert sum(totals[1:], totals[0]).state((0,)).compute().rows == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
+def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
+    for parts, said in (
         ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
         ({"slices": "by = [[]]"}, "other groupings"),
         ({"windows": "size_s = 60"}, "windows was"),
-    ],
-)
-def test_a_config_whose_states_are_others_is_refused(
-    run: Run, parts: dict[str, str], said: str
-) -> None:
-    with pytest.raises(SettingsChanged, match=said):
-        tried(config(**parts), run)
-
-
-def test_the_note_of_a_retry_says_how_it_read(run: Run) -> None:
-    [page] = tried(config(event=WITH_C), run)
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = in_ledger.read_retries(ledger.store, ledger.generation())
-    assert set(found) == {page.retry}
-    [one] = found.values()
-    assert one.created_ms == 7
-    assert json.loads(one.note)["reading"]["event"]["variants"] == ["a", "b", "c"]
+    ):
+        with pytest.raises(SettingsChanged, match=said):
+            tried(config(**parts), run)
 
 
 def test_a_commit_whose_answer_was_lost_counts_once(
@@ -274,7 +255,7 @@ def test_a_commit_whose_answer_was_lost_counts_once(
         patched.setattr(Store, "write", lost)
         [page] = tried(config(event=WITH_C), run)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        assert set(in_ledger.read_retries(ledger.store, ledger.generation())) == {page.retry}
+        assert [one.id for one in retries(ledger)] == [page.retry]
         assert len(ledger.quarantine(done=True)) == 8
 
 

@@ -190,8 +190,9 @@ def test_a_commit_shows_in_the_next_answer(tmp_path: Path, asked: Asked) -> None
 def test_no_transaction_lasts_while_a_client_reads(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("follow", "reader"):  # so that it is streamed
-        monkeypatch.setattr(f"streammetrics_consumers.query.{module}.MAX_DELTA_BYTES", 10)
+    monkeypatch.setattr("streammetrics_consumers.query.follow.MAX_DELTA_BYTES", 10)
+    # So that all is merged within the transaction.
+    monkeypatch.setattr("streammetrics_consumers.query.reader.HELD_BYTES", 10)
     with closing(Ledger.open(str(store))) as ledger:
         app = application(ledger, store=str(store))
         open_at: list[int] = []
