@@ -19,7 +19,7 @@ from streammetrics_consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, StoreVersion
 from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server
 from tests.requirements import absent
 

@@ -24,9 +24,9 @@ from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from streammetrics import PerKey
 from tests.consumers.folded import counted
+from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
-from tests.consumers.worker.memory_run import ONE, TWO, Run
 from tests.depth import further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")

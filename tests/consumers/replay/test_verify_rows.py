@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 from streammetrics_consumers.ledger.schema import delta
 
+from tests.consumers.memory_run import Run
 from tests.consumers.replay.verified_run import change, run_of, verified
 from tests.consumers.stores import over_stores
-from tests.consumers.worker.memory_run import Run
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
