@@ -29,10 +29,10 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target types fast-tests
 
-types:
+types: .venv/.dev  ## mypy alone
 	$(BIN)/mypy
 
-fast-tests:
+fast-tests: .venv/.dev  ## the fast tests alone
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev  ## all tests but those below; those that skip say why, and how to enable them

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.consumers.killed_worker import Tally
-from tests.consumers.lives import POINTS
+from tests.consumers.simulation.lives import POINTS
 from tests.requirements import ROOT
 
 SESSION_S = 1.0  # after which the group forgets a member that says nothing

@@ -21,8 +21,7 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
-from tests.consumers.poison import POISON
-from tests.consumers.small_config import event
+from tests.consumers.small_config import POISON, event
 
 GROUPINGS = ((), ("variant",), ("variant", "phase"))
 METRICS: Mapping[str, Accumulator] = {"auc": HistogramAUC(), "ctr": Ratio()}

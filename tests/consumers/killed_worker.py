@@ -5,6 +5,14 @@
 The points are those of `lives.py`; "-" stands for none, and after "stop at " the process is
 stopped there (SIGSTOP) instead of killed. In the file TALLY ("-" for none) four
 numbers of 8 bytes follow what the worker does, up to the moment of its death: see `Tally`.
+
+    python -m tests.consumers.killed_worker POINT N pause GO NOTES run CONFIG --no-serve
+
+The process stands still there instead, and goes on. GO is a file: the worker waits until it is
+there, and its other threads live on (a slow update). Or it is "SIGSTOP", which stops all of them,
+until someone sends SIGCONT; "SIGTERM", which asks it to end and lets it go on; or "SIGTERM
+SIGTERM", which asks twice. Each commit that the ledger took adds a line to the file NOTES: the
+number of the partition and its head before and after. Beside it lies the tally of each process.
 """
 
 from __future__ import annotations
@@ -13,6 +21,7 @@ import os
 import signal
 import struct
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +40,8 @@ from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
+
+PAUSED = "the worker pauses"
 
 
 class Tally:
@@ -136,6 +147,49 @@ def install(fuse: Fuse, tally: Tally) -> None:
     Ledger.commit = commit  # type: ignore[method-assign]
 
 
+class Pause(Fuse):
+    """Stands still at one point in the life of this process."""
+
+    def __init__(self, point: str, count: int, go: str) -> None:
+        super().__init__(point, count)
+        self.go = go
+
+    def passes(self, point: str) -> None:
+        if point != self.point:
+            return
+        self.left -= 1
+        if self.left:
+            return
+        os.write(2, f"{PAUSED}\n".encode())
+        if self.go.startswith("SIG"):
+            for name in self.go.split():
+                os.kill(os.getpid(), signal.Signals[name])
+                time.sleep(0.2 if name == "SIGTERM" else 0)  # it is heard by the main thread
+        else:
+            while not Path(self.go).exists():
+                time.sleep(0.02)
+
+
+def note_commits(notes: str) -> None:
+    """From now on each commit that the ledger takes is written down, in one write."""
+    file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    true_commit = Ledger.commit
+
+    def commit(self: Ledger, of: Generation, commit: Commit) -> Head:
+        head = true_commit(self, of, commit)
+        os.write(file, f"{head.partition.number} {commit.start} {commit.end}\n".encode())
+        return head
+
+    Ledger.commit = commit  # type: ignore[method-assign]
+
+
+def pause(point: str, count: str, go: str, notes: str, *command: str) -> None:
+    """From here on this process is a worker that stands still at the point."""
+    note_commits(notes)
+    install(Pause(point, int(count), go), Tally(f"{notes}.{os.getpid()}"))
+    raise SystemExit(main(command))
+
+
 def run(point: str, count: str, tally_file: str, *command: str) -> None:
     """From here on this process is a worker, until the point."""
     install(Fuse(point, int(count)), Tally(tally_file))
@@ -143,4 +197,6 @@ def run(point: str, count: str, tally_file: str, *command: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[3:4] == ["pause"]:
+        pause(*sys.argv[1:3], *sys.argv[4:])
     run(*sys.argv[1:])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.delta_metadata import summed
 from streammetrics_consumers.model.chunk import Chunk
 
-from tests.consumers.delta_states import states_of
+from streammetrics import PerKey
 from tests.consumers.small_config import LOG, config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "t"\ngroup = "g"'
@@ -84,3 +86,24 @@ def digests(delta: Delta) -> dict[object, bytes]:
 def positions(delta: Delta) -> list[tuple[int, int, str]]:
     """Where each refused event stands, and why it is refused."""
     return [(entry.offset, entry.index, entry.reason) for entry in delta.quarantine]
+
+
+class PaneState(NamedTuple):
+    """The whole state of a pane."""
+
+    metric: str
+    grouping: int
+    start_ms: int | None
+    end_ms: int | None
+    state: PerKey
+
+
+def states_of(delta: Delta) -> Iterator[PaneState]:
+    """The states that a delta would store, also those that another one could stand for."""
+    for metric_set in delta.metric_sets if delta.has_states else ():
+        slices = metric_set.metric_set.slices
+        for whole, metric, base, coarser, spans in metric_set.whole_states():
+            for place in (base, *coarser):
+                state = whole if place == base else summed(whole, slices.by, base, place)
+                for span in spans:
+                    yield PaneState(metric, place, *span, state.limited(slices.max_keys))

@@ -10,7 +10,6 @@ from pytest import approx
 from streammetrics import Ratio, UserGroups
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.strata import by_epoch
-from streammetrics.experiments.strata import rates_by_epoch as rates_by_epoch
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
 

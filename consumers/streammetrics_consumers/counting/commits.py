@@ -9,12 +9,11 @@ from typing import Final, TypeAlias
 
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.events.refusals import Refused
 from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, is_too_large
 from streammetrics_consumers.ledger.quarantine import open_since
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.partition import Partition
 
 # What was read of a log and is not committed yet.
@@ -44,8 +43,8 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
 
 
 class Limits:
-    """How much one commit may hold: so many events and bytes, and, once a row was too large for
-    the store, only so many offsets.
+    """How much one commit may hold: a number of events and bytes, and, once a row was too large
+    for the store, a number of offsets.
 
     The state of one key cannot be cut by ranges of keys. Its log is read again from the head, and
     committed half as far at a time. What a single record adds is a row whatever its size.

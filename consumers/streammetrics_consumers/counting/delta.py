@@ -7,27 +7,160 @@ records give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import InputError
+from streammetrics import Accumulator, DictionaryColumn, InputError, PerKey, Windows
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.event import offsets_column
+from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.counting.join_states import JoinStates
-from streammetrics_consumers.counting.metric_sets import MetricSetStates
+from streammetrics_consumers.events.columns import Lists
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.events.refusals import Refused, Unfit
-from streammetrics_consumers.model.commit import Counters
-from streammetrics_consumers.model.generation import StateShard
+from streammetrics_consumers.events.refusals import Unfit
+from streammetrics_consumers.ledger.delta_metadata import (
+    SHARD_BYTES,
+    can_stand_for_coarser,
+    finest,
+    split,
+    summed,
+)
+from streammetrics_consumers.model.commit import Counters, Refused
+from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
-if TYPE_CHECKING:
-    from streammetrics_consumers.config.config import Config
-from streammetrics import DictionaryColumn
-from streammetrics_consumers.config.event import offsets_column
-from streammetrics_consumers.events.columns import Lists
+T = TypeVar("T")
+Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | DictionaryColumn]"
+Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
+
+_finest = cache(finest)  # a process knows few configs
+
+
+class MetricSetStates:
+    """The states of the finest groupings alone; those of the coarser ones follow from them."""
+
+    def __init__(self, metric_set: MetricSet) -> None:
+        self.metric_set = metric_set
+        self._takes = metric_set.takes
+        self._coarser = _finest(metric_set.slices.by)
+        self._windows = {place: metric_set.empty() for place in self._coarser}
+        self._expired = {place: metric_set.per_key() for place in self._coarser}
+        self._with_expired: set[int] = set()  # groupings
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that they hold, roughly."""
+        held = (*self._windows.values(), *self._expired.values())
+        return int(sum(state.nbytes for state in held))
+
+    def checked(
+        self, decoded: Decoded, columns: Columns, *, expired: bool = False
+    ) -> Callable[[], None]:
+        """Check these events for each finest grouping, or raise InputError where a metric refuses
+        one. What it returns adds them: to their windows, or to the totals alone if `expired`."""
+        mine = {name: column for name, column in columns.items() if name in self._takes}
+        times_ms, by = decoded.times_ms, self._windows
+        keys = {place: self._keys(decoded, place) for place in by}
+        rows = [
+            (self._expired[at], self._expired[at].check(key, **mine))
+            if expired
+            else (by[at], by[at].check(times_ms, keys=key, **mine))
+            for at, key in keys.items()
+        ]
+
+        def add() -> None:
+            for state, some in rows:
+                state.update_checked(some)
+            self._with_expired.update(keys if expired else ())
+
+        return add
+
+    def bare(self, grouping: int) -> tuple[bytes, bytes | None]:
+        """The states of a finest grouping as they are, by window and below the floor (None: no
+        event was), for `join` in another process."""
+        expired = self._expired[grouping].to_bytes() if grouping in self._with_expired else None
+        return self._windows[grouping].to_bytes(), expired
+
+    def join(self, grouping: int, windows: bytes, expired: bytes | None) -> None:
+        """Add what `bare` wrote of other events. Raises StateError or SettingsError."""
+        self._windows[grouping].merge(Windows.from_bytes(windows))
+        if expired is not None:
+            self._with_expired.add(grouping)
+            self._expired[grouping].merge(PerKey.from_bytes(expired))
+
+    @property
+    def groupings(self) -> tuple[int, ...]:
+        """The places of the finest groupings."""
+        return tuple(self._windows)
+
+    def check(self, decoded: Decoded, columns: Columns) -> None:
+        """Raise InputError where a metric refuses one of these events; changes nothing."""
+        # Keys are bounded by the decoder, so what one grouping accepts all accept.
+        place, state = next(iter(self._expired.items()))
+        mine = {name: column for name, column in columns.items() if name in self._takes}
+        state.check(self._keys(decoded, place), **mine)
+
+    def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
+        """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
+        nothing but what it holds. A grouping has states of its own, so that its keys never push
+        those of another into (other). The coarser groupings have none where the row of the finest
+        one can stand for them."""
+        by, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
+        for whole, metric, base, coarser, spans in self.whole_states():
+            for place in (base, *coarser):
+                state = whole if place == base else summed(whole, by, base, place)
+                state = state.limited(max_keys)
+                shards = list(split(Pane(metric, place, *spans[0]), state, limit))
+                if place == base and coarser and can_stand_for_coarser(shards, state):
+                    shards = [replace(shards[0], for_coarser=True)]
+                for span in spans:
+                    pane = Pane(metric, place, *span)
+                    yield from (replace(one, pane=pane) for one in shards)
+                if shards[0].for_coarser:
+                    break
+
+    def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
+        """Each different state of a metric and a finest grouping, with all of its keys: it, the
+        metric, the grouping, the coarser ones that follow from it, and the spans that it is of."""
+        for base, coarser in self._coarser.items():
+            windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
+            total: list[Span] = [(None, None)]
+            panes, pane_ms = windows.panes(), windows.pane_ms
+            if len(panes) > 1 or base in self._with_expired:
+                state = windows.total_state()
+                state.merge(self._expired[base])
+                whole.append((state, total))
+                total = []
+            whole += [(pane, [*total, (ms, ms + pane_ms)]) for ms, pane in panes.items()]
+            for state, spans in whole:
+                assert isinstance(state, PerKey)
+                for metric in self.metric_set.metrics:
+                    yield state.project(metric.name), metric.name, base, coarser, spans
+
+    def _keys(self, decoded: Decoded, grouping: int) -> DictionaryColumn:
+        """The key of each event in one grouping: (grouping, value, ...)."""
+        codes = np.zeros(len(decoded), np.intp)
+        keys: list[tuple[str | int | None, ...]] = [(grouping,)]
+        for name in self.metric_set.slices.by[grouping]:
+            column = decoded.keys[self.metric_set.columns[name]]
+            width = max(len(column.values), 1)
+            size, pairs = len(keys) * width, codes * width + column.codes
+            if size > 4 * len(pairs) + 1024:
+                present, codes = np.unique(pairs, return_inverse=True)
+            else:  # counting takes less time than sorting where few codes are possible
+                there = np.bincount(pairs, minlength=size) > 0
+                present, codes = np.flatnonzero(there), (np.cumsum(there) - 1)[pairs]
+            firsts, seconds = np.divmod(present, width)
+            keys = [
+                (*keys[i], column.values[j])
+                for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
+            ]
+        return DictionaryColumn(codes, tuple(keys))
 
 
 class Delta:
@@ -70,7 +203,7 @@ class Delta:
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
         self.metric_sets = tuple(MetricSetStates(metric_set) for metric_set in config.metric_sets)
-        self._rows_in_states = False
+        self.has_states = False  # whether any event is counted in them
         self._lateness_ms = config.windows.lateness_s * 1000
         self.joined: JoinStates | None = None
         if config.join is not None:
@@ -125,17 +258,12 @@ class Delta:
         )
         self.end = chunk.end
 
-    @property
-    def has_states(self) -> bool:
-        """Whether any event is counted in it."""
-        return self._rows_in_states
-
     def shards(self, limit: int) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes each but for the state of a
         single key, in an order that depends on nothing but what it holds."""
         if self.joined is not None:
             yield from self.joined.shards(limit)
-        elif self._rows_in_states:
+        elif self.has_states:
             for states in self.metric_sets:
                 yield from states.shards(limit)
 
@@ -173,6 +301,12 @@ class Delta:
     def _feed(self, decoded: Decoded) -> Decoded:
         """Add events to the states; those that a metric refuses leave first. The answer is without
         columns, which nobody reads any more."""
+
+        def checked(expired: bool, some: Decoded) -> list[Callable[[], None]]:
+            """What adds these events, once each metric has taken them."""
+            columns = columns_of(some)
+            return [states.checked(some, columns, expired=expired) for states in self.metric_sets]
+
         bad: dict[int, Unfit] = {}
         for alike in of_one_shape(decoded):
             parts = [(alike, False)]
@@ -180,41 +314,39 @@ class Delta:
                 old = decoded.times_ms[alike] < self.floor_ms
                 parts = [(alike[~old], False), (alike[old], True)]
             for places, expired in parts:
-                while len(places):
-                    some = decoded.take(places) if len(places) < len(decoded) else decoded
-                    columns = columns_of(some)
-                    try:  # for all metrics, before any of them counts
-                        checked = [
-                            states.checked(some, columns, expired=expired)
-                            for states in self.metric_sets
-                        ]
-                    except InputError as error:
-                        found = self._offenders(some, error)
-                        bad.update((int(places[i]), why) for i, why in found.items())
-                        places = np.delete(places, list(found))
-                        continue
-                    for add in checked:
-                        add()
-                    self._rows_in_states = True
-                    break
+                # For all metrics, before any of them counts.
+                check = partial(checked, expired)
+                for add in self._accepted(decoded, places, bad, check) or ():
+                    add()
+                    self.has_states = True
         decoded = replace(decoded, keys={}, columns={})
         return decoded.without(bad) if bad else decoded
 
     def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
         """The events that can be joined: those that a metric would refuse leave."""
         bad = joined.unfit(decoded)
-        places = joined.impressions(decoded)
+        labelled = joined.with_labels(decoded)
+        self._accepted(labelled, joined.impressions(decoded), bad, self._check)
+        return decoded.without(bad)
+
+    def _accepted(
+        self,
+        decoded: Decoded,
+        places: NDArray[np.intp],
+        bad: dict[int, Unfit],
+        check: Callable[[Decoded], T],
+    ) -> T | None:
+        """What `check` makes of the events in these places, without those that a metric refuses,
+        which are noted in `bad`; None where none is left."""
         while len(places):
-            some = joined.with_labels(decoded.take(places))
+            some = decoded.take(places) if len(places) < len(decoded) else decoded
             try:
-                self._check(some)
+                return check(some)
             except InputError as error:
                 found = self._offenders(some, error)
-                bad |= {int(places[i]): why for i, why in found.items()}
+                bad.update((int(places[i]), why) for i, why in found.items())
                 places = np.delete(places, list(found))
-                continue
-            break
-        return decoded.without(bad)
+        return None
 
     def _check(self, decoded: Decoded) -> None:
         columns = columns_of(decoded)

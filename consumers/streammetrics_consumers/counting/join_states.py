@@ -1,7 +1,7 @@
 """What the events of one partition add to the pending events of a join. Pure.
 
 Impressions and outcomes are kept as sets, by panes of event time, until somebody closes the label
-windows (see closer.py): no metric has counted them before.
+windows (see label_windows.py): no metric has counted them before.
 """
 
 from __future__ import annotations

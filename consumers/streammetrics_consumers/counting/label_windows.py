@@ -20,7 +20,7 @@ from streammetrics import Accumulator, DictionaryColumn, JoinRows, load
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
 from streammetrics_consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
-from streammetrics_consumers.counting.metric_sets import Columns, MetricSetStates
+from streammetrics_consumers.counting.delta import Columns, MetricSetStates
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.fields import epochs_by_time
 from streammetrics_consumers.ledger.closing import (
@@ -94,11 +94,6 @@ class Closer:
     def closed_ms(self) -> int | None:
         """Up to where label windows are known to be closed; None: nowhere."""
         return None if self.head.next_offset == JOIN_START else self.head.next_offset
-
-    @property
-    def floor_ms(self) -> int:
-        """No window may be dropped that ends later: some of its rows are not counted yet."""
-        return JOIN_START if self.closed_ms is None else self.closed_ms
 
     def look(self) -> None:
         """Read again how far label windows are closed."""

@@ -1,16 +1,14 @@
-"""What a worker is told to do, and where it starts to read each log."""
+"""The options of a run, and where reading starts in each log."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Generation, Requested
+from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Requested
 from streammetrics_consumers.model.partition import Name, Partition, names_of, names_without
 from streammetrics_consumers.sources.source import (
     NO_SKIPS,
@@ -20,8 +18,6 @@ from streammetrics_consumers.sources.source import (
     Source,
     Unsuitable,
 )
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +93,9 @@ def start_of(
     raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
 
 
-def head_to_read(
-    ledger: Ledger,
-    generation: Generation,
-    options: Options,
-    source: Source,
-    partition: Partition,
-    start: int,
-    first: int | None = None,
-) -> Head:
-    """The head to read a log from, made at `start` if there is none; `first` is where a log that
-    takes another's place begins.
-
-    Raises LogChanged where another log was counted under this name, unless the options say that
-    the new one is meant: `--new-source` for one of another cluster, `--on-gap skip` for one that
-    was made anew.
-    """
-    try:
-        return ledger.resolve(generation, partition, start)
-    except LogChanged as changed:
-        if not options.takes(changed.known.partition, partition):
-            raise
-        log.warning("%s; going on with the new one", changed)
-        first = source.beginning(partition) if first is None else first
-        return ledger.follow(generation, changed.known, partition, first)
-
-
 def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) -> None:
     """Raise GapError where a log has lost its end: its head lies behind it, so there would be
-    nothing to read, and nobody would be told."""
+    nothing to read, and nobody would notice."""
     end = ends.get(head.partition, head.next_offset)
     if head.next_offset > end:
         beginning = source.beginning(head.partition)

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.tables import DedupConfig
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import digest_of, read_seen
@@ -193,22 +193,15 @@ class _Log:
 
 
 class Repeats:
-    """What each partition of a worker has seen. Does nothing where the config has no [dedup]."""
+    """What each partition of a worker has seen."""
 
-    def __init__(self, config: Config, store: Store) -> None:
-        self._dedup, self._store = config.dedup, store
+    def __init__(self, dedup: DedupConfig, store: Store) -> None:
+        self._dedup, self._store = dedup, store
         self._logs: dict[Partition, _Log] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory that it holds, roughly."""
-        return sum(log.ids.nbytes for log in self._logs.values())
 
     def begin(self, head: Head) -> None:
         """Reading goes on at a head. Its ids are those that we hold, if we have read just so far,
         else those of the store: what was not committed is read again."""
-        if self._dedup is None:
-            return
         known = self._logs.get(head.partition)
         if known is None or (known.head, known.at) != (head.id, head.next_offset):
             rows = read_seen(self._store, head)
@@ -219,18 +212,14 @@ class Repeats:
             known.taken = None
 
     def without(self, decoded: Decoded) -> Decoded:
-        """The next events of a partition of ours, without repeats."""
-        log = self._logs.get(decoded.chunk.partition)
-        if log is None:
-            return decoded
+        """The next events of a partition that has begun, without repeats."""
+        log = self._logs[decoded.chunk.partition]
         log.at = decoded.chunk.end
         return without_repeats(decoded, log.ids)
 
     def with_ids(self, commit: Commit) -> Commit:
         """The same commit, which also stores the ids of its events."""
-        log = self._logs.get(commit.head.partition)
-        if log is None:
-            return commit
+        log = self._logs[commit.head.partition]
         log.taken = log.ids.take()
         return replace(commit, seen=log.taken)
 

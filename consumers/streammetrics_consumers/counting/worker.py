@@ -26,7 +26,6 @@ from streammetrics_consumers.counting.options import (
     Options,
     Progress,
     chosen,
-    head_to_read,
     require_no_loss,
     require_within,
     start_of,
@@ -34,7 +33,7 @@ from streammetrics_consumers.counting.options import (
 from streammetrics_consumers.counting.seen_ids import Repeats
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.ledger.ledger import Ledger, count_from
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, count_from
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
@@ -44,7 +43,7 @@ from streammetrics_consumers.sources.source import Confirms, Source
 
 log = logging.getLogger(__name__)
 
-POLL_S: Final = 0.5  # a signal is heeded when a poll returns
+POLL_S: Final = 0.5  # a request to end takes effect when a poll returns
 OTHERS_S: Final = 0.5  # between two checks of the heads of other workers' partitions
 
 
@@ -92,7 +91,7 @@ class Worker:
         self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
         self._limits = Limits(options)
-        self._repeats = None if config.dedup is None else Repeats(config, ledger.store)
+        self._repeats = None if config.dedup is None else Repeats(config.dedup, ledger.store)
         self._error_budget = ErrorBudget(config.store.max_bad_share)
         self._compactor = IdleCompactor(ledger.store, monotonic)
         self._closer = None if config.join is None else Closer(config, ledger, generation)
@@ -125,9 +124,20 @@ class Worker:
         self._ends = {p: e for p, e in ends.items() if p in self._wanted} if needs_ends else {}
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
-        """See `head_to_read`."""
-        where = self.ledger, self.generation, self.options, self.source
-        return head_to_read(*where, partition, start, first)
+        """The head to read a log from, made at `start` if there is none; `first` is where a log
+        that takes another's place begins.
+
+        Raises LogChanged where another log was counted under this name, unless the options say that
+        the new one is meant.
+        """
+        try:
+            return self.ledger.resolve(self.generation, partition, start)
+        except LogChanged as changed:
+            if not self.options.takes(changed.known.partition, partition):
+                raise
+            log.warning("%s; going on with the new one", changed)
+            first = self.source.beginning(partition) if first is None else first
+            return self.ledger.follow(self.generation, changed.known, partition, first)
 
     # -- the loop -----------------------------------------------------------------------------
     def run(self) -> Iterator[Progress]:
@@ -326,7 +336,8 @@ class Worker:
         config, of = self.config, self.generation
         with self._lock:
             heads = [work.head for work in self._work.values()]
-            closed_ms = None if self._closer is None else self._closer.floor_ms
+            # Rows of windows that end later are not counted yet.
+            closed_ms = None if self._closer is None else self._closer.head.next_offset
             # The heads of others are read only where ours allow it.
             if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
                 return

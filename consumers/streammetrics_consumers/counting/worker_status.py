@@ -34,7 +34,7 @@ ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
 
 
 class PartitionStatus(msgspec.Struct):
-    """Where reading stands in a partition. `end` is the log's as it was last told, and
+    """Where reading stands in a partition. `end` is the last known end of the log, and
     `record_ms` the timestamp of the last record that came. `counted` and `digest` are those of the
     head, as the worker knows it."""
 
@@ -53,7 +53,7 @@ class WorkerStatus(msgspec.Struct):
     pid: int
     polled_s: float  # when its loop last came round: a poll returned, or a source was opened
     fetched_s: float  # when its source last heard from whoever holds the log
-    joined: bool = False  # it was told which partitions are its own
+    joined: bool = False  # it knows which partitions are its own
     rows: int = 0
     late: int = 0
     future: int = 0

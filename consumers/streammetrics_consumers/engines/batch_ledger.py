@@ -81,12 +81,9 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            self._looker = None
-            if config.experiment is not None:
-                every_s = config.experiment.look_every_s
-                self._looker = Looker(
-                    self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
-                )
+            self._looker = Looker.of(
+                config, self.ledger, self.generation, monotonic=monotonic, clock=clock
+            )
         except BaseException:
             self.ledger.close()
             raise

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from streammetrics import InputError
@@ -70,10 +71,16 @@ class LedgerSink:
                 hint="correct [source]; a worker (`streammetrics run`) reads other sources",
             )
         self.config, self.identity, self.record_time = config, identity, record_time
-        self.on_gap: Gap = on_gap
-        self.new_generation, self.new_source = new_generation, new_source
-        self.requested = Requested(tuple(drop_metrics), tuple(resume_metrics))
-        self._monotonic, self._clock = monotonic, clock
+        self._open = partial(
+            BatchLedger,
+            config,
+            monotonic=monotonic,
+            clock=clock,
+            on_gap=on_gap,
+            new_generation=new_generation,
+            new_source=new_source,
+            requested=Requested(tuple(drop_metrics), tuple(resume_metrics)),
+        )
         self._opened: BatchLedger | None = None
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
@@ -91,16 +98,7 @@ class LedgerSink:
 
     def _ledger(self, rows: DataFrame) -> BatchLedger:
         if self._opened is None:
-            self._opened = BatchLedger(
-                self.config,
-                self.identity or _query_id(rows),
-                monotonic=self._monotonic,
-                clock=self._clock,
-                on_gap=self.on_gap,
-                new_generation=self.new_generation,
-                new_source=self.new_source,
-                requested=self.requested,
-            )
+            self._opened = self._open(self.identity or _query_id(rows))
         return self._opened
 
 

@@ -10,19 +10,20 @@ Arrow batches, one at a time, and know no engine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.counting.metric_sets import MetricSetStates
+from streammetrics_consumers.counting.delta import Delta, MetricSetStates
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.arrow_messages import leaves, unread
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.model.commit import Counters, Refused
 from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 
     Batches: TypeAlias = Iterator[pa.RecordBatch]
     Table: TypeAlias = pa.Table
-import json
-from base64 import b64decode, b64encode
-from dataclasses import asdict, replace
-
-from streammetrics_consumers.events.refusals import Refused
-from streammetrics_consumers.model.commit import Counters
 
 REPORT: Final = -1  # the family of rows that hold what a task says
 # The columns between the two, and those that come out, with the types that engines call them by.
@@ -105,8 +100,8 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
             for place, family in enumerate(delta.metric_sets)
             for grouping in family.groupings
         ]
-    report = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
-    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _bare_schema())
+    report = TaskReport(task, delta.counters, delta.greatest_event_ms, tuple(delta.quarantine))
+    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _schema(BARE))
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
@@ -117,13 +112,13 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
         family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
         for i, place in enumerate(family):
             if place == REPORT:
-                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _shards_schema())
+                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _schema(SHARDS))
                 continue
             states = states or MetricSetStates(config.metric_sets[place])
             states.join(grouping[i], windows[i], expired[i])
     for shard in states.shards() if states is not None else ():
         row = (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser, shard.state)
-        yield _batch([row], _shards_schema())
+        yield _batch([row], _schema(SHARDS))
 
 
 def batch_by_batch() -> dict[str, object]:
@@ -176,14 +171,6 @@ def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBa
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _bare_schema() -> pa.Schema:
-    return _schema(BARE)
-
-
-def _shards_schema() -> pa.Schema:
-    return _schema(SHARDS)
-
-
 def _schema(text: str) -> pa.Schema:
     import pyarrow
 
@@ -209,30 +196,16 @@ class TaskReport:
     task: int
     counters: Counters
     greatest_event_ms: int | None
-    refused: Sequence[Refused]
+    refused: tuple[Refused, ...]
 
     def to_json(self) -> bytes:
         """For the way to the driver."""
-        refused = [
-            {**asdict(one), "payload": b64encode(one.payload).decode()} for one in self.refused
-        ]
-        found = {
-            "task": self.task,
-            "counters": asdict(self.counters),
-            "greatest_event_ms": self.greatest_event_ms,
-            "refused": refused,
-        }
-        return json.dumps(found).encode()
+        return msgspec.json.encode(self)
 
     @classmethod
     def from_json(cls, data: bytes) -> TaskReport:
         """What `to_json` wrote."""
-        found = json.loads(data)
-        refused = tuple(
-            Refused(**{**one, "payload": b64decode(one["payload"])}) for one in found["refused"]
-        )
-        counters = Counters(**found["counters"])
-        return cls(found["task"], counters, found["greatest_event_ms"], refused)
+        return msgspec.json.decode(data, type=cls)
 
 
 def combined_report(

@@ -35,8 +35,9 @@ from streammetrics_consumers.events.messages import (
     some_rows,
     too_large,
 )
-from streammetrics_consumers.events.refusals import Refused, Unfit, refused
+from streammetrics_consumers.events.refusals import Unfit, refused
 from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Refused
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from streammetrics_consumers.model.chunk import Chunk, Cut
+from streammetrics_consumers.model.commit import Refused
 
 PAYLOAD_BYTES: Final = 4096  # what is kept of a refused event; its size and hash are of all of it
 
@@ -55,32 +56,6 @@ class Unfit:
     reason: Reason
     field: str | None
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """One event that was not counted.
-
-    `offset` is its record's place in the partition and `index` its place in the record; a record
-    that cannot be opened into its events is refused whole, at index 0. `payload` holds at most
-    PAYLOAD_BYTES bytes of it; `size` (in bytes) and `sha256` (hex) are those of all of it.
-    `record_ms` is the timestamp of its record, None where it has none.
-    """
-
-    offset: int
-    index: int
-    reason: Reason
-    field: str | None
-    detail: str
-    payload: bytes
-    size: int
-    sha256: str
-    record_ms: int | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Roughly the memory that it holds, in bytes."""
-        return len(self.payload) + len(self.detail) + 300
 
 
 def refused(chunk: Chunk, i: int, why: Unfit) -> Refused:

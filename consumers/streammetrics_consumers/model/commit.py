@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from streammetrics_consumers.model.generation import DeltaRow, Generation, PaneSize, StateShard
 from streammetrics_consumers.model.partition import Partition
@@ -79,41 +79,30 @@ class Head:
         return self.partition == JOIN
 
 
-class Refused(Protocol):
-    """An event that is not counted: where it stands, why, and what it was."""
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One event that was not counted: where it stands, why, and what it was.
+
+    `offset` is its record's place in the partition and `index` its place in the record; a record
+    that cannot be opened into its events is refused whole, at index 0. `payload` holds its first
+    bytes; `size` (in bytes) and `sha256` (hex) are those of all of it. `record_ms` is the timestamp
+    of its record, None where it has none.
+    """
+
+    offset: int
+    index: int
+    reason: str
+    field: str | None
+    detail: str
+    payload: bytes
+    size: int
+    sha256: str
+    record_ms: int | None = None
 
     @property
-    def offset(self) -> int: ...
-    @property
-    def index(self) -> int:
-        """Its place within the record."""
-        ...
-
-    @property
-    def reason(self) -> str: ...
-    @property
-    def field(self) -> str | None: ...
-    @property
-    def detail(self) -> str: ...
-    @property
-    def payload(self) -> bytes:
-        """Its beginning, cut at a stated length."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Its full length in bytes."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """The hash of all of it, in hex."""
-        ...
-
-    @property
-    def record_ms(self) -> int | None:
-        """Its record's timestamp, None where its log has none."""
-        ...
+    def nbytes(self) -> int:
+        """Roughly the memory that it holds, in bytes."""
+        return len(self.payload) + len(self.detail) + 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from typing import Final
 
 from streammetrics import StreamMetricsError
 from streammetrics.experiments import Experiment, Look
+from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
 from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
 
 log = logging.getLogger(__name__)
@@ -85,6 +87,22 @@ class Looker:
         self._ledger, self._generation, self._every_s = ledger, generation, every_s
         self._monotonic, self._clock = monotonic, clock
         self._asked_s = -math.inf
+
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        ledger: Ledger,
+        generation: Generation,
+        *,
+        monotonic: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> Looker | None:
+        """Who looks at the experiment of a config; None where there is none."""
+        if config.experiment is None:
+            return None
+        every_s = config.experiment.look_every_s
+        return cls(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
 
     def step(self) -> None:
         """Look, if it is time."""

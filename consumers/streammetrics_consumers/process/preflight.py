@@ -139,25 +139,23 @@ def check(
 
 def _changes(begun: Begun) -> list[str]:
     return [
-        *(
-            f"metric {name}: new; it would start at the offsets reached so far"
-            for name in begun.added
-        ),
-        *(
-            f"metric {name}: dropped; it would end at the offsets reached so far"
-            for name in begun.ended
-        ),
-        *(
-            f"metric {name}: back in the config; it would go on at the offsets reached so far, "
-            "with a hole before them"
-            for name in begun.resumed
-        ),
-        *(
-            f"variant {name}: new; a run counts it from the offsets reached so far, and "
-            "`quarantine retry` those of its events that were refused"
-            for name in begun.variants
-        ),
-        *(f"epoch {name}: new; the experiment goes on with it" for name in begun.epochs),
+        said.format(name)
+        for names, said in (
+            (begun.added, "metric {}: new; it would start at the offsets reached so far"),
+            (begun.ended, "metric {}: dropped; it would end at the offsets reached so far"),
+            (
+                begun.resumed,
+                "metric {}: back in the config; it would go on at the offsets reached so far, "
+                "with a hole before them",
+            ),
+            (
+                begun.variants,
+                "variant {}: new; a run counts it from the offsets reached so far, and "
+                "`quarantine retry` those of its events that were refused",
+            ),
+            (begun.epochs, "epoch {}: new; the experiment goes on with it"),
+        )
+        for name in names
     ]
 
 

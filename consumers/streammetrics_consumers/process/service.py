@@ -52,20 +52,15 @@ def begin(
     number = begun.generation.id
     if begun.created:
         log.info("generation %d starts", number)
-    for name in begun.added:
-        log.info("generation %d: metric %s starts at the offsets reached so far", number, name)
-    for name in begun.ended:
-        log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
-    for name in begun.resumed:
-        log.info(
-            "generation %d: metric %s goes on, with a hole up to the offsets reached so far",
-            number,
-            name,
-        )
-    for name in begun.variants:
-        log.info("generation %d: variant %s is counted from now on", number, name)
-    for name in begun.epochs:
-        log.info("generation %d: the experiment has an epoch that starts at %s", number, name)
+    for names, said in (
+        (begun.added, "metric %s starts at the offsets reached so far"),
+        (begun.ended, "metric %s ends at the offsets reached so far"),
+        (begun.resumed, "metric %s goes on, with a hole up to the offsets reached so far"),
+        (begun.variants, "variant %s is counted from now on"),
+        (begun.epochs, "the experiment has an epoch that starts at %s"),
+    ):
+        for name in names:
+            log.info("generation %d: %s", number, said % name)
     return begun
 
 
@@ -94,7 +89,7 @@ def run(
         generation = begin(
             ledger, config, new_generation=new_generation, requested=options.requested
         ).generation
-        looker = _looker(config, ledger, generation, monotonic, clock)
+        looker = Looker.of(config, ledger, generation, monotonic=monotonic, clock=clock)
         backoff = Backoff()
         while not stop.requested:
             try:
@@ -141,20 +136,6 @@ def _steps(worker: Worker, stop: Stop) -> Iterator[Progress]:
         worker.prepare()
     if not stop.requested:
         yield from worker.run()
-
-
-def _looker(
-    config: Config,
-    ledger: Ledger,
-    generation: Generation,
-    monotonic: Callable[[], float],
-    clock: Callable[[], float],
-) -> Looker | None:
-    """Who looks at the experiment, if there is one."""
-    if config.experiment is None:
-        return None
-    every_s = config.experiment.look_every_s
-    return Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
 
 
 def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:

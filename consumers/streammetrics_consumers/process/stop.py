@@ -61,8 +61,8 @@ class Stop:
 
     @contextmanager
     def ending_within(self, seconds: float) -> Iterator[None]:
-        """Once a signal has come, the process ends at the end of this block, or after so many
-        seconds in it, without more ado: for clients that cannot be interrupted and may wait for a
+        """Once a signal has come, the process ends at the end of this block, or after this many
+        seconds in it, at once: for clients that cannot be interrupted and may wait for a
         minute, while nothing is read that would have to be committed."""
         self._limit_s = seconds
         try:

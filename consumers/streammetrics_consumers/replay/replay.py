@@ -20,11 +20,11 @@ from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.events.refusals import LATE, Refused
+from streammetrics_consumers.events.refusals import LATE
 from streammetrics_consumers.ledger.audit import Covers, covers, entries_between
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow
+from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow, Refused
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.dry_run import (

@@ -113,7 +113,7 @@ def is_outcome(line: bytes) -> bool:
 
 
 def share_within(label_window_s: int) -> Fraction:
-    """The share of clicks that come earlier than so many seconds after their impressions.
+    """The share of clicks that come less than `label_window_s` after their impressions.
 
     >>> float(share_within(600)), float(share_within(2048))
     (0.945556640625, 1.0)

@@ -27,6 +27,12 @@ FIELDS: Final = (
     *("ts", "variant", "user", "item", "position", "score", "label"),
     *("segment", "event_id"),
 )
+# A line of the stream, with the fields in this order.
+_CSV: Final = ",".join(["{}"] * len(FIELDS))
+_JSON: Final = (
+    '{{"ts":"{}","variant":"{}","user":"{}","item":{},"position":{},"score":{},"label":{},'
+    '"segment":"{}","event_id":"{}"}}'
+)
 
 
 def _changed(**changes: object) -> Callable[[bytes], bytes]:
@@ -189,7 +195,7 @@ class Simulation:
         return np.cumsum(weights)
 
     def _written(self, start: int, drawn: Draws) -> list[bytes]:
-        write = _csv_line if self.format == "csv" else _json_line
+        form = _CSV if self.format == "csv" else _JSON
         faults = _FAULTS[self.format]
         lines = []
         columns = zip(
@@ -203,19 +209,18 @@ class Simulation:
         )
         for number, (ms, variant, rank, level, label, place) in enumerate(columns, start):
             user = 2 * rank + variant
-            lines.append(
-                write(
-                    iso(ms),
-                    VARIANTS[variant],
-                    f"u{user:06d}",
-                    item_of(place),
-                    1 + place % POSITIONS,
-                    SCORE_TEXTS[level],
-                    label,
-                    segment_of(user),
-                    f"e{self.seed}-{number:09d}",
-                ).encode()
+            line = form.format(
+                iso(ms),
+                VARIANTS[variant],
+                f"u{user:06d}",
+                item_of(place),
+                1 + place % POSITIONS,
+                SCORE_TEXTS[level],
+                label,
+                segment_of(user),
+                f"e{self.seed}-{number:09d}",
             )
+            lines.append(line.encode())
         for i in np.flatnonzero(drawn.broken).tolist():
             lines[i] = faults[int(drawn.faults[i]) % len(faults)](lines[i])
         return lines
@@ -290,21 +295,3 @@ def iso(ms: int) -> str:
     """A time as events have it."""
     whole = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
-
-
-def _json_line(
-    ts: str, variant: str, user: str, item: int, position: int, score: str, label: int,
-    segment: str, event_id: str,
-) -> str:  # fmt: skip
-    return (
-        f'{{"ts":"{ts}","variant":"{variant}","user":"{user}","item":{item},'
-        f'"position":{position},"score":{score},"label":{label},"segment":"{segment}",'
-        f'"event_id":"{event_id}"}}'
-    )
-
-
-def _csv_line(
-    ts: str, variant: str, user: str, item: int, position: int, score: str, label: int,
-    segment: str, event_id: str,
-) -> str:  # fmt: skip
-    return f"{ts},{variant},{user},{item},{position},{score},{label},{segment},{event_id}"

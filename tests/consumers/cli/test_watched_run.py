@@ -21,10 +21,10 @@ from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 from streammetrics_consumers.sources.memory_source import MemorySource
 
+from tests.consumers.memory_run import ONE, Clock, PatientStop, Run, log
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events
-from tests.consumers.worker.memory_run import ONE, Clock, PatientStop, Run, log
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 
 LIMIT_S = 15.0  # of the time from a signal to the end

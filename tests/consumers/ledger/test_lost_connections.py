@@ -17,7 +17,7 @@ from streammetrics_consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, StoreVersion
 from tests.consumers.ledger.small_ledger import TOTAL, WRITES, begun, four_rows, require_once
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server
 from tests.requirements import absent
 

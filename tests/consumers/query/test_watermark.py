@@ -19,8 +19,8 @@ from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.sources.memory_source import Log
 
+from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.small_config import WINDOWS, event
-from tests.consumers.worker.memory_run import ONE, TWO, Run
 
 HOUR_MS, DAY_MS = 3_600_000, 1_704_067_200_000
 THREE = replace(ONE, number=2)

@@ -12,7 +12,7 @@ from streammetrics_consumers.render.text import Style
 
 from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load
 from streammetrics.engines import Sealed, Sealing, seal
-from tests.consumers.worker.memory_run import ONE, Run, log
+from tests.consumers.memory_run import ONE, Run, log
 
 PANEL = Panel({"gauc": GroupedAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
 

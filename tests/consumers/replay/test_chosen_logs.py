@@ -15,9 +15,9 @@ from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources.memory_source import Log
 from streammetrics_consumers.sources.source import Unsuitable
 
+from tests.consumers.memory_run import ONE, Run
 from tests.consumers.replay.verified_run import WITH_C, change, run_of, tried, verified, with_others
 from tests.consumers.small_config import config
-from tests.consumers.worker.memory_run import ONE, Run
 
 
 @pytest.fixture

@@ -26,10 +26,10 @@ from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from streammetrics import PerKey
 from tests.consumers.folded import counted
+from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.stores import over_stores
-from tests.consumers.worker.memory_run import ONE, TWO, Run
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
 HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]

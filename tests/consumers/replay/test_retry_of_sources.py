@@ -24,9 +24,9 @@ from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import verify
 
 from tests.consumers import folded
+from tests.consumers.brokers.test_kafka_formats import send
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, LOG, config, event
-from tests.consumers.worker.test_kafka_formats import send
 from tests.kafka_broker import create_topic
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')

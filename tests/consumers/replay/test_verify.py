@@ -19,6 +19,7 @@ from streammetrics_consumers.replay import diff, replay
 from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.folded import records
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.replay.verified_run import (
     CHUNKS,
     EACH,
@@ -31,7 +32,6 @@ from tests.consumers.replay.verified_run import (
 )
 from tests.consumers.small_config import config, event
 from tests.consumers.stores import over_stores
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from streammetrics_consumers.ledger.write import seen_digests
 from streammetrics_consumers.model.commit import Head
 
 from tests.consumers.folded import records
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.replay.verified_run import (
     CHUNKS,
     WITH_C,
@@ -28,7 +29,6 @@ from tests.consumers.replay.verified_run import (
     with_others,
 )
 from tests.consumers.small_config import config
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import KNOWN_BROKEN, records
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 REST = (
     '[store]\ncommit_interval_s = 0.01\n[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'

@@ -17,9 +17,9 @@ from streammetrics_consumers.replay.verify import ALL, Wanted, verify
 from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
 from tests.consumers.folded import records
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.small_config import EVENT, event
 from tests.consumers.stores import filled_once
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 CHUNKS = [Deliver(37)] * 200
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')

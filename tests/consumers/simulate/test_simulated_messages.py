@@ -1,6 +1,5 @@
 import pyarrow.ipc
 import pytest
-from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.simulate.output import MESSAGES, packed
 from streammetrics_consumers.simulate.stream import Format, Simulation
 
@@ -51,18 +50,3 @@ def test_the_last_message_has_the_rest() -> None:
 
 def test_one_event_a_message_is_sent_as_it_is() -> None:
     assert len(sent("jsonl", 1000, 10)) == 10
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--format", "arrow", "-o", "-"], "kafka://HOST/TOPIC"),
-        (["--format", "ndjson", "--batch", "0"], "--batch"),
-        (["--format", "ndjson", "--batch", "200001"], "--batch"),
-    ],
-)
-def test_flags_that_do_not_fit_are_errors_of_usage(
-    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["simulate", *flags]) == 2
-    assert said in capsys.readouterr().err

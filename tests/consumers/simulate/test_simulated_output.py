@@ -69,26 +69,11 @@ def test_a_stream_fills_the_partitions_of_a_topic_in_turn_and_is_counted(
     assert found["offsets"] == {f"{topic}/{number}": 1000 for number in range(3)}
 
 
-def test_a_dry_run_of_a_topic_prints_its_results_and_leaves_no_store(
-    kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    topic = create_topic(kafka, 2)
-    assert main(["simulate", "--events", "10", "-o", f"kafka://{kafka}/{topic}"]) == 0
-    config = tmp_path / "kafka.toml"
-    config.write_text(CONFIG.format(bootstrap=kafka, topic=topic), encoding="utf-8")
-    assert main(["run", str(config), "--dry-run"]) == 0
-    assert "10 read, 0 quarantined" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kafka.toml"]
-
-
-def test_a_topic_that_is_not_there_is_exit_1_with_what_to_do(
+def test_a_topic_and_a_broker_that_are_not_there_are_said(
     kafka: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["simulate", "--events", "1", "-o", f"kafka://{kafka}/nothing-here"]) == 1
     assert "create the topic first" in capsys.readouterr().err
-
-
-def test_a_broker_that_is_not_there_is_exit_75(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--events", "1", "-o", "kafka://127.0.0.1:1/x"]) == 75
     assert "no broker answers: 127.0.0.1:1" in capsys.readouterr().err
 

@@ -1,0 +1,204 @@
+"""A batch that becomes more than `[source] max_batch_bytes`, or that is damaged, ends the run with
+its place and the setting after the events before it; `--skip` puts it into quarantine. Both clients
+do so, and `verify` finds the same."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import QuarantineRow
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.source import Skips, UnreadableBatch
+
+from tests.consumers import folded
+from tests.consumers.small_config import config, toml
+from tests.kafka_batches import batch, send
+from tests.kafka_broker import Broker, create_topic
+
+GOOD = [value or b"" for value in folded.records(5, 20, broken_share=0)]
+LIMIT = 1 << 20
+BOMB = b'{"ts": "' + b"0" * (3 * LIMIT) + b'"}'
+
+
+def source_of(kafka: str, topic: str, library: str) -> str:
+    return (
+        f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = "{topic}"\ngroup = "{topic}"\n'
+        f'library = "{library}"\nmax_batch_bytes = {LIMIT}'
+    )
+
+
+def configured(kafka: str, topic: str, library: str, tmp_path: Path) -> Config:
+    made = config(source=source_of(kafka, topic, library))
+    return replace(made, store=replace(made.store, url=str(tmp_path / f"{library}.db")))
+
+
+def run(config: Config, *places: tuple[str, int, int]) -> None:
+    options = Options(until_end=True, skips=Skips(frozenset(places)))
+    service.run(config, options, stop=Stop())
+
+
+def entries(config: Config) -> tuple[QuarantineRow, ...]:
+    with closing(Ledger.open(config.store.url)) as ledger:
+        return ledger.quarantine(done=None)
+
+
+def head(config: Config) -> tuple[int, int, int]:
+    """The next offset, the events that were read, and those that were refused."""
+    with closing(Ledger.open(config.store.url)) as ledger:
+        (one,) = ledger.heads(ledger.generation())
+    return one.next_offset, one.counters.rows, one.counters.quarantined
+
+
+def differences(config: Config, tmp_path: Path) -> list[str]:
+    url = str(tmp_path / "scratch.db")
+    with (
+        closing(Ledger.open(config.store.url)) as ledger,
+        closing(Ledger.open(url, create=True)) as scratch,
+    ):
+        found = verify(config, ledger, scratch, monotonic=lambda: 0.0)
+    Path(url).unlink()
+    assert found.is_good or found.count
+    return found.differences
+
+
+@pytest.mark.parametrize(
+    ("codec", "library"), [*zip(("gzip", "snappy", "lz4", "zstd"), 2 * LIBRARIES, strict=True)]
+)
+def test_a_batch_over_the_limit_ends_the_run_and_may_be_left_out(
+    kafka: str, tmp_path: Path, codec: str, library: str
+) -> None:
+    topic = create_topic(kafka)
+    send(kafka, topic, batch(GOOD[:7], codec))
+    at = send(kafka, topic, batch([BOMB], codec))
+    send(kafka, topic, batch(GOOD[7:], codec))
+    made = configured(kafka, topic, library, tmp_path)
+    for _ in range(2):  # a restart finds it again
+        with pytest.raises(UnreadableBatch) as caught:
+            run(made)
+        assert f"{topic}/0 offset {at}" in str(caught.value)
+        assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in str(
+            caught.value
+        )
+        assert f"--skip {topic}/0:{at}" in str(caught.value)
+        assert head(made) == (at, 7, 0)
+    run(made, (topic, 0, at))
+    assert head(made) == (len(GOOD) + 1, len(GOOD) + 1, 1)
+    (entry,) = entries(made)
+    assert (entry.offset, entry.index, entry.reason) == (at, 0, "unreadable")
+    assert (entry.size, entry.payload, entry.record_ms) == (0, b"", None)
+    assert entry.detail == f"offsets {at} to {at} cannot be read, and were left out (--skip)"
+    for other in LIBRARIES:  # whichever reads the log again
+        source = replace(made.source, library=other, client={})
+        assert differences(replace(made, source=source), tmp_path) == []
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_of_a_batch_of_many_records_all_offsets_are_left_out(
+    kafka: str, tmp_path: Path, library: str
+) -> None:
+    topic = create_topic(kafka)
+    many = [b'{"x": "' + b"0" * 3000 + b'"}'] * 1001
+    send(kafka, topic, batch(GOOD[:3], "zstd"))
+    at = send(kafka, topic, batch(many, "zstd"))
+    send(kafka, topic, batch(many, "zstd"))
+    send(kafka, topic, batch(GOOD[3:], "zstd"))
+    made = configured(kafka, topic, library, tmp_path)
+    with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
+        run(made)
+    with pytest.raises(UnreadableBatch, match=f"offset {at + 1001}:"):
+        run(made, (topic, 0, at))
+    run(made, (topic, 0, at), (topic, 0, at + 1001), (topic, 0, 0))  # which can be read
+    assert [(entry.offset, entry.detail.partition(" cannot")[0]) for entry in entries(made)] == [
+        (at, f"offsets {at} to {at + 1000}"),
+        (at + 1001, f"offsets {at + 1001} to {at + 2001}"),
+    ]
+    assert head(made) == (len(GOOD) + 2002, len(GOOD) + 2, 2)
+    assert differences(made, tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_a_damaged_batch_may_be_left_out(broker: Broker, tmp_path: Path) -> None:
+    kafka, topic = broker.bootstrap, create_topic(broker.bootstrap)
+    send(kafka, topic, batch(GOOD[:7], "none"))
+    at = send(kafka, topic, batch([b"damaged here"] * 5, "none"))
+    send(kafka, topic, batch(GOOD[7:], "none"))
+    broker.stop()
+    (log,) = (broker.folder / "logs").glob(f"{topic}-0/*.log")
+    log.write_bytes(log.read_bytes().replace(b"damaged here", b"damaged HERE", 1))
+    broker.start()
+    for library in LIBRARIES:
+        made = configured(kafka, topic, library, tmp_path)
+        with pytest.raises(UnreadableBatch, match=f"{topic}/0 offset {at}"):
+            run(made)
+        assert head(made) == (at, 7, 0)
+        run(made, (topic, 0, at))
+        (entry,) = entries(made)
+        assert (entry.offset, entry.reason) == (at, "unreadable")
+        assert entry.detail.startswith(f"offsets {at} to {at + 4} cannot be read")
+        assert head(made) == (len(GOOD) + 5, len(GOOD) + 1, 1)
+        assert differences(made, tmp_path) == []
+
+
+def test_a_retry_says_how_a_batch_that_was_left_out_is_counted(kafka: str, tmp_path: Path) -> None:
+    topic = create_topic(kafka)
+    send(kafka, topic, batch([BOMB], "zstd"))
+    made = configured(kafka, topic, LIBRARIES[0], tmp_path)
+    run(made, (topic, 0, 0))
+    more = replace(made, source=replace(made.source, max_batch_bytes=64 << 20))
+    with closing(Ledger.open(made.store.url)) as ledger:
+        (page,) = retry(more, ledger, now_ms=lambda: 0)
+    (still,) = page.still
+    assert not page.counted and still.reason == "unreadable"
+    assert "max_batch_bytes" in still.detail
+
+
+def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: Path) -> None:
+    """One gigabyte in a few kilobytes, under a limit of memory."""
+    topic = create_topic(kafka)
+    send(kafka, topic, batch(GOOD, "none"))
+    at = send(kafka, topic, batch([b"0" * (950 << 20)], "zstd"))
+    send(kafka, topic, batch(GOOD, "none"))
+    path = tmp_path / "config.toml"
+    made = configured(kafka, topic, "kafka-python", tmp_path)
+    path.write_text(toml(source=source_of(kafka, topic, "kafka-python"),
+                         rest=f'[store]\nurl = "{made.store.url}"'))  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "streammetrics_consumers.cli",
+        "run",
+        str(path),
+        "--until-end",
+        "--no-serve",
+    ]
+    limit = 900 << 20
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    def ended(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *words], capture_output=True, text=True, timeout=120, check=False,
+            preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    first = ended()
+    assert first.returncode == 1 and f"--skip {topic}/0:{at}" in first.stderr
+    assert "Traceback" not in first.stderr
+    second = ended(f"--skip={topic}/0:{at}")
+    assert second.returncode == 0, second.stderr

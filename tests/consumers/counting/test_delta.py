@@ -1,0 +1,210 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.commit import Counters
+
+from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
+from tests.consumers.messages import states_of
+from tests.consumers.small_config import LOG, chunk, config, event
+
+HOUR_MS = 3_600_000
+DAY = 1_704_067_200_000  # 2024-01-01T00:00:00Z
+SMALL = config()
+
+
+def at(seconds: float, **fields: object) -> bytes:
+    """An event so many seconds after the day began."""
+    version = datetime.fromtimestamp(DAY / 1000 + seconds, UTC)
+    return event(ts=version.isoformat(), **fields)  # type: ignore[arg-type]
+
+
+def fed(
+    *chunks: Sequence[bytes | None],
+    config: Config = SMALL,
+    greatest: int | None = None,
+    floor: int | None = None,
+    timestamps_ms: Sequence[int | None] | None = None,
+) -> Delta:
+    """A delta of these chunks, one after the other."""
+    delta, decoder, start = Delta(config, LOG, 0, greatest, floor), Decoder(config), 0
+    for values in chunks:
+        delta.add(decoder.decode(chunk(values, start, timestamps_ms)))
+        start += len(values)
+    return delta
+
+
+def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
+    """All bytes that a delta would store."""
+    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
+
+
+def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
+    windows = f"size_s = 3600\nlateness_s = {lateness_s}"
+    return fed(
+        [at(s) for s in seconds], config=config(windows=windows), greatest=greatest
+    ).counters.late
+
+
+def test_a_row_is_late_by_the_earlier_rows_of_its_partition_alone() -> None:
+    assert late(0, 100, 40) == 0  # exactly the allowed lateness behind
+    assert late(0, 100, 39.999) == 1
+    assert late(39, 100) == 0  # a later row makes no earlier one late
+    assert late(200, 100, 139, 141) == 2
+    assert late(0, greatest=DAY + 60_000) == 0  # lateness goes on from the last commit
+    assert late(0, greatest=DAY + 60_001) == 1
+
+
+def test_a_late_row_adds_to_its_window_and_does_not_move_the_watermark_back() -> None:
+    delta = fed([at(2 * 3600), at(5), at(2 * 3600 - 61)])
+    starts = {shard.start_ms for shard in states_of(delta)}
+    assert starts == {None, DAY, DAY + HOUR_MS, DAY + 2 * HOUR_MS}
+    assert delta.counters == Counters(rows=3, late=2)
+    assert delta.greatest_event_ms == DAY + 2 * HOUR_MS
+
+
+def test_a_refused_row_moves_no_watermark() -> None:
+    delta = fed([at(0), at(9000, label=2), at(9000, variant="z"), at(1)])
+    assert delta.greatest_event_ms == DAY + 1000
+    assert delta.counters == Counters(rows=4, quarantined=2)
+
+
+def test_rows_further_ahead_than_allowed_of_their_record_are_refused() -> None:
+    delta = fed([at(100), at(100.001), at(0), at(5000)],
+                timestamps_ms=[DAY, DAY, DAY, None])  # fmt: skip
+    assert delta.counters == Counters(rows=4, future=1, quarantined=1, late=1)
+    assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "future")]
+    assert delta.greatest_event_ms == DAY + 5_000_000  # no record time, no comparison
+
+
+def test_rows_below_the_floor_count_in_totals_alone() -> None:
+    values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000)]
+    below = fed(values, floor=DAY + HOUR_MS)
+    free = fed(values)
+    assert below.counters == Counters(rows=3, expired=1)
+    totals = {key: data for key, data in stored(free).items() if key[2] is None}
+    assert {key: data for key, data in stored(below).items() if key[2] is None} == totals
+    assert stored(below).keys() == {key for key in stored(free) if key[2] != DAY}
+    assert all(stored(free)[key] == data for key, data in stored(below).items())
+    assert {key[2] for key in stored(fed([at(0)], floor=DAY + 1))} == {None}
+
+
+def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
+    delta = fed([at(0), at(1, label=2), at(2, label=1), at(3, score=1.5), at(4)])
+    assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "metric"), (3, "metric")]
+    assert stored(delta) == stored(fed([at(0), at(2, label=1), at(4)]))
+    assert "auc" in delta.quarantine[0].detail and "labels" in delta.quarantine[0].detail
+    # What is said of an event does not depend on its batch.
+    bad = [at(0), at(1, label=2), at(2, label=3), at(3, score=-1)]
+    assert fed(bad).quarantine == fed(*[[value] for value in bad]).quarantine
+
+
+def test_a_refusal_with_expired_rows_in_the_batch_changes_nothing_else() -> None:
+    values = [at(0), at(1, label=2), at(HOUR_MS / 1000), at(HOUR_MS / 1000, score=7)]
+    delta = fed(values, floor=DAY + HOUR_MS)
+    assert stored(delta) == stored(fed([values[0], values[2]], floor=DAY + HOUR_MS))
+    assert delta.counters == Counters(rows=4, expired=1, quarantined=2)
+
+
+def test_every_piece_names_its_metric_grouping_and_pane() -> None:
+    pieces = list(states_of(fed([at(0, phase="fit"), at(HOUR_MS / 1000, variant="b")])))
+    assert {(p.metric, p.grouping, p.start_ms, p.end_ms) for p in pieces} == {
+        (metric, grouping, start, None if start is None else start + HOUR_MS)
+        for metric in ("auc", "ctr")
+        for grouping in (0, 1, 2)
+        for start in (None, DAY, DAY + HOUR_MS)
+    }
+    (total,) = (p for p in pieces if p.metric == "ctr" and p.grouping == 2 and p.start_ms is None)
+    assert set(total.state.keys()) == {(2, "a", "fit"), (2, "b", "fit")}
+
+
+def test_one_groupings_keys_never_push_out_those_of_another() -> None:
+    many = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
+    delta = fed([at(i, phase=f"p{i}") for i in range(9)], config=many)
+    total = {p.grouping: p.state for p in states_of(delta) if p.metric == "ctr" and not p.start_ms}
+    assert total[0].keys() == ((0,),) and total[0].overflow_state() is None
+    assert len(total[1].keys()) == 2 and total[1].overflow_state() is not None
+
+
+def test_chunks_must_follow_each_other() -> None:
+    delta = fed([at(0)])
+    with pytest.raises(ValueError, match="from offset 1"):
+        delta.add(Decoder(SMALL).decode(chunk([at(1)], start=2)))
+
+
+def test_an_empty_delta_stores_nothing() -> None:
+    delta = fed([b"{", None])
+    assert stored(delta) == {} and (delta.start, delta.end) == (0, 2)
+    assert delta.counters == Counters(rows=1, quarantined=1, tombstones=1)
+
+
+def test_memory_is_counted() -> None:
+    small, large = fed([at(0)]), fed([b"x" * 5000] * 50)
+    assert large.nbytes > small.nbytes + 50 * 4096
+
+
+EVENTS = st.lists(
+    st.builds(
+        at,
+        st.sampled_from([0, 30, 3599, 3600, 7300, 90_000]),
+        variant=st.sampled_from(["a", "b", "z"]),
+        label=st.sampled_from([0, 1, 2]),
+        score=st.sampled_from([0.1, 0.25, 0.9, 2]),
+        phase=st.sampled_from(["fit", "eval", "x"]),
+    )
+    | st.sampled_from([b"{", b"[]"]),
+    max_size=25,
+)
+
+
+@pytest.mark.slow
+@given(EVENTS, st.lists(st.integers(0, 25), max_size=3))
+def test_where_the_log_is_cut_into_chunks_leaves_no_trace(
+    values: list[bytes], cuts: list[int]
+) -> None:
+    places = [0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]
+    parts = [values[i:j] for i, j in pairwise(places)]
+    small = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
+    whole = fed(values, config=small, floor=DAY + HOUR_MS)
+    cut = fed(*parts, config=small, floor=DAY + HOUR_MS)
+    assert stored(cut) == stored(whole)
+    assert (cut.counters, cut.quarantine) == (whole.counters, whole.quarantine)
+    assert (cut.greatest_event_ms, cut.end) == (whole.greatest_event_ms, whole.end)
+
+
+def test_a_delta_equals_the_library_fed_directly() -> None:
+    rng = np.random.default_rng(3)
+    n = 300
+    seconds, labels = rng.integers(0, 9000, n), rng.integers(0, 2, n)
+    scores, variants = rng.random(n), rng.integers(0, 2, n)
+    values = [
+        at(int(s), variant="ab"[v], label=int(y), score=float(p))
+        for s, v, y, p in zip(seconds, variants, labels, scores, strict=True)
+    ]
+    direct = Windows(PerKey(Panel({"auc": HistogramAUC(), "ctr": Ratio()})), size_s=3600)
+    direct.update(
+        DAY + seconds * 1000,
+        keys=[(1, "ab"[v]) for v in variants],
+        labels=labels,
+        scores=scores,
+        numerators=labels,
+    )
+    panes = {**direct.panes(), None: direct.total_state()}
+    found = [shard for shard in states_of(fed(values)) if shard.grouping == 1]
+    assert len(found) == 2 * len(panes)
+    for shard in found:
+        pane = panes[shard.start_ms]
+        assert isinstance(pane, PerKey)
+        keys = pane.keys()
+        assert keys
+        for key in keys:
+            panel = pane.state(key)
+            assert isinstance(panel, Panel)
+            assert shard.state.state(key) == panel.state(shard.metric)

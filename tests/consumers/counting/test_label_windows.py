@@ -1,0 +1,219 @@
+"""Closing label windows: how far, what is late then, and what it costs in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.states import DELAYS
+from streammetrics_consumers.counting.label_windows import Closer, closable_ms
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.memory_source import MemorySource
+
+from streammetrics import LabelDelays, PerKey, load
+from tests.consumers import joined_stream as joined
+from tests.consumers.folded import counted
+from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
+from tests.consumers.small_config import config
+
+assert SPLIT.join is not None
+JOIN = SPLIT.join
+PANE_MS = JOIN.pane_ms
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
+        yield ledger
+
+
+def count(ledger: Ledger, *parts: Sequence[Event], close: bool = True, of: Config = SPLIT) -> None:
+    """Count the events of some partitions, from where each of them stands."""
+    logs = joined.logs_of(dict(zip(LOGS, parts, strict=False)))
+    joined.run(of, ledger, logs, close=close)
+
+
+def head(number: int, greatest_s: int | None) -> Head:
+    newest = None if greatest_s is None else START_MS + greatest_s * 1000
+    return Head(number, 1, LOGS[number], False, 0, 0, newest, Counters(), 0)
+
+
+def ctr(ledger: Ledger) -> tuple[float, int]:
+    """The rate of clicks, and the impressions that were counted."""
+    total = Pane("ctr", 1, None, None)
+    state = sum(load(row.shard.state) for row in ledger.snapshot(lambda seen: [total]).deltas)
+    (one,) = state.compute().values()  # type: ignore[union-attr]
+    return one.ratio, one.rows
+
+
+def test_the_partition_that_is_furthest_behind_holds_windows_open() -> None:
+    far, near = head(0, 900), head(1, 200)
+    # 200 s, less 10 s that events may be late, less the label window of 40 s.
+    assert closable_ms(SPLIT, JOIN, [far, near]) == (START_MS + 150_000) // PANE_MS * PANE_MS
+    assert closable_ms(SPLIT, JOIN, [far, near, head(2, None)]) is None
+    assert closable_ms(SPLIT, JOIN, []) is None
+    reopened = replace(JOIN, reopen_s=100)
+    assert closable_ms(SPLIT, reopened, [far, near]) == (START_MS + 50_000) // PANE_MS * PANE_MS
+
+
+def test_a_partition_that_is_idle_by_declaration_does_not() -> None:
+    idle = replace(JOIN, idle_s=300)
+    heads = [head(0, 900), head(1, 200), head(2, None)]
+    assert closable_ms(SPLIT, idle, heads) == (START_MS + 850_000) // PANE_MS * PANE_MS
+    assert closable_ms(SPLIT, idle, heads[1:]) == (START_MS + 150_000) // PANE_MS * PANE_MS
+
+
+def test_late_events_are_counted_and_not_joined(ledger: Ledger) -> None:
+    events = [shown("x", 0), shown("y", 60_000), click("x", 30_000), shown("z", 20_000)]
+    count(ledger, events)
+    counters = ledger.snapshot().counters
+    assert (counters.late, counters.late_outcomes, counters.closed) == (2, 1, 2)
+    assert ctr(ledger) == (0.0, 2)
+
+
+def test_later_than_the_lateness_may_still_be_joined_with_reopen_s(ledger: Ledger) -> None:
+    events = [shown("x", 0), shown("y", 60_000), click("x", 30_000)]
+    count(ledger, events, of=replace(SPLIT, join=replace(JOIN, reopen_s=20)))
+    assert ctr(ledger) == (0.5, 2)
+
+
+def test_an_outcome_without_an_impression_is_counted_with_its_delay(ledger: Ledger) -> None:
+    count(ledger, [shown("x", 0), click("x", 5_000), click("x", 41_000), click("nobody", 42_000)])
+    rows = ledger.snapshot(lambda seen: [Pane(DELAYS, 0, None, None)]).deltas
+    delays = sum(load(row.shard.state) for row in rows)
+    assert isinstance(delays, LabelDelays)
+    found = delays.compute()["click"]
+    assert (found.attributed, found.unattributed, found.unknown) == (1, 2, 1)
+
+
+def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> None:
+    paid = 'paid = { field = "kind", equals = "click", counts = "sum", value = "price" }'
+    of = config(
+        event=joined.EVENT,
+        windows=joined.WINDOWS,
+        metrics='paid = { type = "Ratio" }',
+        rest=joined.JOIN.split("click =")[0] + paid,
+    )
+    prices = [1e150, -1e150, 2e150, -1.7e308, 1.5]
+    clicks = [{**click("x", 1_000 + i), "price": price} for i, price in enumerate(prices)]
+    count(ledger, [shown("x", 0), *clicks], of=of)
+    refused = ledger.quarantine()
+    assert [(entry.offset, entry.reason, entry.field) for entry in refused] == [
+        (3, "metric", "price"),
+        (4, "metric", "price"),
+    ]
+    assert "at most 1e+150 may be added up, got 2e+150" in refused[0].detail
+
+
+def test_an_impression_that_a_metric_would_refuse_is_refused_at_once(ledger: Ledger) -> None:
+    count(ledger, [shown("x", 0, 1.5), shown("y", 0, 0.5), click("x", 5)])
+    (entry,) = ledger.quarantine()
+    assert (entry.offset, entry.reason) == (0, "metric")
+    assert ledger.snapshot().counters.closed == 1
+
+
+def test_two_impressions_of_one_id_are_a_conflict_and_counted_once(ledger: Ledger) -> None:
+    count(ledger, [shown("x", 0, 0.25), shown("x", 1_000, 0.5), shown("x", 0, 0.25)])
+    counters = ledger.snapshot().counters
+    assert (counters.rows, counters.closed, counters.conflicts) == (3, 1, 1)
+
+
+def test_what_comes_to_a_silent_partition_after_windows_were_closed_is_refused(
+    ledger: Ledger,
+) -> None:
+    of = replace(SPLIT, join=replace(JOIN, idle_s=100))
+    far = [shown("x", 0), shown("y", 300_000)]
+    count(ledger, far, [], close=False, of=of)
+    assert ledger.snapshot().counters.closed == 1
+    count(ledger, far, [click("x", 5_000), shown("z", 290_000)], close=False, of=of)
+    (entry,) = ledger.quarantine()
+    assert (entry.reason, entry.partition, entry.offset) == ("closed", LOGS[1], 0)
+    joined.run(of, ledger, joined.logs_of({LOGS[0]: far, LOGS[1]: [click("x", 5_000)] * 2}))
+    assert ctr(ledger) == (0.0, 3)
+
+
+def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    odd = {**click("y", 301_000), "kind": "tap"}
+    gone = {**click("x", 1_000), "kind": "tap"}
+    events = [shown("x", 0), gone, shown("y", 300_000), odd, shown("z", 302_000)]
+    logs = joined.logs_of({LOGS[0]: events})
+    joined.run(SPLIT, ledger, logs, close=False)
+    assert [entry.offset for entry in ledger.quarantine()] == [1, 3]
+    (mark,) = JOIN.outcomes
+    tapped = replace(mark, mark=replace(mark.mark, equals="tap"))
+    now = replace(SPLIT, join=replace(JOIN, outcomes=(tapped,)))
+    pages = list(
+        retry(now, ledger, now_ms=lambda: 0, opener=lambda config, options: MemorySource(logs))
+    )
+    assert [(one.entry.offset, one.reason) for page in pages for one in page.still] == [
+        (1, "closed")
+    ]
+    assert [entry.offset for page in pages for entry in page.counted] == [3]
+    joined.run(SPLIT, ledger, logs)
+    assert ctr(ledger) == (1 / 3, 3)
+    with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:
+        seen = verify(SPLIT, ledger, scratch, monotonic=lambda: 0.0,
+                      opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    assert seen.is_good, (seen.differences, seen.notes)
+
+
+@pytest.mark.slow
+def test_pending_events_are_read_in_parts_and_the_result_is_the_same(tmp_path: Path) -> None:
+    events = joined.stream(seed=5)
+    of = replace(SPLIT, store=replace(SPLIT.store, commit_interval_s=3600))
+    found = []
+    for max_bytes in (200, 5_000, 1 << 26):
+        url = str(tmp_path / f"{max_bytes}.db")
+        with closing(Ledger.open(url, create=True)) as ledger:
+            joined.run(of, ledger, joined.logs_of(events.parts), close=False)
+            generation = begin(ledger, SPLIT).generation
+            Closer(SPLIT, ledger, generation, max_bytes=max_bytes).close(everything=True)
+            found.append((joined.found(ledger), ledger.snapshot().counters))
+    assert found[0] == found[1] == found[2]
+
+
+def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -> None:
+    of = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=120))
+    count(ledger, [shown("x", 0), *(shown(f"y{i}", 60_000 * i) for i in range(1, 9))], of=of)
+    seen = ledger.snapshot()
+    floor_ms, closed_ms = seen.generation.floor_ms, seen.closed_ms
+    assert floor_ms is not None and closed_ms is not None
+    assert START_MS < floor_ms <= closed_ms
+    assert (seen.counters.closed, seen.counters.expired) == (9, 0)
+
+
+def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
+    tmp_path: Path,
+) -> None:
+    events = joined.stream(seed=6, impressions=60)
+    plan = """[experiment]
+control = "a"
+decision = ["ctr"]
+cluster = "none"
+unit = "id"
+epochs = ["2023-11-14T22:14:20Z"]
+"""
+    parts = {"windows": joined.WINDOWS, "slices": joined.SLICES, "metrics": joined.METRICS}
+    split = config(event=joined.EVENT, rest=joined.JOIN + plan, **parts)
+    whole = config(event=f'{joined.EVENT}\nlabel = "label"', rest=plan, **parts)
+    in_order = sorted(events.whole, key=lambda event: event["ts"])
+    found = []
+    for number, (of, logs) in enumerate(((split, events.parts), (whole, {LOGS[0]: in_order}))):
+        with closing(Ledger.open(str(tmp_path / f"{number}.db"), create=True)) as ledger:
+            joined.run(of, ledger, joined.logs_of(logs))
+            states = counted(ledger).states
+        found.append({key: one for key, one in states.items() if key[0].startswith("experiment/")})
+    assert found[0] == found[1]
+    keys = PerKey.from_bytes(found[0]["experiment/ctr", 0, None]).keys()
+    assert {key[1] for key in keys} == {"start", "2023-11-14T22:14:20Z"}  # type: ignore[index]

@@ -1,0 +1,144 @@
+"""Refused events are forwarded at least once, and counting never waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from threading import Event
+
+import pytest
+from kafka import KafkaConsumer
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import not_forwarded
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.process.quarantine_topic import Forwarder, Message, forwarding
+from streammetrics_consumers.sources.memory_source import Log
+
+from tests.consumers.memory_run import GOOD, ONE, Run
+from tests.consumers.messages import KAFKA
+from tests.consumers.small_config import config
+from tests.kafka_broker import create_topic
+
+# Where each library forwards, by the package that reads with it.
+MODULES = {
+    "kafka_source": "streammetrics_consumers.sources.kafka.producer",
+    "confluent_source": "streammetrics_consumers.sources.kafka.confluent_client",
+}
+
+
+class Topic:
+    """What a topic has, and whether it answers."""
+
+    def __init__(self, *, away: bool = False) -> None:
+        self.away, self.messages = away, list[Message]()
+
+    def send(self, messages: Sequence[Message]) -> None:
+        self.messages += messages
+        if self.away:
+            raise OSError("no answer")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def forwarder_of(ledger: Ledger, opener: Callable[[], Topic]) -> Forwarder:
+    made = Forwarder(ledger.store, opener)
+    for head in ledger.snapshot().heads:
+        made.committed(head)
+    return made
+
+
+@pytest.mark.usefixtures("each_store")
+def test_each_is_sent_with_its_place_and_reason_and_not_again(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([GOOD, b"{", GOOD, b"[1]"])})
+    run()
+    topic = Topic()
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        for _ in range(2):
+            forwarder_of(ledger, lambda: topic).forward(Event())
+    assert [value for _, value, _ in topic.messages] == [b"{", b"[1]"]
+    key, _, headers = topic.messages[0]
+    assert key == b"test/events/id/0/1/0"
+    assert dict(headers)["reason"] == b"not_json"
+
+
+def test_what_was_not_acknowledged_is_sent_again_after_a_restart(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([b"{"])})
+    run()
+    away, there = Topic(away=True), Topic()
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        with pytest.raises(OSError, match="no answer"):
+            forwarder_of(ledger, lambda: away).forward(Event())
+        forwarder_of(ledger, lambda: there).forward(Event())
+    assert [message[:2] for message in there.messages] == [m[:2] for m in away.messages]
+
+
+def with_topic(made: Config, topic: str = "refused") -> Config:
+    return replace(made, quarantine=replace(made.quarantine, topic=topic))
+
+
+def test_a_topic_that_is_away_is_nothing_to_the_count(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([b"{"])})
+    run()
+    topic = Topic(away=True)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        [head] = ledger.snapshot().heads
+        with forwarding(with_topic(run.config), ledger.store, lambda: topic) as moved:
+            told: Callable[[Head], None] = moved
+            told(head)
+    assert topic.messages
+
+
+@pytest.mark.parametrize("source", ['kind = "file"\npath = "x"', KAFKA.replace('"t"', '"r"')])
+def test_the_topic_is_another_one_of_kafka(source: str) -> None:
+    with pytest.raises(ConfigError, match=r"\[quarantine\] topic"):
+        config(source=source, rest='[quarantine]\ntopic = "r"')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
+def test_a_real_topic_has_them(
+    kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the two, the library that reads is the one that forwards.
+    other = "confluent_source" if library == "kafka-python" else "kafka_source"
+    monkeypatch.setattr(f"{MODULES[other]}.Forwarding", None)
+    topic = create_topic(kafka)
+    run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
+    source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
+    made = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
+    run(config=replace(made, store=run.config.store))
+    reader = KafkaConsumer(
+        topic, bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=8000
+    )
+    with closing(reader):
+        record = next(iter(reader))
+    assert (record.key, record.value) == (b"test/events/id/0/1/0", b"{")
+    assert dict(record.headers)["reason"] == b"not_json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
+def test_a_topic_that_does_not_exist_is_said_and_they_stay_in_the_ledger(
+    kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, {ONE: Log([b"{"])})
+    run()
+    source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
+    made = config(source=source)
+    package = "kafka_source" if library == "kafka-python" else "confluent_source"
+    module = import_module(MODULES[package])
+    monkeypatch.setattr(module, "ANSWER_S", 1.0)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        forwarder = Forwarder(ledger.store, lambda: module.Forwarding(made.source, "nowhere"))
+        with closing(forwarder):
+            forwarder.committed(ledger.snapshot().heads[0])
+            with pytest.raises(Exception, match=r"(?i)topic|metadata"):
+                forwarder.forward(Event())
+        [entry] = not_forwarded(ledger.store, [1], 10)
+    assert entry.payload == b"{"

@@ -1,0 +1,305 @@
+"""What the logs of a simulation hold, and what must come of them, worked out from the logs alone.
+
+Plain      events, some of them late, broken, or ahead of their records until a retry
+Late       the same, and every second event is late
+Repeated   events that come again: [dedup]
+Clocked    the same, where a repeat moves the clock by which ids are forgotten
+Joined     impressions and clicks: [join]; a log that lies far behind is passed over
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import Log
+
+from streammetrics import Accumulator, HistogramAUC
+from tests.consumers.counting.test_seen_ids import plain
+from tests.consumers.folded import (
+    EPOCH,
+    KNOWN_BROKEN,
+    SIZE_MS,
+    Counted,
+    Span,
+    fold,
+    records,
+    time_of,
+)
+from tests.consumers.small_config import config, event
+
+WINDOWS = "size_s = 3600\nlateness_s = 60\nmax_ahead_s = 100\nretention_s = 3600"
+SLICES = 'by = [["variant"]]'
+GROUPINGS = (("variant",),)
+METRICS: Mapping[str, Accumulator] = {"old": HistogramAUC(), "new": HistogramAUC()}
+LOGS = tuple(Partition("test", "events", "id", number) for number in range(2))
+HOURS = 6
+Values = list[bytes | None]
+
+
+def configs(rest: str = "") -> tuple[Config, Config]:
+    """The config before an upgrade, which ends a metric and begins another, and after it."""
+    before, after = (
+        config(windows=WINDOWS, slices=SLICES, rest=rest,
+               metrics=f'{name} = {{ type = "HistogramAUC" }}')
+        for name in METRICS
+    )  # fmt: skip
+    return before, after
+
+
+def log_of(rng: random.Random, values: Values) -> Log:
+    """Records with holes between them; it may have lost its beginning."""
+    first = offset = rng.choice([0, 0, 7])
+    offsets = []
+    for _ in values:
+        offset += rng.random() < 0.1  # a control record
+        offsets.append(offset)
+        offset += 1
+    end = offset + rng.choice([0, 0, 2])
+    return Log(values, offsets, beginning=first, next_offset=end)
+
+
+@dataclass
+class Known:
+    """What a simulation knows of its run: which offsets each metric counts, which events a metric
+    that ended has missed, and what stands in quarantine."""
+
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    missed: Mapping[str, Collection[tuple[Partition, int]]] = field(default_factory=dict)
+    refused: Collection[tuple[Partition, int]] = ()
+
+
+class Plain:
+    """See the module."""
+
+    before, after = configs()
+    late_share = 0.1
+
+    def __init__(self, rng: random.Random, size: int) -> None:
+        self.logs: dict[Partition, Log] = {}
+        self.ahead: dict[Partition, set[int]] = {}
+        for partition in LOGS:
+            log = log_of(rng, records(rng.randrange(10**9), size, hours=HOURS, latest_s=15_000,
+                                      late_share=self.late_share))  # fmt: skip
+            self.ahead[partition] = set()
+            times: list[int | None] = []
+            for offset, value in zip(log.offsets, log.values, strict=True):
+                is_event = value is not None and value not in KNOWN_BROKEN
+                is_ahead = is_event and rng.random() < 0.1
+                self.ahead[partition] |= {offset} if is_ahead else set()
+                times.append(
+                    time_of(json.loads(value or b"")) - 200_000 * is_ahead if is_event else None
+                )
+            self.logs[partition] = replace(log, timestamps_ms=times)
+
+    @property
+    def retried(self) -> Config:
+        """With what refused events are tried again: all that are ahead are good then."""
+        return lenient(self.before)
+
+    def expected(self, known: Known) -> Counted:
+        return fold(self.logs, groupings=GROUPINGS, metrics=METRICS, spans=known.spans,
+                    ahead=self.ahead, missed=known.missed)  # fmt: skip
+
+    def found(self, counted: Counted) -> Counted:
+        """What is compared of a ledger: how many rows had expired is up to when they came."""
+        counters = {log: replace(one, expired=0) for log, one in counted.counters.items()}
+        return replace(counted, counters=counters)
+
+
+def lenient(made: Config) -> Config:
+    """The same states, and no event is too far ahead of its record."""
+    return replace(made, windows=replace(made.windows, max_ahead_s=10**6))
+
+
+class Late(Plain):
+    """See the module."""
+
+    late_share = 0.5
+
+
+class Repeated(Plain):
+    """See the module."""
+
+    before, after = configs('[dedup]\nevent_id = "id"\nretention_s = 3600\nkeyed = true')
+
+    def __init__(self, rng: random.Random, size: int) -> None:
+        self.ahead = {}
+        self.logs = {}
+        for partition in LOGS:
+            values: Values = []
+            for i, value in enumerate(records(rng.randrange(10**9), size, hours=HOURS,
+                                              latest_s=15_000)):  # fmt: skip
+                if value is not None and value not in KNOWN_BROKEN:
+                    value = json.dumps({**json.loads(value), "id": f"{i}"}).encode()
+                values.append(value)
+                if rng.random() < 0.3:
+                    earlier = values[-1 - rng.randrange(min(len(values), 9))]
+                    if earlier and earlier not in KNOWN_BROKEN:
+                        # It may come again with a later time, which moves the clock of the ids.
+                        again = json.loads(earlier)
+                        later = iso(i * HOURS * 3_600_000 // size + 3_400_000)
+                        again["ts"] = max(again["ts"], later) if rng.random() < 0.5 else again["ts"]
+                        values.append(json.dumps(again).encode())
+            self.logs[partition] = log_of(rng, values)
+
+    def expected(self, known: Known) -> Counted:
+        dedup = self.before.dedup
+        assert dedup is not None
+        once, repeated = {}, {}
+        for partition, log in self.logs.items():
+            at = [i for i, value in enumerate(log.values) if value and value not in KNOWN_BROKEN]
+            seen = [json.loads(log.values[i] or b"") for i in at]
+            events = [(int(one["id"]), time_of(one)) for one in seen]
+            again = plain(events, dedup.retention_ms, dedup.pane_ms)
+            gone = {i for i, twice in zip(at, again, strict=True) if twice}
+            left = [i for i in range(len(log.values)) if i not in gone]
+            some = [log.values[i] for i in left], [log.offsets[i] for i in left]
+            once[partition] = Log(*some, beginning=log.beginning, next_offset=log.next_offset)
+            repeated[partition] = len(gone)
+        found = fold(once, groupings=GROUPINGS, metrics=METRICS, spans=known.spans)
+        return replace(found, counters={
+            log: replace(one, rows=one.rows + repeated[log], repeated=repeated[log])
+            for log, one in found.counters.items()
+        })  # fmt: skip
+
+
+class Clocked(Repeated):
+    """A repeat with a later time moves the clock of the ids and adds no id: an event that is
+    older than that clock remembers comes twice after it, and counts twice."""
+
+    def __init__(self, rng: random.Random, size: int) -> None:
+        self.ahead, self.logs = {}, {}
+        dedup = self.before.dedup
+        assert dedup is not None
+        pane_ms, retention_ms = dedup.pane_ms, dedup.retention_ms
+        for partition in LOGS:
+            values: Values = []
+            for i in range(max(size // 5, 2)):
+                at_ms = i * 2 * retention_ms
+                first, second = (f"{2 * i + k}" for k in range(2))
+                for id_, after_ms in (
+                    (first, 0),
+                    (second, 2 * pane_ms),
+                    (second, retention_ms + 2 * pane_ms),
+                    (first, 0),
+                    (first, 0),
+                ):
+                    one = json.loads(event(iso(at_ms + after_ms), rng.choice("ab"), i % 2))
+                    values.append(json.dumps({**one, "id": id_}).encode())
+            self.logs[partition] = log_of(rng, values)
+
+
+JOIN = """[join]
+id = "id"
+impression = { field = "kind", equals = "shown" }
+label_window_s = 1800
+idle_s = 3600
+[join.outcomes]
+click = { field = "kind", equals = "click" }
+"""
+LABEL_WINDOW_MS = 1_800_000
+JOIN_EVENT = 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b"]\nscore = "score"'
+
+
+class Joined(Plain):
+    """See the module. An event of a log that was passed over may be refused, since label windows
+    are closed: which ones are is up to the run, and what the others give is not."""
+
+    before = config(
+        event=JOIN_EVENT,
+        windows=WINDOWS.replace("retention_s = 3600", "retention_s = 86400"),
+        slices=SLICES,
+        metrics='new = { type = "HistogramAUC" }',
+        rest=JOIN,
+    )
+    after = before
+
+    def __init__(self, rng: random.Random, size: int) -> None:
+        self.ahead = {}
+        got: dict[Partition, list[tuple[float, dict[str, object]]]] = {log: [] for log in LOGS}
+        for number in range(size):
+            at_ms = number * HOURS * 3_600_000 // size + rng.randrange(60_000)
+            shown: dict[str, object] = {"kind": "shown", "variant": rng.choice("ab"),
+                                        "score": rng.randrange(64) / 64}  # fmt: skip
+            delays = [rng.randrange(2 * LABEL_WINDOW_MS) for _ in range(rng.choice((0, 1, 2)))]
+            one = [(at_ms, shown), *((at_ms + d, {"kind": "click"}) for d in delays)]
+            for time_ms, what in one:
+                fields = {**what, "id": f"i{number}", "at_ms": time_ms, "ts": iso(time_ms)}
+                log = rng.choice(LOGS)
+                got[log] += [(time_ms + rng.randrange(59_000), fields)] * rng.choice((1, 1, 2))
+        self.logs = {}
+        self.events: dict[tuple[Partition, int], dict[str, object]] = {}
+        for partition, some in got.items():
+            fields_of = [one for _, one in sorted(some, key=lambda pair: pair[0])]
+            log = log_of(rng, [json.dumps(one).encode() for one in fields_of])
+            self.logs[partition] = log
+            places = ((partition, offset) for offset in log.offsets)
+            self.events.update(zip(places, fields_of, strict=True))
+
+    def expected(self, known: Known) -> Counted:
+        shown: dict[object, dict[str, object]] = {}
+        clicks: dict[object, list[int]] = {}
+        for place, one in self.events.items():
+            if place in known.refused:
+                continue
+            if one["kind"] == "shown":
+                shown[one["id"]] = one
+            else:
+                clicks.setdefault(one["id"], []).append(int(str(one["at_ms"])))
+        values: Values = []
+        for id_, one in shown.items():
+            at_ms = int(str(one["at_ms"]))
+            label = any(0 <= t - at_ms < LABEL_WINDOW_MS for t in clicks.get(id_, ()))
+            values.append(event(str(one["ts"]), str(one["variant"]), int(label), one["score"]))
+        whole = fold({LOGS[0]: values}, groupings=GROUPINGS, metrics={"new": METRICS["new"]})
+        ends = {p: (log.next_offset, None) for p, log in self.logs.items()}
+        return Counted(whole.states, {}, ends, sorted(known.refused))
+
+    def found(self, counted: Counted) -> Counted:
+        states = {state: one for state, one in counted.states.items() if state[0] in METRICS}
+        heads = {log: (counted.heads[log][0], None) for log in self.logs}
+        return Counted(states, {}, heads, counted.refused)
+
+
+def iso(at_ms: int) -> str:
+    """A time of the logs as events have it."""
+    return (EPOCH + timedelta(milliseconds=at_ms)).isoformat()
+
+
+def differences(
+    plot: Plain, known: Known, found: Counted, floor_ms: int | None, *, whole: bool = True
+) -> Iterator[str]:
+    """What a ledger says otherwise than its logs: but for windows below the floor, which are gone,
+    and whose rows are in the totals. whole: all is read, and nothing is to be read again."""
+    expected = plot.expected(known)
+    if floor_ms is not None:
+        assert floor_ms % SIZE_MS == 0
+        states = {
+            state: one
+            for state, one in expected.states.items()
+            if state[2] is None or state[2] >= floor_ms
+        }
+        expected = replace(expected, states=states)
+        lowest = min(found.heads[log][1] or 0 for log in plot.logs)
+        # What is refused as closed moves no time: it may be other events in an emptied store.
+        is_too_high = floor_ms > plot.before.windows.floor_ms(lowest)
+        if whole and is_too_high and not isinstance(plot, Joined):
+            yield f"floor {floor_ms} is higher than the retention allows"
+    for partition, one in found.counters.items():
+        if one.expired and floor_ms is None:
+            yield "rows expired without a floor"
+        if one.expired > one.rows - one.quarantined:
+            yield f"{partition}: {one}"
+    found = plot.found(found)
+    for name in ("states", "counters", "heads", "refused"):
+        if getattr(found, name) != getattr(expected, name):
+            yield f"{name} differ from a fold over the log"
+
+
+PLOTS: Sequence[type[Plain]] = (Plain, Late, Repeated, Clocked, Joined)
