@@ -70,7 +70,10 @@ def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
 
 
 def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
-    dialect = re.compile(r"\bmend(s|ed|ing)?\b|\bhangs? together\b|\bas if absent\b|\bdealt\b")
+    dialect = re.compile(
+        r"\bmend(s|ed|ing)?\b|\bhangs? together\b|\bas if absent\b|\bdealt\b"
+        r"|\bso\s+many\b|\bwhat\s+waits\b|\bas\s+of\b"
+    )
     files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
     files += [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "glossary.md"]
     met = {

@@ -306,7 +306,7 @@ class Accumulator(Declared, ABC):
 
     @property
     def idempotent(self) -> bool:
-        """Whether `a + a == a`, as of sets: then it does not matter how often a row is counted."""
+        """Whether `a + a == a`, as for sets: then it does not matter how often a row is counted."""
         return all(part.idempotent(self) for part in self._parts.values())
 
     @property

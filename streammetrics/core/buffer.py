@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch, Column
 
-SMALL: Final = 1 << 13  # rows; a batch of so many need not be buffered, unless it is narrow
+SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
 NARROW: Final = 1 << 14  # rows, and as many times 16 bytes
 BUFFER_ROWS: Final = 1 << 16  # rows, or values of rows that are wide, worth one pass
 BUFFER_LISTS: Final = 1 << 15  # the same of rows that may be wide

@@ -54,7 +54,7 @@ def summed(
                 waiting = {start: [] for start, alike in full.items() if alike}
                 for one in _read(full):
                     total = add(total, one)
-    finally:  # after an error too: what waits came before, and if it is wrong, that is told
+    finally:  # after an error too: pending states came before it, and their errors come first
         for one in _read(waiting):
             total = add(total, one)
     return total

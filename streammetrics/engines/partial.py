@@ -208,7 +208,7 @@ def update_from(
 ) -> None:
     """`state.update` with the columns of a batch, copied out of the engine's buffers.
 
-    columns: as of `partial`. Raises InputError and changes nothing.
+    columns: as in `partial`. Raises InputError and changes nothing.
     """
     if batch.num_rows:
         state.update(**arguments_of(state, batch, columns))

@@ -46,7 +46,7 @@ def skewness_number(contributions: Sequence[float]) -> float:
 
 
 def needed(mine: int, other: int) -> float:
-    """The skewness number that an arm of so many rows needs beside the other one's.
+    """The skewness number that an arm of `mine` rows needs beside the other one's.
 
     40 (1 - w)², w its share of the rows, and at least 10. In arms of one size the skewness cancels
     in the difference, which 10 is enough for; in a small one it does not.

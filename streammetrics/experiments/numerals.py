@@ -12,7 +12,7 @@ _LEAST: Final = 1e-9  # below it, and from 1e15, a size is in scientific notatio
 def plain(
     value: float, digits: int = 4, *, signed: bool = False, rounding: str = ROUND_HALF_EVEN
 ) -> str:
-    """A number with so many significant digits; whole ones keep all of theirs.
+    """A number with `digits` significant digits; whole ones keep all of theirs.
 
     >>> plain(0.00575), plain(-12345.678), plain(0.25, signed=True), plain(0.0)
     ('0.00575', '-12,346', '+0.25', '0')

@@ -70,8 +70,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         Sums are rounded once.
     Cost
         16 bytes an impression and its columns, 33 bytes an outcome, 16 bytes an impression that is
-        remembered. n events cost n log n steps, however small the batches are; `close` costs what
-        waits.
+        remembered. n events cost n log n steps, however small the batches are; `close` costs its
+        pending events.
     Source
         Joins as unions of sets: Shapiro, Preguiça, Baquero & Zawirski 2011, "Conflict-free
         replicated data types", SSS, section 2.3. Photon, for the join itself: Ananthanarayanan et

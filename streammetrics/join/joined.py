@@ -92,12 +92,12 @@ class Joined(Accumulator, schema="joined/1"):
     events, whatever their order, sharding and repetition.
 
     Settings
-        metric: an empty metric. columns, outcomes, label_window_ms, attribution, remember_ms: as of
+        metric: an empty metric. columns, outcomes, label_window_ms, attribution, remember_ms: as in
         `JoinRows`. inputs: argument of the metric → column or outcome, where names differ. Its
         labels, or numerators, are the outcome where there is one alone, and its times_ms those of
         the impressions.
     Rows
-        Events of both kinds, as of `JoinRows`. What is older than what was closed is counted as
+        Events of both kinds, as in `JoinRows`. What is older than what was closed is counted as
         late, and not joined.
     State
         The sets of `JoinRows`, the metric's state of what was closed, and counts.

@@ -86,7 +86,7 @@ def kept(position: Floats, most: int) -> NDArray[np.intp]:
 
 
 def roc_points(curve: Curve, most: int) -> Drawn:
-    """The ROC curve in at most so many points; both classes must have rows."""
+    """The ROC curve, thinned to `most` points; both classes must have rows."""
     steps = curve.steps
     fpr = steps.fp.astype(np.float64) / steps.negatives
     tpr = steps.tp.astype(np.float64) / steps.positives
@@ -99,7 +99,7 @@ def roc_points(curve: Curve, most: int) -> Drawn:
 
 
 def pr_points(curve: Curve, most: int) -> Drawn:
-    """The precision-recall curve in at most so many points, from the highest threshold down."""
+    """The precision-recall curve, thinned to `most` points, from the highest threshold down."""
     steps = curve.steps
     tp, fp = steps.tp.astype(np.float64), steps.fp.astype(np.float64)
     recall = tp / steps.positives

@@ -31,7 +31,7 @@ Row = Mapping[str, object]
 
 
 def each(series: int) -> int:
-    """How many points each of so many curves may have: at least 20.
+    """How many points each curve may have, by the number of curves: at least 20.
 
     >>> each(2), each(10)
     (500, 200)

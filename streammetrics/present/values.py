@@ -39,7 +39,7 @@ def values(
 ) -> Spec:
     """A line for each name, and in it a point for each series.
 
-    x: what the values are, and in which unit. zero: whether a line marks 0, as of effects. The
+    x: what the values are, and in which unit. zero: whether a line marks 0, as for effects. The
     first 200 are drawn, and the subtitle says so.
 
     >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]

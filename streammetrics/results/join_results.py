@@ -49,7 +49,7 @@ class OutcomeDelays(Shown):
 
     attributed: came within the label window of an impression of its id; cut: of these, in the
     last tenth of it. unattributed: all others; unknown: of these, those of which no impression is
-    known. delays, unattributed_delays: how many came so many seconds after their impression.
+    known. delays, unattributed_delays: how many came in each bin of seconds after their impression.
     """
 
     directions: ClassVar[Directions] = directed(none="share_unattributed share_cut")
@@ -129,7 +129,7 @@ class PendingRows(Shown):
     """How many impressions wait for the end of their label window, and outcomes by kind.
 
     remembered: closed impressions whose time is still known. first_ms, last_ms: the least and the
-    greatest time of what waits, None where nothing does.
+    greatest time of the pending events, None without any.
     """
 
     impressions: int

@@ -236,7 +236,7 @@ def _micro(asked: Asked, term: Term, right: int, n: int, classes: int) -> Interv
 
 
 def _pooled(right: int, n: int, classes: int) -> Hits:
-    """The sums over classes, of n rows of which so many are right."""
+    """The sums over classes, of n rows, `right` of them right."""
     return right, n - right, n - right, (classes - 2) * n + right
 
 

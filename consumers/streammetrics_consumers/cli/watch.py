@@ -26,7 +26,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.render.terminal import BARS, PLAIN, Shown, Watcher, screen, speed
 from streammetrics_consumers.render.text import Style
 
-Wait = Callable[[float], bool]  # wait so many seconds; whether to go on
+Wait = Callable[[float], bool]  # wait for these seconds; whether to go on
 
 
 def watch(arguments: Arguments, monotonic: Callable[[], float]) -> int:

@@ -3,7 +3,7 @@
 An argument is fed by its role (see event.py), or by the field that
 `inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
 reads arrays: an event is a list then. An argument that takes a table (see `Declared.widths`) reads
-an array of so many values, which is a row of it.
+an array of that many values, which is a row of it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MAX_EVENTS: Final = 200_000  # in one message: no more than a delta may hold
 PIECE_BYTES: Final = 1 << 20  # of messages that are opened together
 
 EMPTY: Final = Unfit("empty", None, "the record holds no event")
-_SURELY_FEW: Final = 1 << 21  # commas; a list of so many elements takes 130 MB
+_SURELY_FEW: Final = 1 << 21  # commas; a list of this many elements takes 130 MB
 _elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _SPACES: Final = b" \t\r\n"
@@ -198,10 +198,10 @@ def _divided(message: bytes) -> list[bytes] | Unfit:
 
 
 def too_many(count: int) -> Unfit:
-    """The refusal of a message with so many events."""
+    """The refusal of a message with too many events."""
     return Unfit("too_many_events", None, f"{count} events in a message, at most {MAX_EVENTS}")
 
 
 def too_large(size: int, limit: int) -> Unfit:
-    """The refusal of an event or a message of so many bytes."""
+    """The refusal of an event or a message that is too large."""
     return Unfit("too_large", None, f"{size} bytes, at most {limit} may be")

@@ -252,7 +252,7 @@ def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
 
 
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
-    """All of these, each with its bytes, some at a time: at most so many and so many bytes, but one
+    """All of these, each with its bytes, some at a time: within limits of number and bytes, but one
     at least."""
     some: list[T] = []
     held = 0

@@ -114,7 +114,7 @@ def history_json(results: Results, history: History) -> bytes:
 
 
 def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
-    """At most so many of them, evenly, with the first and the last.
+    """At most `most` of them, evenly, with the first and the last.
 
     >>> thinned(range(10), 4)
     [0, 3, 6, 9]

@@ -298,7 +298,7 @@ def _by_range(
 
 
 def _how_many(size: int) -> int:
-    """Into how many ranges of keys states of so many bytes are divided."""
+    """Into how many ranges of keys states of `size` bytes are divided."""
     ranges = 1
     while size > RANGE_BYTES * ranges and ranges < MAX_RANGES:
         ranges *= 2

@@ -51,7 +51,7 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """What may be concluded of one metric and treatment, over one window, after so many looks."""
+    """What may be concluded of one metric and treatment, over one window, after some looks."""
 
     window: Window
     finding: Finding

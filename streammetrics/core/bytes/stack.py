@@ -49,7 +49,7 @@ class Stack:
         """As `Reader.narrow`: integers [rows, n], and the greatest of all."""
         width = self.same()
         if not width:
-            if n > _FEW:  # so many zeros are nothing that `encode` writes where they are
+            if n > _FEW:  # this many zeros are nothing that `encode` writes where they are
                 raise Unlike
             return np.zeros((self.n, n), np.uint8), 0
         if not n or width not in KINDS:

@@ -45,7 +45,7 @@ class BagColumn(Column):
         self.totals = np.zeros(width, np.int64)
         self.surplus = np.zeros(width, np.int64)
         self.over = np.zeros(width, np.bool_)  # past `max_rows`
-        self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
+        self.dead = 0  # at most this many of the rows held belong to slots past `max_rows`
         self.waiting: list[Batch] = []  # rows whose ids have no index yet
         self.n_waiting = 0
         self.keys = Keys(self._layout(None))
@@ -365,7 +365,7 @@ class BagsColumn(SeveralColumn[BagColumn]):
 
 class Bags(Part[BagsColumn]):
     """So many bags, as one for each class. n: the setting or property that says how many, where
-    True is 1 and False is none; the rest as of Bag."""
+    True is 1 and False is none; the rest as in Bag."""
 
     def __init__(
         self,

@@ -266,8 +266,8 @@ class Layout:
 def layout_for(
     value_bits: int, label_bits: int, width: int, n_groups: int | None, before: Layout | None = None
 ) -> Layout:
-    """The layout for so many slots and groups (None: there are no groups), and never narrower
-    than the one before."""
+    """The layout for `width` slots and `n_groups` groups (None: there are no groups), and never
+    narrower than the one before."""
     free = 64 - value_bits - label_bits  # bits of a narrow key that are left for the lead
     slot_bits = -(-(max(width, 1) - 1).bit_length() // _SLOT_STEP) * _SLOT_STEP
     if n_groups is None:

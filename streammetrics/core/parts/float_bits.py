@@ -58,7 +58,7 @@ UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
 _LEVELS: Final = 3  # more of them cost as much as going by exponent
-_FEW: Final = 8  # one of so many rows costs less by itself than another level for all
+_FEW: Final = 8  # one of this many rows costs less by itself than another level for all
 
 
 class Units(NamedTuple):

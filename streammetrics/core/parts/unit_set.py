@@ -63,7 +63,7 @@ class UnitsColumn(Column):
         return self.hashes[a:b].copy()
 
     def settle(self) -> None:
-        """Put what waits to the rest, and clear the slots that are past `max_units`."""
+        """Add the pending ids to the rest, and clear the slots that are past `max_units`."""
         if self.pending:
             slots = np.concatenate([self.slots, *(some for some, _ in self.pending)])
             hashes = np.concatenate([self.hashes, *(some for _, some in self.pending)])

@@ -174,7 +174,7 @@ class States(beam.PTransform):  # type: ignore[misc]
 class Merge(beam.PTransform):  # type: ignore[misc]
     """Pairs ((values of `by`..., bucket), state) to one pair (values of `by`, state) a group.
 
-    replay: as of StatesFn. fanout: how many workers share the first merge of a group, for groups
+    replay: as in StatesFn. fanout: how many workers share the first merge of a group, for groups
     of very many states.
     """
 

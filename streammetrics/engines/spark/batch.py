@@ -36,7 +36,7 @@ def states(
     spec: an empty accumulator. by: columns of strings, integers or bools; null is a group. columns:
     argument of `spec.update` -> column, where the names differ.
 
-    user, n_buckets: the rows of a user meet in one of so many buckets, and each group and bucket is
+    user, n_buckets: the rows of a user meet in one of `n_buckets` buckets; each group and bucket is
     counted apart, so that a task holds one of them at a time. scope: what the rows are, such as
     "2026-11-01": then each bucket is sealed, and GroupedAUC is a kilobyte instead of its
     users.

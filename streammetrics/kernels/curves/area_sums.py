@@ -61,7 +61,7 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     kept = Kept(groups, weight)
 
     def mean(tied: int) -> FractionMean:
-        """The one where a tied pair is worth so many halves."""
+        """The area where a tied pair is worth `tied` halves."""
         return FractionMean(kept.sums(*kept.twice_u(tied)), kept.total)
 
     value = mean(1)
@@ -247,7 +247,7 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
 
 
 def _sum(terms: Terms, halves: int) -> int:
-    """Σ w A, each A rounded to a multiple of 2**-96 after so many halves of it are added."""
+    """Σ w A, each A rounded to a multiple of 2**-96 after `halves` halves of it are added."""
     total = sum(w * _fixed(u, denominator, halves) for w, u, denominator in terms.others)
     for some in _chunks(terms):
         limbs, left = _digits(some)

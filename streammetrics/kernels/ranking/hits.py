@@ -76,7 +76,7 @@ def _of_first_groups(
     different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at])
     at = at[different.firsts]
     begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
-    steps = sizes - relevant + 1  # after so many, one has come
+    steps = sizes - relevant + 1  # after this many, one has come
     if cut is not None:
         steps = np.minimum(steps, cut - begins)
     found = Pair(np.empty(len(at)), np.empty(len(at)))

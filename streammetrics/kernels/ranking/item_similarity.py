@@ -25,7 +25,7 @@ def by_length(
     """The lists of each length, in blocks: which lists [b], and their values [b, length].
 
     Lists of equal length come in their order; empty ones are left out. values: [m]; offsets:
-    [n + 1]; a block has at most so many values, or a single list.
+    [n + 1]; a block has at most `block` values, or a single list.
 
     >>> for rows, items in by_length(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
     ...     print(rows.tolist(), items.tolist())

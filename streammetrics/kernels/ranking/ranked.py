@@ -43,7 +43,7 @@ def ranked(lists: Lists, depth: int | None, ties: str) -> Iterator[tuple[int, Ra
 
 
 def _in_parts(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
-    """Parts of about so many items, each with the number of its first list."""
+    """Parts of about `items` items, each with the number of its first list."""
     work = lists.offsets + np.arange(len(lists) + 1) * NARROWEST
     first, n = 0, len(lists)
     while first < n:
