@@ -88,7 +88,7 @@ def event(name: str, data: Json | Answer) -> bytes:
 
 def _moved(seen: HealthSnapshot) -> Json:
     return {
-        "version": seen.version,
+        "moment": seen.version,
         "outline": seen.outline,
         "rows_read": seen.counters.rows,
         "looks": seen.looks,

@@ -167,7 +167,7 @@ def test_a_column_needs_no_object_for_each_event() -> None:
 
 FUZZ = """
 import random, sys
-from tests.consumers.messages import arrow, counted, in_chunks, of_format, places
+from tests.consumers.messages import arrow, counted, in_chunks, of_format, positions
 from tests.consumers.events.test_arrow_messages import ROWS
 made, rng, refused = of_format("arrow"), random.Random(int(sys.argv[1])), 0
 for compression in (None, "lz4", "zstd"):
@@ -183,7 +183,7 @@ for compression in (None, "lz4", "zstd"):
         value = bytes(bad[: rng.randrange(len(bad))] if turn % 10 == 0 else bad)
         delta = counted(made, in_chunks([good, value, good], []))
         assert delta.counters.rows >= 2 * len(ROWS), delta.counters
-        assert all(offset == 1 for offset, _, _ in places(delta))
+        assert all(offset == 1 for offset, _, _ in positions(delta))
         refused += delta.counters.quarantined > 0
 print(refused)
 """

@@ -17,8 +17,8 @@ from typing import Literal
 
 from sqlalchemy.engine import URL, make_url
 
-StoreVersion = Literal["before", "late", "after"]
-MOMENTS: tuple[StoreVersion, ...] = ("before", "late", "after")
+Moment = Literal["before", "late", "after"]
+MOMENTS: tuple[Moment, ...] = ("before", "late", "after")
 
 COMMIT = b"COMMIT\0"  # as the client sends it, and as the server answers
 LATE_S = 0.15
@@ -35,8 +35,8 @@ class CuttingProxy:
         # Encrypted traffic cannot be read.
         here = here.update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
         self.url = here.render_as_string(hide_password=False)
-        self.version: StoreVersion | None = None  # cut there once
-        self.choose: Callable[[], StoreVersion | None] | None = None  # asked at every COMMIT
+        self.moment: Moment | None = None  # cut there once
+        self.choose: Callable[[], Moment | None] | None = None  # asked at every COMMIT
         self.cuts: Counter[str] = Counter()
         self._links: list[_Link] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
@@ -67,9 +67,9 @@ class CuttingProxy:
             raise
         return server
 
-    def due(self) -> StoreVersion | None:
+    def due(self) -> Moment | None:
         """Where to cut the COMMIT that has just come."""
-        found, self.version = self.version, None
+        found, self.moment = self.moment, None
         if found is None and self.choose is not None:
             found = self.choose()
         if found is not None:
@@ -95,16 +95,16 @@ class _Link:
 
     def _up(self) -> None:
         for data in _received(self.client):
-            version = self.proxy.due() if COMMIT in data else None
-            if version == "before":
+            moment = self.proxy.due() if COMMIT in data else None
+            if moment == "before":
                 break
-            if version == "late":
+            if moment == "late":
                 _shut(self.client)
                 time.sleep(LATE_S)
-            self.is_swallowing = version == "after"
+            self.is_swallowing = moment == "after"
             with contextlib.suppress(OSError):
                 self.server.sendall(data)
-            if version == "late":
+            if moment == "late":
                 time.sleep(LATE_S)  # a server that finds us gone too early undoes it
                 break
         _shut(self.client), _shut(self.server)

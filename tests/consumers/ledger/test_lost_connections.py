@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import counted, fold, records
-from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, StoreVersion
+from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, Moment
 from tests.consumers.ledger.small_ledger import TOTAL, WRITES, begun, four_rows, require_once
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server
@@ -45,33 +45,33 @@ def server(postgres: Postgres) -> Server:
 
 # How a connection is lost is the same for every write: see test_ledger_store.py.
 @pytest.mark.parametrize(
-    ("write", "version"), [*(("commit", one) for one in MOMENTS), ("begin", "late")]
+    ("write", "moment"), [*(("commit", one) for one in MOMENTS), ("begin", "late")]
 )
 def test_a_write_whose_connection_is_lost_happens_once(
-    url: str, proxy: CuttingProxy, write: str, version: StoreVersion
+    url: str, proxy: CuttingProxy, write: str, moment: Moment
 ) -> None:
     with closing(Ledger.open(proxy.url, create=True, pauses_s=(0.0,))) as ledger:
         generation, head = begun(ledger)
-        proxy.version = version
+        proxy.moment = moment
         WRITES[write](ledger, generation, head)
-        assert proxy.cuts == {version: 1}
+        assert proxy.cuts == {moment: 1}
     with closing(Ledger.open(url)) as ledger:
         require_once(ledger, write)
 
 
-@pytest.mark.parametrize(("version", "rows"), [("before", 0), ("late", 4), ("after", 4)])
+@pytest.mark.parametrize(("moment", "rows"), [("before", 0), ("late", 4), ("after", 4)])
 def test_a_writer_that_gives_up_reads_in_the_ledger_what_became_of_it(
-    proxy: CuttingProxy, version: StoreVersion, rows: int
+    proxy: CuttingProxy, moment: Moment, rows: int
 ) -> None:
     with closing(Ledger.open(proxy.url, create=True, pauses_s=())) as ledger:
         generation, head = begun(ledger)
-        proxy.version = version
+        proxy.moment = moment
         with pytest.raises(StoreUnavailable, match="nothing is lost") as caught:
             ledger.commit(generation, four_rows(head))
         assert caught.value.exit_code == 75
         # A write waits for what is still on its way; a read would not.
         again = ledger.resolve(generation, head.partition, 0)
-        if version == "late":
+        if moment == "late":
             with pytest.raises(Fenced):
                 ledger.commit(generation, four_rows(head))
             (again,) = ledger.heads(generation)
@@ -87,11 +87,11 @@ def test_a_run_whose_connection_is_cut_again_and_again_counts_what_a_fold_counts
     run.clock.tick_s = 2.0  # a commit every few polls
     # After a cut two get through: that of the new connection's settings, and that of the next try.
     plan = itertools.cycle(
-        itertools.chain.from_iterable((None, None, version) for version in MOMENTS)
+        itertools.chain.from_iterable((None, None, moment) for moment in MOMENTS)
     )
     proxy.choose = lambda: next(plan)  # type: ignore[assignment]
     run(UNTIL_END, [Deliver(7)] * 100)
-    assert all(proxy.cuts[version] >= 2 for version in MOMENTS), proxy.cuts
+    assert all(proxy.cuts[moment] >= 2 for moment in MOMENTS), proxy.cuts
     with closing(Ledger.open(url)) as ledger:
         assert counted(ledger) == fold(logs)
 

@@ -55,12 +55,12 @@ def require_nothing_lost(log: KafkaLog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "version"), [(library, m) for library in LIBRARIES for m in chosen(library)]
+    ("library", "moment"), [(library, m) for library in LIBRARIES for m in chosen(library)]
 )
 def test_sigterm_ends_a_worker_in_time_and_nothing_is_read_again(
-    kafka: str, tmp_path: Path, library: str, version: str
+    kafka: str, tmp_path: Path, library: str, moment: str
 ) -> None:
-    point, count = MOMENTS[version]
+    point, count = MOMENTS[moment]
     with kafka_log(tmp_path, kafka, library) as log:
         log.write(1, N)
         worker = log.worker(point, count, "SIGTERM")
@@ -104,11 +104,11 @@ def test_sigterm_ends_a_worker_while_the_group_rebalances(kafka: str, tmp_path: 
         log.require_one_writer()
 
 
-@pytest.mark.parametrize("version", chosen("a second one"))
+@pytest.mark.parametrize("moment", chosen("a second one"))
 def test_a_second_sigterm_ends_it_at_once_and_costs_nothing(
-    kafka: str, tmp_path: Path, version: str
+    kafka: str, tmp_path: Path, moment: str
 ) -> None:
-    point, count = MOMENTS[version]
+    point, count = MOMENTS[moment]
     with kafka_log(tmp_path, kafka, "kafka-python") as log:
         log.write(1, N)
         worker = log.worker(point, count, "SIGTERM SIGTERM")

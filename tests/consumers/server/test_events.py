@@ -53,7 +53,7 @@ def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
         assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
         later = until(stream, "moved")
         assert later["rows_read"] == len(EVENTS)
-        assert later["version"] != first["version"]  # of what is counted, whatever looks there were
+        assert later["moment"] != first["moment"]  # of what is counted, whatever looks there were
         assert httpx.get(url + "api/health").json()["committed_s"] is not None
 
 

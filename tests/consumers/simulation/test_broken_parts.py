@@ -21,6 +21,7 @@ from streammetrics_consumers.ledger.compact import MergeRun
 from streammetrics_consumers.ledger.compaction import Group as Rows
 from streammetrics_consumers.ledger.quarantine import Counted
 from streammetrics_consumers.ledger.schema import delta, head
+from streammetrics_consumers.ledger.write import delta_row
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.partition import Partition
@@ -173,7 +174,8 @@ def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
         connection.execute(
             delete(delta).where(delta.c.id.in_([extent.id for extent in group.extents]))
         )
-        connection.execute(insert(delta), [ledger_compact._row(run, one) for one in made])
+        rows = [delta_row(of, one.shard, one.start, one.end) for one in made]
+        connection.execute(insert(delta), rows)
 
     monkeypatch.setattr(ledger_compact, "_exchange", exchange)
     of_sqlite.length = SHORT
