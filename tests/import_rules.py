@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from tests.python_source import Source, is_private, under
@@ -20,18 +21,25 @@ class Layers:
 
     rows: Sequence[Sequence[str]]
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The row of each entry."""
+        return {entry: number for number, row in enumerate(self.rows) for entry in row}
+
+    @cached_property
+    def split(self) -> set[str]:
+        """The packages with rows for their parts."""
+        parts = [entry.split(".") for entry in self.numbers]
+        return {".".join(part[:n]) for part in parts for n in range(1, len(part))}
+
     def place(self, module: str) -> tuple[int, str] | None:
         """The row and the entry of a module; a package with rows for its parts is only itself."""
-        found: tuple[int, str] | None = None
-        for number, row in enumerate(self.rows):
-            for entry in row:
-                split = any(
-                    other.startswith(entry + ".") for entries in self.rows for other in entries
-                )
-                inside = module == entry if split else under(module, entry)
-                if inside and (found is None or len(entry) > len(found[1])):
-                    found = number, entry
-        return found
+        parts = module.split(".")
+        for n in range(len(parts), 0, -1):
+            entry = ".".join(parts[:n])
+            if entry in self.numbers and (entry == module or entry not in self.split):
+                return self.numbers[entry], entry
+        return None
 
 
 def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> list[str]:
