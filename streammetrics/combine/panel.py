@@ -304,7 +304,7 @@ class Panel(Accumulator, schema="panel/1"):
 
 
 def part_of(whole: Accumulator, part: A) -> A:
-    """`part`, bounded in mass by the accumulator that it was taken from."""
+    """`part`, whose total count is bounded by the accumulator that it was taken from."""
     part.__dict__["_total_count"] = whole._total_count
     return part
 

@@ -39,7 +39,7 @@ class IdleCompactor:
         self._commits: Counter[int] = Counter()  # of a head, since we looked at it
         self._known: set[int] = set()
         self._runs: list[MergeRun] = []
-        self._groups: list[Group] = []  # of the last strand
+        self._groups: list[Group] = []  # of the last merge run
         self._began_s, self._spent_s = monotonic(), 0.0
 
     def committed(self, head: Head) -> None:
@@ -66,7 +66,7 @@ class IdleCompactor:
         self._spent_s += self._monotonic() - now_s
 
     def _work(self) -> None:
-        """Look where there is work, or look at one strand, or merge one group."""
+        """Look where there is work, or look at one merge run, or merge one group."""
         if not self._runs:
             due = [head for head, n in self._commits.items() if n > self._above]
             for head in due:

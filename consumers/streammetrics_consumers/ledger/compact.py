@@ -116,7 +116,7 @@ class Compactor:
         return self._store.read(work)
 
     def plan(self, run: MergeRun) -> list[Group]:
-        """The groups of a strand to merge now."""
+        """The groups of a merge run to merge now."""
         base = bases(self._groupings(run)).get(run.pane.grouping)
 
         def work(connection: Connection) -> tuple[list[DeltaMetadata], list[int]]:
@@ -175,7 +175,7 @@ class Compactor:
                             yield merged
 
     def _groupings(self, run: MergeRun) -> Groupings:
-        """Those of the strand's metric."""
+        """Those of the run's metric."""
         key = run.generation, run.pane.metric
         if key not in self._known:
             found = self._store.read(
@@ -271,7 +271,7 @@ def _extents(connection: Connection, run: MergeRun) -> list[DeltaMetadata]:
 
 
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
-    """Where those offsets begin for which rows of grouping `base` stand for this strand's, too. No
+    """Where those offsets begin for which rows of grouping `base` stand for this run's, too. No
     such row ever comes between two rows that have none between them: new ones come at the end."""
     of_base = _of(replace(run, pane=run.pane.of_grouping(base)))
     query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))

@@ -1,8 +1,8 @@
 """Which delta rows to merge: a plan made of offsets, key ranges and sizes alone. Pure.
 
-The rows of one pane and one head are boxes: a range of keys times a range of offsets. Boxes that
-share keys lie one after the other in offsets. A group of neighbours becomes one box (or a few, if
-one would be too large); what it counts stays the same, since sums are exact.
+The rows of one pane and one head are extents: a range of keys times a range of offsets. Extents
+that share keys lie one after the other in offsets. A group of neighbours becomes one extent (or a
+few, if one would be too large); what it counts stays the same, since sums are exact.
 
 Where a row of a finer grouping counts for this pane what lies between two of its own, these stay
 apart: a row says of all its offsets that it counts them.
