@@ -15,11 +15,11 @@ results. Compaction and retries are not links: they move no head.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
+from hashlib import sha256
 from itertools import groupby
 from typing import Final
 
@@ -45,13 +45,23 @@ def after_commit(commit: Commit) -> Head:
         commit.greatest_event_ms,
         astuple(commit.counters),
         [
-            (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser, _of(shard.state))
+            (
+                *shard.pane,
+                shard.key_range,
+                shard.key_ranges,
+                shard.for_coarser,
+                sha256(shard.state).hexdigest(),
+            )
             for shard in commit.shards
         ],
         [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
         None
         if seen is None
-        else (seen.since_ms, list(seen.anew), [(start, _of(ids)) for start, ids in seen.rows]),
+        else (
+            seen.since_ms,
+            list(seen.anew),
+            [(start, sha256(ids).hexdigest()) for start, ids in seen.rows],
+        ),
     )
     return replace(
         commit.head,
@@ -74,11 +84,7 @@ def after_skip(known: Head, to: int) -> Head:
 
 def _linked(before: str, kind: str, link: Sequence[object]) -> str:
     text = json.dumps([before, kind, link], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return sha256(text.encode()).hexdigest()
 
 
 _ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 parameters
@@ -384,7 +390,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
     whole = b"".join(parts)
     if len(whole) % 8:
         return f"{len(whole)} bytes, which are no ids"
-    return hashlib.sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
+    return sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
 
 
 def write_seen(connection: Connection, of: Head, found: Seen) -> None:
