@@ -10,6 +10,7 @@ True
 """
 
 import warnings
+from typing import TYPE_CHECKING
 
 from streammetrics.classification import (
     BinaryConfusion,
@@ -126,9 +127,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """The former name of `DictionaryColumn`, for one release."""
-    if name == "Coded":
-        warnings.warn("`Coded` is `DictionaryColumn` now", DeprecationWarning, stacklevel=2)
-        return DictionaryColumn
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    Coded = DictionaryColumn
+else:  # so that type checkers still refuse names that are not there
+
+    def __getattr__(name: str) -> object:
+        """The former name of `DictionaryColumn`, for one release."""
+        if name == "Coded":
+            warnings.warn("`Coded` is `DictionaryColumn` now", DeprecationWarning, stacklevel=2)
+            return DictionaryColumn
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

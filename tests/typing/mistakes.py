@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import streammetrics
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
 from streammetrics.core.accumulator import Accumulator
 
@@ -23,3 +24,4 @@ def what_is_refused() -> None:
     Windows(auc, 60).compute().total.ratio()  # type: ignore[attr-defined]
     UserGroups(auc).compute().value.ratio()  # type: ignore[attr-defined]
     Accumulator()  # type: ignore[abstract]
+    streammetrics.HistogramAUCs()  # type: ignore[attr-defined]

@@ -46,22 +46,6 @@ class Combined:
         return ratio(1, Fraction(self.variance)) if self.variance > 0 else 0.0
 
 
-def rates(control: tuple[int, int], treatment: tuple[int, int]) -> Stratum | None:
-    """The stratum of two rates, each (successes, units); None where an arm has no unit.
-
-    The effect is that of the rates as they are; in the variance half a success is added to each,
-    p̃ = (S + ½) / (n + 1), so that an epoch without a success has one.
-
-    >>> rates((0, 10), (1, 10)).variance
-    Fraction(39, 2420)
-    """
-    if not (control[1] and treatment[1]):
-        return None
-    effect = Fraction(*treatment) - Fraction(*control)
-    variance = sum((smoothed_variance(*arm) for arm in (control, treatment)), Fraction(0))
-    return Stratum(control[1] + treatment[1], effect, variance)
-
-
 def smoothed_variance(successes: int, units: int) -> Fraction:
     """p̃ (1 - p̃) / n of a rate, p̃ = (S + ½) / (n + 1), n > 0: above 0 also without a success.
 
