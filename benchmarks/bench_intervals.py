@@ -29,7 +29,7 @@ def columns() -> dict[str, NDArray[np.generic]]:
     random = np.random.default_rng(1)
     labels = random.random(ROWS) < 0.1
     scores = np.clip(random.normal(np.where(labels, 0.6, 0.4), 0.15), 0, 1).astype(np.float32)
-    return {"labels": labels, "scores": scores, "users": random.integers(0, USERS, ROWS)}
+    return {"labels": labels, "scores": scores, "groups": random.integers(0, USERS, ROWS)}
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
     given = columns()
     for name, empty in METRICS.items():
         state = empty.copy()
-        taken = given.keys() - (set() if isinstance(state, UserGroups) else {"users"})
+        taken = given.keys() - (set() if isinstance(state, UserGroups) else {"groups"})
         state.update(**{column: given[column] for column in sorted(taken)})
         found = measure(name, 1, state.confidence_interval)
         print(f"{name:26} {found.median / 1e6:9.2f} ms ({found.least / 1e6:.2f} to "

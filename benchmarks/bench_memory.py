@@ -142,7 +142,7 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
         "GroupedAUC, on a grid": (GroupedAUC(grid="relative"), grouped),
         "GroupedScores": (
             GroupedScores((NDCG @ 10,)),
-            lambda state, at: state.update(truth[at], uniform[at], lists=ids[at]),
+            lambda state, at: state.update(truth[at], uniform[at], groups=ids[at]),
         ),
         "MulticlassAUC, exact, 10 classes": (
             MulticlassAUC(10, exact=True),

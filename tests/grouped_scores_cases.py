@@ -74,7 +74,7 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
 def columns(rows: Sequence[Any]) -> dict[str, object]:
     """The columns of rows, `judged` among them; `items` where the rows have them."""
     found: dict[str, object] = {
-        "lists": [row[0] for row in rows],
+        "groups": [row[0] for row in rows],
         "scores": [row[1] for row in rows],
         "labels": [max(row[2], 0) for row in rows],
         "judged": [row[2] != UNJUDGED for row in rows],
@@ -84,16 +84,16 @@ def columns(rows: Sequence[Any]) -> dict[str, object]:
     return found
 
 
-_GOOD: Mapping[str, Any] = {"labels": [0, 1], "scores": [0.5, 0.25], "lists": [1, 1]}
+_GOOD: Mapping[str, Any] = {"labels": [0, 1], "scores": [0.5, 0.25], "groups": [1, 1]}
 _REFUSED: Sequence[Mapping[str, object]] = (
     {**_GOOD, "labels": [0, 16]},
     {**_GOOD, "labels": [[0, 1]]},
     {**_GOOD, "labels": [0, 0.5]},
     {**_GOOD, "scores": [0.5, NAN]},
     {**_GOOD, "scores": [0.5]},
-    {**_GOOD, "lists": ["a", "b"]},
-    {**_GOOD, "lists": [1]},
-    {**_GOOD, "lists": [1.5, 2.5]},
+    {**_GOOD, "groups": ["a", "b"]},
+    {**_GOOD, "groups": [1]},
+    {**_GOOD, "groups": [1.5, 2.5]},
     {**_GOOD, "items": ["a", "b"]},
     {**_GOOD, "items": [1]},
     {**_GOOD, "items": [4, 4]},
@@ -130,8 +130,8 @@ GROUPED_SCORES: list[Case[Any]] = [
         st.tuples(_NAMES, _SCORES, _GRADES, st.integers(0, 60).map(str)),
         columns,
         refused=(
-            {**_GOOD, "lists": [1.5, 1.5], "items": ["a", "b"]},
-            {**_GOOD, "lists": ["a", "a"], "items": [1.0, 2.0]},
+            {**_GOOD, "groups": [1.5, 1.5], "items": ["a", "b"]},
+            {**_GOOD, "groups": ["a", "a"], "items": [1.0, 2.0]},
         ),
         others=(GroupedScores(MEASURES, ids="hashed", item_ids="hashed"), *_OTHERS),
         oracle=oracle_of(_NAMED),

@@ -27,15 +27,17 @@ def user_groups(
     """Rows (user, row of the inner case)."""
 
     def columns(rows: Rows) -> dict[str, object]:
-        return {"users": [user for user, _ in rows], **inner.columns([row for _, row in rows])}
+        return {ids_of: [user for user, _ in rows], **inner.columns([row for _, row in rows])}
 
+    empty = UserGroups(inner.empty, k, salt)
+    ids_of = next(iter(empty.arguments()))
     return Case(
-        UserGroups(inner.empty, k, salt),
+        empty,
         st.tuples(strategies.ids() if ids is None else ids, inner.row),
         columns,
         refused=[
-            *({"users": [1, 2], **bad} for bad in inner.refused if bad),
-            *({**inner.columns([]), "users": bad} for bad in REFUSED),
+            *({ids_of: [1, 2], **bad} for bad in inner.refused if bad),
+            *({**inner.columns([]), ids_of: bad} for bad in REFUSED),
         ],
         others=(UserGroups(inner.empty, 2 * k, salt), UserGroups(inner.empty, k, "b"), inner.empty),
         oracle=users.user_groups(inner.oracle, k, salt),

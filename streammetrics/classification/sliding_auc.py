@@ -17,8 +17,8 @@ from sortedcontainers import SortedList
 from streammetrics.core.checks import binary_labels, check_positive, numbers, same_length
 from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.conversion import array_of, plain, whole
-from streammetrics.core.declared import named_settings
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.settings import named_settings
 from streammetrics.core.slips import FIRST_MS, refuse_milliseconds
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,12 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Validator, strongest, validated
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.settings import (
+    Setting,
+    by_current_names,
+    by_former_names,
+    use_current_names,
+)
 from streammetrics.present.notebook import Shown
 
 if TYPE_CHECKING:  # a type parameter that need not be given is Any
@@ -71,12 +78,13 @@ class Reader(NamedTuple):
     name: str
     metric: Accumulator
     inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
+    former: Mapping[str, str]  # the former names of columns that are called as their argument
 
     def check(self, columns: Given) -> Batch:
         """Its rows, or InputError."""
         mine = {}
         for argument, column, required in self.inputs:
-            given = columns.get(column)
+            given = columns.get(self.former.get(column, column), columns.get(column))
             if given is not None:
                 mine[argument] = given
             elif required:
@@ -108,6 +116,8 @@ class Reader(NamedTuple):
         known = self.metric._validators
         mine = []
         for argument, column, required in self.inputs:
+            if self.former.get(column) in columns:
+                return []
             if column in columns and argument in known:
                 mine.append((column, known[argument]))
             elif column in columns or required:
@@ -194,19 +204,44 @@ class Panel(Accumulator, schema="panel/1"):
             return
         if not _is_mapping(self.inputs):
             raise _bad("inputs", "a mapping from metric names to {argument: column}", self.inputs)
-        renames: Mapping[str, object] = dict(self.inputs)
+        renames = dict(self.inputs)
         for name, renamed in renames.items():
             if name not in self.metrics or not isinstance(renamed, Mapping):
                 raise _bad("inputs", f"names of metrics ({', '.join(self.metrics)})", name)
-            for argument, column in renamed.items():
-                if argument not in self.metrics[name].arguments() or not isinstance(column, str):
-                    takes = ", ".join(self.metrics[name].arguments())
-                    raise _bad(f"inputs[{name!r}]", f"arguments ({takes})", argument)
-        full = {name: dict(sorted(r.items())) for name, r in sorted(self.inputs.items()) if r}
+            takes, current = self.metrics[name].arguments(), dict(renamed)
+            former = self.metrics[name].former_arguments()
+            use_current_names(f"Panel.inputs[{name!r}]", former, current, stacklevel=6)
+            for argument, column in current.items():
+                if argument not in takes or not isinstance(column, str):
+                    raise _bad(f"inputs[{name!r}]", f"arguments ({', '.join(takes)})", argument)
+            renames[name] = current
+        full = {name: dict(sorted(r.items())) for name, r in sorted(renames.items()) if r}
         self._set("inputs", full or None)
+
+    def _stored_settings(self) -> Mapping[str, Setting]:
+        stored = {
+            name: by_former_names(self.metrics[name].former_arguments(), renamed)
+            for name, renamed in self._renames.items()
+        }
+        return {**super()._stored_settings(), "inputs": stored or None}
+
+    @classmethod
+    def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
+        found = super()._restored_settings(stored)
+        metrics, inputs = found["metrics"], found["inputs"]
+        if isinstance(metrics, Mapping) and isinstance(inputs, Mapping):
+            found["inputs"] = {name: _restored(metrics.get(name), r) for name, r in inputs.items()}
+        return found
+
+    @property
+    def _renames(self) -> Mapping[str, Mapping[str, str]]:
+        return self.inputs or {}
 
     def arguments(self) -> Mapping[str, bool]:
         return self._takes
+
+    def former_arguments(self) -> Mapping[str, str]:
+        return {name: was for was, name in self._former_columns.items()}
 
     @cached_property
     def _takes(self) -> Mapping[str, bool]:
@@ -218,18 +253,24 @@ class Panel(Accumulator, schema="panel/1"):
 
     @cached_property
     def _readers(self) -> tuple[Reader, ...]:
-        renames = self.inputs or {}
         return tuple(
             Reader(
                 name,
                 metric,
                 tuple(
-                    (argument, renames.get(name, {}).get(argument, argument), required)
+                    (argument, renamed.get(argument, argument), required)
                     for argument, required in metric.arguments().items()
                 ),
+                {a: was for a, was in metric.former_arguments().items() if a not in renamed},
             )
             for name, metric in self.metrics.items()
+            for renamed in (self._renames.get(name, {}),)
         )
+
+    @cached_property
+    def _former_columns(self) -> Mapping[str, str]:
+        """By former name of a column, the name that it has now."""
+        return {was: name for one in self._readers for name, was in one.former.items()}
 
     @cached_property
     def _plans(self) -> dict[frozenset[str], Plan]:
@@ -242,7 +283,10 @@ class Panel(Accumulator, schema="panel/1"):
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
         for column in columns:
-            if column not in self._takes:
+            if column not in self._takes and column in self._former_columns:
+                text = f"Panel: {column}= is now {self._former_columns[column]}="
+                warnings.warn(text, DeprecationWarning, stacklevel=3)
+            elif column not in self._takes:
                 raise InputError(
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
                     got=shown(column),
@@ -342,6 +386,12 @@ def require_empty(metric: object, where: str) -> Accumulator:
 # What a type checker knows of settings is not known of those that come from a file.
 def _is_mapping(value: object) -> bool:
     return isinstance(value, Mapping)
+
+
+def _restored(metric: object, renamed: Setting) -> Setting:
+    if isinstance(metric, Accumulator) and isinstance(renamed, Mapping):
+        return by_current_names(metric.former_arguments(), renamed)
+    return renamed
 
 
 def _is_name(name: object) -> bool:

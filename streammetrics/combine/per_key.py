@@ -73,6 +73,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {"keys": True, **self.metric.arguments()}
 
+    def former_arguments(self) -> Mapping[str, str]:
+        return self.metric.former_arguments()
+
     def update(
         self,
         keys: ArrayLike | DictionaryColumn | Sequence[Key],

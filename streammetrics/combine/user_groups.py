@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Self, TypedDict, cast
 
@@ -22,12 +22,13 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.settings import use_current_names
 
 # The coarse form of a metric: what a group of users keeps of it, for the variance alone.
 
@@ -165,8 +166,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         to variants, if there is one: it is refused where it equals `salt`, since a variant would
         fill some of the buckets only, and is not kept.
     Rows
-        users: [n] ids, integers or strings (or what `hash_ids` makes of these), of what is assigned
-        to variants; then the metric's own columns. The integer 5 and the string "5" are two users.
+        groups: [n] ids of users, integers or strings (or what `hash_ids` makes of these), of what
+        is assigned to variants; `users=` where the metric has groups of its own. Then the metric's
+        own columns. The integer 5 and the string "5" are two users.
     State
         For each bucket its rows and a state of the metric. A metric that keeps scores
         (HistogramAUC, ExactAUC, MulticlassAUC) is there once, and in each bucket with a grid of
@@ -255,24 +257,53 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return {"metric": self.metric} if is_coarse else {}
 
     def arguments(self) -> Mapping[str, bool]:
-        return {"users": True, **self.metric.arguments()}
+        return {self._ids: True, **self.metric.arguments()}
+
+    def former_arguments(self) -> Mapping[str, str]:
+        return {
+            **({} if self._ids == "users" else {"groups": "users"}),
+            **self.metric.former_arguments(),
+        }
+
+    @cached_property
+    def _ids(self) -> str:
+        """The argument of the users' ids: `groups`, unless the metric has groups of its own."""
+        return "users" if "groups" in self.metric.arguments() else "groups"
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
     def update(
-        self, users: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
+        self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
     ) -> None:
-        """Count rows: users [n], and the metric's own columns; all or none."""
-        self._update(self.check(users, **columns))
+        """Count rows: ids of users [n], first or by name, and the metric's own columns; all or
+        none."""
+        self._update(self._checked(groups, columns))
 
     def check(
-        self, users: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
+        self, *groups: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
     ) -> Batch:
         """The buckets of the users and the metric's rows, or InputError; changes nothing."""
-        hashes = unit_hashes(users, salt_word(self.salt), "users")
+        return self._checked(groups, columns)
+
+    def _checked(
+        self,
+        first: Sequence[ArrayLike | DictionaryColumn],
+        columns: dict[str, ArrayLike | DictionaryColumn | None],
+    ) -> Batch:
+        use_current_names("UserGroups", self.former_arguments(), columns, stacklevel=4)
+        named = [columns.pop(self._ids)] if self._ids in columns else []
+        users, *more = [*first, *named] or [None]
+        if users is None or more:
+            raise InputError(
+                expected=f"one column of ids of users, first or as {self._ids}=",
+                got="several" if more else "none",
+                where="UserGroups.update",
+                hint=f"pass {self._ids}=, and the metric's own columns by name",
+            )
+        hashes = unit_hashes(users, salt_word(self.salt), self._ids)
         rows = self.metric.check(**columns)
-        require_as_many(len(hashes), rows.n, "users")
+        require_as_many(len(hashes), rows.n, self._ids)
         groups = hashes.astype(np.uint16) & np.uint16(self.buckets - 1)
         return Batch(rows.n, {"groups": groups, "rows": rows}, rows.total)
 

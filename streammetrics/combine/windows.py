@@ -243,6 +243,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {"times_ms": True, **self.metric.arguments()}
 
+    def former_arguments(self) -> Mapping[str, str]:
+        return self.metric.former_arguments()
+
     def update(self, times_ms: ArrayLike, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Feed each row to the pane of its time."""
         self._update(self.check(times_ms, **columns))

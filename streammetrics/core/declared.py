@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
 from os import PathLike
-from typing import ClassVar, Final, ParamSpec, dataclass_transform
+from typing import ClassVar, Final, dataclass_transform
 
 from streammetrics.core.conversion import plain
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.part import Column, Part
-from streammetrics.core.settings import Setting, difference, encode_head, forget_heads, frozen
+from streammetrics.core.settings import (
+    Setting,
+    by_current_names,
+    by_former_names,
+    difference,
+    encode_head,
+    forget_heads,
+    frozen,
+    named_settings,
+    use_current_names,
+)
 from streammetrics.core.weights import check_weight_settings
 
-P = ParamSpec("P")
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 
 
@@ -96,11 +104,21 @@ class Declared:
 
     def _stored_settings(self) -> Mapping[str, Setting]:
         """The settings by the names that they have in bytes."""
-        return {self._formerly.get(name, name): value for name, value in self.settings().items()}
+        return by_former_names(self._formerly, self.settings())
+
+    @classmethod
+    def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
+        """The settings of which these are the stored ones, which may be hostile."""
+        return by_current_names(cls._formerly, stored)
 
     def arguments(self) -> Mapping[str, bool]:
         """The names that `update` takes, each with whether it must be given."""
         return self._arguments
+
+    def former_arguments(self) -> Mapping[str, str]:
+        """The arguments of `update` whose name has changed, each with its former name. `update`
+        takes that with a DeprecationWarning, and stored settings keep it."""
+        return self._inputs.formerly
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         """How many values a row has of each argument that takes a table [n, width]; None stands
@@ -150,6 +168,21 @@ class Declared:
         )
 
 
+def operands(given: object) -> Iterable[object]:
+    """The states in an iterable; what is none, or has none, as the one state that it is not."""
+    texts = (str, bytes, bytearray, memoryview, Mapping)
+    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
+
+
+def _loaded(other: object) -> str:
+    """What to pass in place of what is no state."""
+    if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
+        return "read it first, as merge(streammetrics.load(...)) does"
+    if isinstance(other, Mapping):
+        return "pass its values()"
+    return "pass metrics that have counted, not their results"
+
+
 _UPDATE: Final = "Count these rows, or raise InputError and change nothing."
 _CHECK: Final = "What `update` would count, or InputError; changes nothing."
 
@@ -162,11 +195,24 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
     for name, text in (("update", _UPDATE), ("check", _CHECK)):
         if name not in vars(metric):
             method = made[name]
+            if inputs.formerly:
+                method = _taking_former_names(method, inputs.formerly)
             method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
             method.__module__ = metric.__module__
             setattr(metric, name, method)
     if "    Rows\n" not in (doc := metric.__doc__ or ""):
         metric.__doc__ = doc.replace("    State\n", f"{_rows_of(inputs)}    State\n", 1)
+
+
+def _taking_former_names(
+    method: Callable[..., object], formerly: Mapping[str, str]
+) -> Callable[..., object]:
+    @wraps(method)
+    def taking(self: object, *given: object, **named: object) -> object:
+        use_current_names(type(self).__name__, formerly, named)
+        return method(self, *given, **named)
+
+    return taking
 
 
 def _rows_of(inputs: Inputs) -> str:
@@ -195,54 +241,3 @@ def _source(inputs: Inputs) -> str:
         f"def check({head}):\n"
         f"    return self._check({{{columns}}}{weights})\n"
     )
-
-
-def operands(given: object) -> Iterable[object]:
-    """The states in an iterable; what is none, or has none, as the one state that it is not."""
-    texts = (str, bytes, bytearray, memoryview, Mapping)
-    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
-
-
-def _loaded(other: object) -> str:
-    """What to pass in place of what is no state."""
-    if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "read it first, as merge(streammetrics.load(...)) does"
-    if isinstance(other, Mapping):
-        return "pass its values()"
-    return "pass metrics that have counted, not their results"
-
-
-def named_settings(
-    names: tuple[str, ...],
-    required: tuple[str, ...] = (),
-    formerly: Mapping[str, str] | None = None,
-) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """For an `__init__`: it names the settings that there are where Python raises a TypeError, and
-    takes former names with a DeprecationWarning."""
-
-    def told(init: Callable[P, None]) -> Callable[P, None]:
-        @wraps(init)
-        def checked(*given: P.args, **named: P.kwargs) -> None:
-            for name, was in (formerly or {}).items():
-                if was in named:
-                    text = f"{type(given[0]).__name__}: {was}= is now {name}="
-                    warnings.warn(text, DeprecationWarning, stacklevel=2)
-                    named[name] = named.pop(was)
-            n = len(given) - 1  # without self
-            twice = [f"{name} twice" for name in names[:n] if name in named]
-            got = [shown(name) for name in named if name not in names] + twice
-            got += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
-            if n > len(names):
-                got.append(f"{n} values")
-            if got:
-                raise SettingsError(
-                    expected=f"settings among {', '.join(names)}" if names else "no settings",
-                    got=got[0],
-                    where=type(given[0]).__name__,
-                    hint="give each by one of these names" + ", once" * bool(twice),
-                )
-            init(*given, **named)
-
-        return checked
-
-    return told

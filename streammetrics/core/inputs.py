@@ -133,6 +133,7 @@ class Input(ABC):
     Where a parameter is the name of a setting or property, it is that of the metric.
     """
 
+    formerly: str = ""  # the argument's former name, which `update` still takes
     keyword: ClassVar[bool] = False  # given by name only
     type_text: ClassVar[str] = "ArrayLike"  # the type that a signature for editors gives it
     meaning: str = ""  # for the documentation
@@ -337,9 +338,10 @@ class Unchecked(Input):
         optional: bool = False,
         keyword: bool = False,
         type_text: str = "ArrayLike",
+        formerly: str = "",
     ) -> None:
         super().__init__(optional=optional)
-        self.meaning = meaning
+        self.meaning, self.formerly = meaning, formerly
         self.__dict__.update(keyword=keyword, type_text=type_text)
 
     def reader(self, metric: Declared, name: str) -> Reader:
@@ -375,6 +377,7 @@ class Inputs:
         given = columns.get("weights")
         self.weights = given if isinstance(given, Weights) else None
         self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
+        self.formerly = {name: c.formerly for name, c in self.columns.items() if c.formerly}
         for name, column in columns.items():
             if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
                 raise TypeError(f"no input can be called {name!r}: the name means something else")

@@ -6,10 +6,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import wraps
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,8 @@ from streammetrics.core.installed import METRICS, load_all
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
+P = ParamSpec("P")
+V = TypeVar("V")
 Setting: TypeAlias = (
     "bool | int | float | str | Fraction | tuple[Setting, ...] | Mapping[str, Setting]"
     " | Content | Declared | None"
@@ -133,11 +138,11 @@ def _accumulator(value: Json, known: _Known) -> Declared:
             f" entry points, or use the release that wrote it{failed}",
         )
     made = known.classes[schema]
-    names = {made._formerly.get(name, name): name for name in made._settings}
-    if set(settings) != set(names):
+    if set(settings) != {made._formerly.get(name, name) for name in made._settings}:
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
-        return made(**{names[name]: _from_json(v, known) for name, v in settings.items()})
+        stored = {name: _from_json(value, known) for name, value in settings.items()}
+        return made(**made._restored_settings(stored))
     except StateError:
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
@@ -197,6 +202,62 @@ def _from_json(value: Json, known: _Known) -> Setting:
             raise damaged(f"the setting {shown(value)}")
 
 
+# -- names that have changed: `former` is name -> former name, the one that bytes keep ------------
+def use_current_names(
+    where: str, formerly: Mapping[str, str], named: dict[str, V], stacklevel: int = 3
+) -> None:
+    """Rename what was given by a former name, with a DeprecationWarning."""
+    for name, was in formerly.items():
+        if was in named and name not in named:
+            text = f"{where}: {was}= is now {name}="
+            warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+            named[name] = named.pop(was)
+
+
+def by_former_names(former: Mapping[str, str], given: Mapping[str, V]) -> dict[str, V]:
+    """Values by the names that stored settings have."""
+    return {former.get(name, name): value for name, value in given.items()}
+
+
+def by_current_names(former: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
+    """Values by name of what `by_former_names` has made."""
+    current = {was: name for name, was in former.items()}
+    return {current.get(name, name): value for name, value in stored.items()}
+
+
+def named_settings(
+    names: tuple[str, ...],
+    required: tuple[str, ...] = (),
+    formerly: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """For an `__init__`: it names the settings that there are where Python raises a TypeError, and
+    takes former names with a DeprecationWarning."""
+
+    def told(init: Callable[P, None]) -> Callable[P, None]:
+        @wraps(init)
+        def checked(*given: P.args, **named: P.kwargs) -> None:
+            use_current_names(type(given[0]).__name__, formerly, named)
+            n = len(given) - 1  # without self
+            twice = [f"{name} twice" for name in names[:n] if name in named]
+            got = [shown(name) for name in named if name not in names] + twice
+            got += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
+            if n > len(names):
+                got.append(f"{n} values")
+            if got:
+                raise SettingsError(
+                    expected=f"settings among {', '.join(names)}" if names else "no settings",
+                    got=got[0],
+                    where=type(given[0]).__name__,
+                    hint="give each by one of these names" + ", once" * bool(twice),
+                )
+            init(*given, **named)
+
+        return checked
+
+    return told
+
+
+# -- what differs ---------------------------------------------------------------------------------
 def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
     """The first setting in which two accumulators differ: its name, and both values."""
     if type(mine) is not type(theirs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.settings import use_current_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,7 @@ def arguments_of(
     that `update` does not need may be missing, unless it is in `columns`.
     """
     takes, names = spec.arguments(), set(batch.schema.names)
-    renamed = dict(columns or {})
+    renamed = renamed_columns(spec, columns or {}, names, "columns")
     for argument, column in renamed.items():
         if argument not in takes or column not in names:
             raise InputError(
@@ -52,6 +53,27 @@ def arguments_of(
                 hint=f"name it: columns={{{argument!r}: ...}}",
             )
     return found
+
+
+def renamed_columns(
+    spec: Accumulator, columns: Mapping[str, str], names: Collection[str], where: str
+) -> dict[str, str]:
+    """Argument -> column, of former names too; InputError where a former name and that of today
+    are both names of columns, which may mean different groups."""
+    renamed = dict(columns)
+    for argument, was in spec.former_arguments().items():
+        if was in names and not {argument, was} & renamed.keys():
+            if argument in names:
+                raise InputError(
+                    expected=f"the column of {argument!r} named, since {was!r} is its former name",
+                    got=f"columns {argument!r} and {was!r}",
+                    where=where,
+                    hint=f"pass columns={{{argument!r}: ...}}, or give each metric its own column "
+                    "by Panel(inputs=...)",
+                )
+            renamed[was] = was
+    use_current_names(where, spec.former_arguments(), renamed, stacklevel=4)
+    return renamed
 
 
 def _put(

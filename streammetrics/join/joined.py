@@ -20,6 +20,12 @@ from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.rows import DictionaryColumn, Key
+from streammetrics.core.settings import (
+    Setting,
+    by_current_names,
+    by_former_names,
+    use_current_names,
+)
 from streammetrics.join.join_events import Given, columns_at
 from streammetrics.join.join_rows import JoinRows
 from streammetrics.join.label_delays import LabelDelays
@@ -35,14 +41,18 @@ def bound_inputs(
     metric: Accumulator, columns: Mapping[str, str], outcomes: Mapping[str, str], inputs: object
 ) -> Mapping[str, str]:
     """Argument of the metric → column, outcome or "times_ms"; SettingsError for one without."""
-    given = {} if inputs is None else inputs
-    takes = metric.arguments()
-    if not isinstance(given, Mapping) or not set(given) <= set(takes):
+    takes, former = metric.arguments(), metric.former_arguments()
+    given = dict(inputs) if isinstance(inputs, Mapping) else {}
+    sources = (*columns, *outcomes, "times_ms")
+    for argument, was in former.items():
+        if was in sources and argument not in {*sources, *given}:
+            given.setdefault(was, was)
+    use_current_names("Joined.inputs", former, given, stacklevel=6)
+    if not isinstance(inputs, Mapping | None) or not set(given) <= set(takes):
         raise _bad(f"arguments of the metric ({', '.join(takes)})", shown(inputs))
     both = sorted(set(columns) & set(outcomes))
     if both:
         raise _bad("columns and outcomes of different names", f"{both[0]} twice")
-    sources = (*columns, *outcomes, "times_ms")
     bound: dict[str, str] = {}
     for argument, required in sorted(takes.items()):
         name = given.get(argument, argument)
@@ -142,6 +152,18 @@ class Joined(Accumulator, schema="joined/1"):
             self._set(name, rows.settings()[name])
         inputs = bound_inputs(self.metric, self.columns, self.outcomes, self.inputs)
         self._set("inputs", inputs)
+
+    def _stored_settings(self) -> Mapping[str, Setting]:
+        stored = by_former_names(self.metric.former_arguments(), self.inputs or {})
+        return {**super()._stored_settings(), "inputs": dict(sorted(stored.items()))}
+
+    @classmethod
+    def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
+        found = super()._restored_settings(stored)
+        metric, inputs = found["metric"], found["inputs"]
+        if isinstance(metric, Accumulator) and isinstance(inputs, Mapping):
+            found["inputs"] = by_current_names(metric.former_arguments(), inputs)
+        return found
 
     @property
     def _parts_of(self) -> Mapping[str, Accumulator]:

@@ -27,7 +27,7 @@ _SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one that is seldom that o
 def graded_rows(
     labels: ArrayLike,
     scores: ArrayLike,
-    lists: ArrayLike | DictionaryColumn,
+    groups: ArrayLike | DictionaryColumn,
     items: ArrayLike | DictionaryColumn | None,
     judged: ArrayLike | None,
     shown: ArrayLike | None,
@@ -47,8 +47,8 @@ def graded_rows(
         displayed = checks.booleans(shown, "shown")
         checks.same_length(n, displayed, "shown", of="labels")
         found = _of_shown(found, displayed)
-    owners = group_ids(lists, ids, "lists", decimals=True)
-    checks.same_length(n, _array(owners), "lists", of="labels")
+    owners = group_ids(groups, ids, "groups", decimals=True)
+    checks.same_length(n, _array(owners), "groups", of="labels")
     codes = None
     if items is not None:
         codes = _array(group_ids(items, item_ids, "items", "item_ids", decimals=True))
@@ -57,7 +57,7 @@ def graded_rows(
         known = checks.booleans(judged, "judged")
         checks.same_length(n, known, "judged", of="labels")
         grades = _with_judgements(grades, known)
-    columns: dict[str, Column] = {"labels": grades, "scores": found, "lists": owners}
+    columns: dict[str, Column] = {"labels": grades, "scores": found, "groups": owners}
     if codes is not None:
         columns["items"] = codes
     return Batch(n, columns)
@@ -74,10 +74,10 @@ def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
 
 
 def refuse_doubles(
-    batch: Batch, lists: ArrayLike | DictionaryColumn, items: ArrayLike | DictionaryColumn
+    batch: Batch, groups: ArrayLike | DictionaryColumn, items: ArrayLike | DictionaryColumn
 ) -> None:
-    """Refuse an item that is twice in one list; `lists` and `items` as they came."""
-    owner, codes = _array(batch.as_ids("lists")), batch.items
+    """Refuse an item that is twice in one list; `groups` and `items` as they came."""
+    owner, codes = _array(batch.as_ids("groups")), batch.items
     mixed = owner.astype(np.uint64) * _GOLDEN
     mixed += codes.astype(np.uint64) * _SILVER
     mixed.sort()
@@ -92,7 +92,7 @@ def refuse_doubles(
     at = int(bad[0])
     raise InputError(
         expected="each item once in a list",
-        got=f"item {_named(items, at)} again in list {_named(lists, at)}",
+        got=f"item {_named(items, at)} again in list {_named(groups, at)}",
         where=f"items[{at}]",
         hint=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
         rows=bad,

@@ -110,8 +110,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     >>> from streammetrics import MRR, NDCG, GroupedScores
     >>> metric = GroupedScores([NDCG @ 3, MRR])
-    >>> metric.update([0, 1, 1], [0.9, 0.5, 0.3], lists=[7, 7, 8], items=[1, 2, 1])
-    >>> metric.update([0, 0], [0.2, 0.4], lists=[7, 8], items=[3, 2])  # the rest of both lists
+    >>> metric.update([0, 1, 1], [0.9, 0.5, 0.3], groups=[7, 7, 8], items=[1, 2, 1])
+    >>> metric.update([0, 0], [0.2, 0.4], groups=[7, 8], items=[3, 2])  # the rest of both lists
     >>> result = metric.compute()
     >>> round(result["NDCG@3"], 6), result["MRR"], result.lists_kept
     (0.63093, 0.5, 2)
@@ -130,7 +130,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     inputs = Inputs(
         labels=Unchecked("[n] grades, integers from 0 to 15"),
         scores=Unchecked("[n], no NaN; -inf where an item was not shown"),
-        lists=Unchecked("[n] ids of lists", keyword=True, type_text=IDS),
+        groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, formerly="lists"),
         items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
         judged=Unchecked("[n] bool, False where nobody judged it", keyword=True, optional=True),
         shown=Unchecked("[n] bool, False where it was not shown", keyword=True, optional=True),
@@ -151,7 +151,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             labels: ArrayLike,
             scores: ArrayLike,
             *,
-            lists: ArrayLike | DictionaryColumn,
+            groups: ArrayLike | DictionaryColumn,
             items: ArrayLike | DictionaryColumn | None = None,
             judged: ArrayLike | None = None,
             shown: ArrayLike | None = None,
@@ -163,17 +163,17 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         )
         refuse_high_grades(batch.labels, self._strictest())
         if given["items"] is not None and self.duplicates == "refuse":
-            refuse_doubles(batch, given["lists"], given["items"])
+            refuse_doubles(batch, given["groups"], given["items"])
         return batch
 
     def _strictest(self) -> Measure:
         return min(measures_of(self.measures), key=lambda measure: measure.highest)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        lists, items = batch.as_ids("lists"), batch.optional("items")
-        self.bag.add(batch.scores, batch.labels, slots, lists)
+        groups, items = batch.as_ids("groups"), batch.optional("items")
+        self.bag.add(batch.scores, batch.labels, slots, groups)
         if items is not None:
-            self.items.add(items, None, slots, lists)
+            self.items.add(items, None, slots, groups)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
@@ -300,6 +300,9 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
 
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
+
+    def former_arguments(self) -> Mapping[str, str]:
+        return self.metric.former_arguments()
 
     def count(self, counts: ListCounts, longest: int) -> None:
         """Add what was counted in lists that are complete."""

@@ -38,7 +38,7 @@ from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 
 DAY = "2026-11-01"
-USERS = ("groups", "lists", "users")  # the columns that say whose row it is
+USERS = ("groups", "users")  # the columns that say whose row it is
 KEYED = ("GroupedAUC", "GroupedScores", "Panel")
 
 
@@ -283,7 +283,6 @@ def test_a_sealed_state_knows_how_many_rows_it_counted() -> None:
 def test_results_have_the_intervals_of_the_open_state() -> None:
     metric = Panel(
         {"gauc": GroupedAUC(), "lists": GroupedScores(["NDCG@3", "HR@2"]), "auc": HistogramAUC()},
-        inputs={"lists": {"lists": "groups"}},
     )
     opened = fed(some_rows(400, 4, users=30), metric)
     found, exact = seal(opened, sealing(1)).compute(), opened.compute()
@@ -297,7 +296,7 @@ def test_a_list_too_long_to_be_ranked_leaves_the_result_undefined(
 ) -> None:
     monkeypatch.setattr(grouped_scores, "LONGEST", 4)
     state = GroupedScores(["MRR"])
-    state.update([1] * 6, [0.5] * 6, lists=[1, 1, 1, 1, 1, 2])
+    state.update([1] * 6, [0.5] * 6, groups=[1, 1, 1, 1, 1, 2])
     result = seal(state, sealing(1)).compute()
     assert np.isnan(result["MRR"]) and result.rows == 6
     assert result.reason.startswith("a list has 5 rows")
@@ -315,8 +314,7 @@ def test_bytes_with_any_byte_changed_are_refused_or_are_a_state_with_a_result(
     metric: Accumulator,
 ) -> None:
     state, random = metric.empty(), Random(7)
-    key = "groups" if isinstance(metric, GroupedAUC) else "lists"
-    state.update([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], **{key: [7, 7, 8, 8]})
+    state.update([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], groups=[7, 7, 8, 8])
     data = seal(state, sealing()).to_bytes()
     head, body = unframe(STATE_MAGIC, data)
     for _ in range(tries(100, 2_000)):

@@ -42,7 +42,7 @@ def rows(n: int, seed: int = 1) -> dict[str, Any]:
     effect = random.normal(size=users.max() + 1)[users]
     labels = (random.normal(size=n) + effect > 1).astype(np.uint8)
     scores = 1 / (1 + 2.0 ** (random.normal(size=n) - labels - effect))
-    return {"users": users, "labels": labels, "scores": scores}
+    return {"groups": users, "labels": labels, "scores": scores}
 
 
 def groups_of(users: Any, k: int = 64, salt: str = "streammetrics") -> list[int]:
@@ -56,7 +56,7 @@ def without(
     """The metric fed with all rows but those of one group."""
     kept = np.array(groups) != group
     state = metric.empty()
-    state.update(**{name: column[kept] for name, column in columns.items() if name != "users"})
+    state.update(**{name: column[kept] for name, column in columns.items() if name != "groups"})
     return state
 
 
@@ -67,7 +67,7 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
     given = rows(800)
     state = UserGroups(metric, buckets=8)
     state.update(**given)
-    groups = groups_of(given["users"], 8)
+    groups = groups_of(given["groups"], 8)
     for view in headlines_of(metric.compute()):
         found = state.compute().replicates(view)
         for group, value in enumerate(found):
@@ -79,7 +79,7 @@ def test_replicates_of_areas_are_those_of_the_kernel_of_exact_integers() -> None
     given = rows(2000)
     state = UserGroups(HistogramAUC(), buckets=16)
     state.update(**given)
-    groups = np.array(groups_of(given["users"], 16))
+    groups = np.array(groups_of(given["groups"], 16))
     counts = []
     for group in range(16):
         coarse = state.group_metric.empty()

@@ -36,7 +36,7 @@ METRICS: list[tuple[Accumulator, str, Names]] = [
     (GroupedAUC(ids="hashed", score_type="float64"), "groups", strings),
     (GroupedAUC(ids="exact"), "groups", strings),
     (GroupedAUC(grid="equal", resolution=2), "groups", integers),
-    (GroupedScores([NDCG @ 3], ids="hashed"), "lists", strings),
+    (GroupedScores([NDCG @ 3], ids="hashed"), "groups", strings),
 ]
 
 
@@ -52,7 +52,7 @@ def fed(
         columns: dict[str, object] = {"labels": labels[half], "scores": scores[half]}
         columns[column] = names(ids[half])
         if isinstance(metric, UserGroups):
-            columns["users"] = columns[column]
+            columns[next(iter(metric.arguments()))] = columns[column]
         if "items" in metric.arguments():
             columns["items"] = half
         state.update(**columns)

@@ -90,8 +90,8 @@ def test_ids_that_became_floats_are_told_why_they_did(ids: Any) -> None:
             for kind in ("integer", "hashed")
         ),
         lambda: GroupedAUC(ids="exact").update(**rows, groups=ids),
-        lambda: GroupedScores(["MRR"]).update(**rows, lists=ids),
-        lambda: GroupedScores(["MRR"]).update(**rows, lists=[1, 1], items=ids),
+        lambda: GroupedScores(["MRR"]).update(**rows, groups=ids),
+        lambda: GroupedScores(["MRR"]).update(**rows, groups=[1, 1], items=ids),
         lambda: PerKey(ExactAUC()).update(ids, **rows),
         lambda: UserGroups(ExactAUC(), salt="s").update(ids, **rows),
         lambda: Units().update(ids),
@@ -115,11 +115,11 @@ def test_an_integer_is_the_id_of_its_digits_where_ids_are_strings(kind: str) -> 
 def test_integer_items_are_hashed_as_the_events_of_a_log_hash_them() -> None:
     rows = {"labels": [0, 1], "scores": [0.1, 0.2]}
     integers, strings, hashed = (GroupedScores(["MRR"], item_ids="hashed") for _ in range(3))
-    integers.update(**rows, lists=[1, 1], items=[5, 6])
-    strings.update(**rows, lists=[1, 1], items=["5", "6"])
-    hashed.update(**rows, lists=[1, 1], items=hash_ids(["5", "6"]))
+    integers.update(**rows, groups=[1, 1], items=[5, 6])
+    strings.update(**rows, groups=[1, 1], items=["5", "6"])
+    hashed.update(**rows, groups=[1, 1], items=hash_ids(["5", "6"]))
     assert integers == strings == hashed
-    integers.update([1], [0.5], lists=[1], items=["5"])
+    integers.update([1], [0.5], groups=[1], items=["5"])
     assert integers.compute().conflicting == 1
 
 
@@ -272,7 +272,7 @@ def test_integers_that_would_be_rounded_are_refused(values: Any) -> None:
         ("scores", lambda: BinaryConfusion().update([0, 1], values)),
         ("scores", lambda: real.update([0, 1], values)),
         ("scores", lambda: GroupedAUC().update([0, 1], values, groups=[1, 1])),
-        ("scores", lambda: GroupedScores(["MRR"]).update([0, 1], values, lists=[1, 1])),
+        ("scores", lambda: GroupedScores(["MRR"]).update([0, 1], values, groups=[1, 1])),
         ("scores", lambda: SlidingAUC(9).update([0, 1], values)),
         ("numerators", lambda: Ratio().update(values)),
         ("labels", lambda: Regression().update(values, [0.0, 0.0])),

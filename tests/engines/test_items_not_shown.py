@@ -20,10 +20,10 @@ MEASURES = ["NDCG@3", "R@3", "AP", "MRR", "P@2", "Bpref", "PooledHR@3"]
 )
 def test_the_tasks_of_a_list_have_the_value_of_the_list(hidden: Mapping[str, list[float]]) -> None:
     spec = GroupedScores(MEASURES, duplicates="conflict")
-    first = {"labels": [1, 0], "scores": [0.5, 0.9], "lists": [7, 7]}
+    first = {"labels": [1, 0], "scores": [0.5, 0.9], "groups": [7, 7]}
     if "shown" in hidden:
         first["shown"] = [True, True]
-    tasks = [first, {"labels": [1, 1], "lists": [7, 7], **hidden}]
+    tasks = [first, {"labels": [1, 1], "groups": [7, 7], **hidden}]
     states = [
         state
         for task in tasks

@@ -24,7 +24,7 @@ def grouped_clicks(seed: int, users: int, rate: float, *, first: int = 0) -> Use
     rng, state = np.random.default_rng(seed), UserGroups(Ratio())
     who = np.repeat(np.arange(first, first + users), 10)
     own = np.repeat(rng.beta(1, 1 / rate - 1, users), 10)
-    state.update(users=who, numerators=(rng.random(len(who)) < own).astype(float))
+    state.update(groups=who, numerators=(rng.random(len(who)) < own).astype(float))
     return state
 
 

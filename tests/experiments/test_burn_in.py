@@ -27,7 +27,7 @@ def revenue(users: int, spent: list[float], first: int = 0) -> UserGroups:
     state = UserGroups(Ratio())
     values = np.zeros(users)
     values[: len(spent)] = spent
-    state.update(users=np.arange(first, first + users), numerators=values)
+    state.update(groups=np.arange(first, first + users), numerators=values)
     return state
 
 
@@ -77,7 +77,7 @@ def near_one(others: int) -> RankingMetrics:
 def few_users() -> UserGroups:
     """Four of 200 users, with 20 clicks each."""
     state, users = UserGroups(Ratio()), np.repeat(np.arange(200), 20)
-    state.update(users=users, numerators=(users < 4).astype(int))
+    state.update(groups=users, numerators=(users < 4).astype(int))
     return state
 
 

@@ -135,7 +135,7 @@ def test_no_sharding_changes_a_bit() -> None:
     hits = (rng.random(len(who)) < own).astype(float)
     order = np.random.default_rng(5).permutation(len(who))
     for part, rows in zip(parts, np.array_split(order, 3), strict=True):
-        part.update(users=who[rows], numerators=hits[rows])
+        part.update(groups=who[rows], numerators=hits[rows])
     other = grouped_clicks(9, 60, 0.2, first=60)
     merged = parts[0].copy()
     merged.merge(parts[1:])

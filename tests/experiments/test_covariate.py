@@ -36,7 +36,7 @@ def habits(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def counted(users: np.ndarray, values: np.ndarray, salt: str = "streammetrics") -> UserGroups:
     state = UserGroups(Ratio(), salt=salt)
-    state.update(users=users, numerators=values)
+    state.update(groups=users, numerators=values)
     return state
 
 

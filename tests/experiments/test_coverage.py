@@ -161,7 +161,7 @@ def test_arms_that_are_made_of_sums_are_those_of_an_experiment() -> None:
             users = np.arange(first, first + rows)
             values = np.where(rng.random(rows) < 0.05, rng.lognormal(0, 1, rows), 0.0)
             state = UserGroups(Ratio())
-            state.update(users=users, numerators=values)
+            state.update(groups=users, numerators=values)
             states[name] = {"m": state}
             of = unit_hashes(users, salt_word("streammetrics"), "users").astype(np.int64) & 63
             y, counts = np.bincount(of, values, minlength=64), np.bincount(of, minlength=64)

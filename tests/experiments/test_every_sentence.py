@@ -69,7 +69,7 @@ def reports() -> Iterator[Report]:
 
 def revenue(seed: int, scale: float) -> UserGroups:
     rng, state = np.random.default_rng(seed), UserGroups(Ratio())
-    state.update(users=np.arange(3000), numerators=rng.exponential(scale, 3000))
+    state.update(groups=np.arange(3000), numerators=rng.exponential(scale, 3000))
     return state
 
 

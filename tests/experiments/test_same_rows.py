@@ -43,7 +43,7 @@ METRICS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
     "calibration": ("positives", lambda y, s, u: fed(Calibration(), labels=y, scores=s)),
     "groups": ("groups", lambda y, s, u: fed(GroupedAUC(), labels=y, scores=s, groups=u)),
     "lists": (
-        "lists with", lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, lists=u),
+        "lists with", lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, groups=u),
     ),
     "whole lists": (
         "lists with something relevant",
@@ -57,7 +57,7 @@ METRICS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
     ),
     "regression": ("sum of labels", lambda y, s, u: fed(Regression(), labels=y, scores=s)),
     "users": (
-        "groups of users", lambda y, s, u: fed(UserGroups(Ratio()), numerators=s, users=u),
+        "groups of users", lambda y, s, u: fed(UserGroups(Ratio()), numerators=s, groups=u),
     ),
 }  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_rates_of_equally_many_rows_are_those_of_an_experiment() -> None:
     arms = [fed(Ratio(), numerators=[1] * 30 + [0] * 470) for _ in range(2)]
     few = [fed(ExactAUC(), labels=[0, 1], scores=[0.1, 0.2]) for _ in range(2)]
     one_group = [
-        fed(UserGroups(Ratio()), users=["ann"] * 50, numerators=[1] * 50) for _ in range(2)
+        fed(UserGroups(Ratio()), groups=["ann"] * 50, numerators=[1] * 50) for _ in range(2)
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

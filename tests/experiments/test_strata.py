@@ -116,7 +116,7 @@ def test_a_group_without_rows_in_an_epoch_leaves_that_epoch_as_it_is() -> None:
 
 def test_epochs_of_users_in_one_group_are_left_out() -> None:
     one = UserGroups(Ratio())
-    one.update(users=[1] * 20, numerators=np.arange(20) % 2)
+    one.update(groups=[1] * 20, numerators=np.arange(20) % 2)
     many = grouped_clicks(2, 300, 0.3)
     arms = {"a": read(one, many), "b": read(many, many)}
     found = by_epoch({name: (a, b) for name, (a, b) in arms.items()}, {"a": 20, "b": 1})

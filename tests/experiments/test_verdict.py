@@ -191,7 +191,7 @@ def test_few_users_are_called_few_users() -> None:
 def test_one_user_with_most_of_the_rows_is_said() -> None:
     heavy = UserGroups(Ratio())
     who = np.r_[np.zeros(9000, int), np.arange(1, 900)]
-    heavy.update(users=who, numerators=np.resize([0.0, 1.0, 0.0], len(who)))
+    heavy.update(groups=who, numerators=np.resize([0.0, 1.0, 0.0], len(who)))
     arms: dict[str, dict[str, Accumulator]] = {
         "random": {"ctr": grouped_clicks(1, 90, 0.2)}, "bts": {"ctr": heavy},
     }  # fmt: skip

@@ -108,7 +108,7 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
     ),
     "GroupedAUC": (GroupedAUC(), _with(_binary(REAL), groups=_ids)),
     "GroupedAUC on a grid": (GroupedAUC(grid="relative"), _with(_binary(UNIT), groups=_ids)),
-    "GroupedScores": (GroupedScores(("NDCG@3", "AP")), _with(_binary(REAL), lists=_ids)),
+    "GroupedScores": (GroupedScores(("NDCG@3", "AP")), _with(_binary(REAL), groups=_ids)),
     "MulticlassConfusion": (MulticlassConfusion(5), _classes),
     "MulticlassConfusion of scores": (MulticlassConfusion(3, (1, 2)), _class_scores("predictions")),
     "MulticlassAUC": (MulticlassAUC(3, resolution=4), _class_scores("scores")),

@@ -234,7 +234,7 @@ def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(15)
     state, alone = UserGroups(metric, buckets=8), UserGroups(metric, buckets=8)
-    columns = {**draw(300, rng), "users": rng.choice(EVERY, 300)}
+    columns = {**draw(300, rng), next(iter(state.arguments())): rng.choice(EVERY, 300)}
     for start, end in ((0, 1), (1, 130), (130, 300)):
         state.update(**{key: column[start:end] for key, column in columns.items()})
     for i in range(300):
@@ -248,7 +248,7 @@ def test_lists_of_ids_of_every_kind_are_those_of_their_texts() -> None:
     lists, items = rng.choice(EVERY, 900), np.arange(900) << 32
     labels, scores = rng.integers(0, 3, 900), rng.choice(UNIT, 900)
     integer, exact = GroupedScores(("NDCG@3", "AP")), GroupedScores(("NDCG@3", "AP"), ids="exact")
-    integer.update(labels, scores, lists=lists, items=items)
-    exact.update(labels, scores, lists=[str(one) for one in lists.tolist()], items=items)
+    integer.update(labels, scores, groups=lists, items=items)
+    exact.update(labels, scores, groups=[str(one) for one in lists.tolist()], items=items)
     text = repr(exact.compute()).replace("ids='exact'", "ids='integer'")
     assert repr(integer.compute()) == text

@@ -106,14 +106,14 @@ def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
     rows = {
         "labels": np.array(grades),
         "scores": np.array([random.randrange(-40, 40) / 64 for _ in range(n)]),
-        "lists": np.array(owners),
+        "groups": np.array(owners),
         "judged": np.array([grade > 0 or random.random() < 0.5 for grade in grades]),
     }
     if not named:
         return rows
     items = [f"item {random.randrange(300)}" for _ in range(n)]
     names = np.array([f"list {owner}" for owner in owners])
-    return {**rows, "lists": names, "items": np.array(items)}
+    return {**rows, "groups": names, "items": np.array(items)}
 
 
 ITEMS: Final = 40
@@ -235,14 +235,14 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     ),
     "units": (Units(), _taken(units="groups")),
     "units-sampled": (Units(share=0.75, max_units=10_000), _taken(units="names")),
-    "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", users="names")),
+    "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", groups="names")),
     "user-groups-exact": (
         UserGroups(ExactAUC(), buckets=16),
-        _taken("labels", "scores", users="groups"),
+        _taken("labels", "scores", "groups"),
     ),
     "user-groups-ratio": (
         UserGroups(Ratio(), buckets=8, salt="b"),
-        _taken(numerators="labels", denominators="revenues", users="groups"),
+        _taken(numerators="labels", denominators="revenues", groups="groups"),
     ),
     "windows": (
         Windows(PerKey(_clicks(), max_keys=4), size_s=7200, slide_s=3600),

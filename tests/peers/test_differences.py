@@ -159,7 +159,7 @@ FAULTS: dict[str, Row] = {
     "a mean over batches makes two lists of a session": Row(
         lambda: np.mean([ranked([MRR], y, s)[0] for y, s in (([0, 1], [9, 1]), ([1, 0], [8, 7]))]),
         3 / 4,
-        lambda: of(GroupedScores([MRR]), [0, 1, 1, 0], [9, 1, 8, 7], lists=[7] * 4)[MRR],
+        lambda: of(GroupedScores([MRR]), [0, 1, 1, 0], [9, 1, 8, 7], groups=[7] * 4)[MRR],
         1 / 2,
     ),
     "ranks of a constant scorer: first in MRR, last in NDCG": Row(

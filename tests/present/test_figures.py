@@ -115,7 +115,7 @@ def lists() -> RankingMetrics:
 
 def users() -> UserGroups:
     made = UserGroups(Ratio(), buckets=16)
-    made.update(users=list(range(400)), numerators=[i % 3 == 0 for i in range(400)])
+    made.update(groups=list(range(400)), numerators=[i % 3 == 0 for i in range(400)])
     return made
 
 

@@ -49,7 +49,7 @@ def flat(seed: int, lists: int) -> dict[str, Any]:
     return {
         "labels": np.array(labels),
         "scores": np.array(scores),
-        "lists": np.array(owners),
+        "groups": np.array(owners),
         "items": np.array(items),
         "judged": np.array(judged),
     }
@@ -61,8 +61,8 @@ def part(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
 
 def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
     """The same lists as RankingMetrics takes them."""
-    order = np.argsort(rows["lists"], kind="stable")
-    _, sizes = np.unique(rows["lists"], return_counts=True)
+    order = np.argsort(rows["groups"], kind="stable")
+    _, sizes = np.unique(rows["groups"], return_counts=True)
     picked = {name: rows[name][order] for name in ("labels", "scores", "judged")}
     return {**picked, "offsets": np.cumsum([0, *sizes.tolist()])}
 
@@ -102,7 +102,7 @@ def test_any_kinds_of_ids_give_the_same_means(ids: str, item_ids: str) -> None:
     expected = dict(fed(rows).compute())
     named = dict(rows)
     if ids != "integer":
-        named["lists"] = [f"list {i}" for i in rows["lists"]]
+        named["groups"] = [f"list {i}" for i in rows["groups"]]
     if item_ids == "hashed":
         values, codes = np.unique(rows["items"], return_inverse=True)
         named["items"] = DictionaryColumn(codes, tuple(f"item {i}" for i in values))
@@ -117,7 +117,7 @@ def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
         labels = np.array([*range(16), 0])
         judged = np.array([*[True] * 16, False])
         columns = {"labels": labels, "scores": np.full(17, -2.5), "judged": judged}
-        metric.update(**columns, lists=np.full(17, 3))
+        metric.update(**columns, groups=np.full(17, 3))
         lists = RankingMetrics([NDCG, Bpref])
         lists.update(**columns, offsets=[0, 17])
         assert dict(metric.compute()) == dict(lists.compute())
@@ -130,7 +130,9 @@ def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
 def test_a_list_across_two_windows_is_one_in_each_and_one_in_the_totals() -> None:
     metric = Windows(GroupedScores([MRR]), size_s=3600)
     times = np.array([HOUR - 1, HOUR, 2 * HOUR])
-    metric.update(times, labels=[1, 0, 1], scores=[0.1, 0.9, 0.5], lists=[7, 7, 7], items=[1, 2, 3])
+    metric.update(
+        times, labels=[1, 0, 1], scores=[0.1, 0.9, 0.5], groups=[7, 7, 7], items=[1, 2, 3]
+    )
     result = metric.compute()
     first, second, third = (result[k * HOUR, (k + 1) * HOUR] for k in range(3))
     assert first["MRR"] == third["MRR"] == 1.0 and math.isnan(second["MRR"])
@@ -150,7 +152,7 @@ def test_the_setting_empty_stands_beside_the_method() -> None:
 def test_a_grade_where_nobody_judged_is_refused_with_its_row() -> None:
     with pytest.raises(InputError, match=r"labels\[1\]") as caught:
         GroupedScores([MRR]).update(
-            [1, 2, 0], [0.5] * 3, lists=[1] * 3, judged=[True, False, False]
+            [1, 2, 0], [0.5] * 3, groups=[1] * 3, judged=[True, False, False]
         )
     assert caught.value.rows.tolist() == [1]
 
@@ -158,15 +160,15 @@ def test_a_grade_where_nobody_judged_is_refused_with_its_row() -> None:
 def test_a_grade_that_a_measure_does_not_know_is_refused_with_its_row() -> None:
     metric = GroupedScores([NDCG, ERR(max_grade=2)])
     with pytest.raises(InputError, match=r"labels\[2\].*ERR") as caught:
-        metric.update([0, 2, 3, 5], [0.5] * 4, lists=[1] * 4)
+        metric.update([0, 2, 3, 5], [0.5] * 4, groups=[1] * 4)
     assert caught.value.rows.tolist() == [2, 3]
-    metric.update([0, 2], [0.5] * 2, lists=[1] * 2, judged=[False, True])  # 16 is no grade
+    metric.update([0, 2], [0.5] * 2, groups=[1] * 2, judged=[False, True])  # 16 is no grade
     assert metric.compute().lists_kept == 1
 
 
 def test_bytes_with_a_grade_that_a_measure_does_not_know_are_refused() -> None:
     loose, strict = (GroupedScores([ERR(max_grade=most)]) for most in (4, 2))
-    loose.update([4, 0], [0.5, 0.4], lists=[1, 1], judged=[True, False])
+    loose.update([4, 0], [0.5, 0.4], groups=[1, 1], judged=[True, False])
     _, body = unframe(STATE_MAGIC, loose.to_bytes())
     head, _ = unframe(STATE_MAGIC, strict.to_bytes())
     with pytest.raises(StateError, match="grade above 2"):
@@ -195,9 +197,9 @@ def test_a_list_too_long_to_be_ranked_makes_the_result_undefined(
 ) -> None:
     monkeypatch.setattr(grouped_scores, "LONGEST", 4)
     metric = GroupedScores([MRR])
-    metric.update([1, 0, 0, 0], [0.5] * 4, lists=[1] * 4)
+    metric.update([1, 0, 0, 0], [0.5] * 4, groups=[1] * 4)
     assert metric.compute()["MRR"] == 25 / 48
-    metric.update([0], [0.5], lists=[1])
+    metric.update([0], [0.5], groups=[1])
     result = metric.compute()
     assert math.isnan(result["MRR"]) and result.rows == 5
     assert result.reason == "a list has 5 rows, more than 4"
@@ -205,9 +207,9 @@ def test_a_list_too_long_to_be_ranked_makes_the_result_undefined(
 
 def test_a_state_of_a_trillion_rows_answers_at_once() -> None:
     metric = GroupedScores([MRR], duplicates="conflict")
-    metric.update([1, 0], [0.5, 0.25], lists=[1, 2], items=[1, 1])
+    metric.update([1, 0], [0.5, 0.25], groups=[1, 2], items=[1, 1])
     plain = GroupedScores([MRR])
-    plain.update([1, 0], [0.5, 0.25], lists=[1, 2])
+    plain.update([1, 0], [0.5, 0.25], groups=[1, 2])
     for _ in range(40):
         metric.merge(metric)
         plain.merge(plain)

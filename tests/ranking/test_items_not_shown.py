@@ -53,7 +53,7 @@ def columns(lists: Sequence[Sequence[Item]], *, as_column: bool = False) -> dict
 def of_rows(lists: Sequence[Sequence[Item]], *, as_column: bool = False, **settings: Any) -> Any:
     owners = [i for i, one in enumerate(lists) for _ in one]
     state = GroupedScores(MEASURES, **settings)
-    state.update(**columns(lists, as_column=as_column), lists=np.array(owners, np.int64))
+    state.update(**columns(lists, as_column=as_column), groups=np.array(owners, np.int64))
     return state
 
 
@@ -134,7 +134,7 @@ def test_items_that_are_only_counted_are_worth_the_same_as_rows_of_them(
 
 def test_the_numbers_of_the_issue() -> None:
     metric = GroupedScores(["NDCG@3", "R@3", "AP"])
-    metric.update([1, 1, 1], [0.5, -np.inf, -np.inf], lists=[7, 7, 7], items=[1, 2, 3])
+    metric.update([1, 1, 1], [0.5, -np.inf, -np.inf], groups=[7, 7, 7], items=[1, 2, 3])
     result = metric.compute()
     assert result[NDCG @ 3] == 0.46927872602275655
     assert result[R @ 3] == result["AP"] == 1 / 3
@@ -142,7 +142,7 @@ def test_the_numbers_of_the_issue() -> None:
 
 def test_a_list_of_which_nothing_was_shown_counts_0_and_is_kept() -> None:
     metric = GroupedScores(MEASURES)
-    metric.update([1, 2, 0], [-np.inf] * 3, lists=[1, 1, 2])
+    metric.update([1, 2, 0], [-np.inf] * 3, groups=[1, 1, 2])
     result = metric.compute()
     assert set(result.values()) == {0.0}
     assert (result.lists_kept, result.lists_empty) == (1, 1)
@@ -154,6 +154,6 @@ def test_a_list_of_which_nothing_was_shown_counts_0_and_is_kept() -> None:
 def test_a_shown_item_has_a_rank_and_so_a_score() -> None:
     with pytest.raises(InputError, match=r"scores\[1\].*not shown.*shown=False") as caught:
         GroupedScores(["MRR"]).update(
-            [1, 1, 0], [0.5, -np.inf, -np.inf], lists=[1] * 3, shown=[True, True, False]
+            [1, 1, 0], [0.5, -np.inf, -np.inf], groups=[1] * 3, shown=[True, True, False]
         )
     assert caught.value.rows.tolist() == [1]

@@ -17,7 +17,7 @@ SIZES = (3, 30, 2_000, 400)
 any_pool = pytest.mark.parametrize("pool", [*POOLS, "every"])
 any_metric = pytest.mark.parametrize(
     ("metric", "column"),
-    [(GroupedAUC, "groups"), (lambda **ids: GroupedScores(("NDCG@3", "AP"), **ids), "lists")],
+    [(GroupedAUC, "groups"), (lambda **ids: GroupedScores(("NDCG@3", "AP"), **ids), "groups")],
     ids=["GroupedAUC", "GroupedScores"],
 )
 

@@ -69,14 +69,14 @@ def test_lists_item_by_item_have_the_interval_of_whole_lists() -> None:
     whole, items = RankingMetrics(["NDCG@3"]), GroupedScores(["NDCG@3"])
     scores = RANDOM.random(GRADES.shape).astype(np.float32)
     whole.update(GRADES, scores)
-    items.update(GRADES.ravel(), scores.ravel(), lists=np.repeat(np.arange(60), 5))
+    items.update(GRADES.ravel(), scores.ravel(), groups=np.repeat(np.arange(60), 5))
     assert items.confidence_interval() == whole.confidence_interval()
     assert "lists are taken as independent" in items.confidence_interval().reason
 
 
 def test_rows_that_were_dropped_leave_their_reason() -> None:
     items = GroupedScores(["NDCG@3"], max_rows=2)
-    items.update([1, 0, 1], [0.1, 0.2, 0.3], lists=[1, 1, 2])
+    items.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[1, 1, 2])
     found = items.confidence_interval()
     assert not found.defined and found.reason == items.compute().reason
 

@@ -168,7 +168,8 @@ def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig
     if experiment.cluster == "none" or experiment.unit is None:
         return MetricConfig(name, metric.type, metric.settings, metric.inputs, metric.empty)
     empty = UserGroups(metric.empty, buckets=GROUPS, salt=GROUPS_SALT)
-    inputs = {**metric.inputs, "users": Field(experiment.unit, "hashed_id")}
+    users = next(iter(empty.arguments()))
+    inputs = {**metric.inputs, users: Field(experiment.unit, "hashed_id")}
     return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
 
 

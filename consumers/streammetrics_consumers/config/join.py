@@ -277,7 +277,7 @@ def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> 
 def _takes_only_once(empty: Accumulator, argument: str) -> bool:
     """Whether it takes a label 1 and no label 2.5."""
     columns: dict[str, object] = dict.fromkeys(("scores", "predictions"), _ONE / 2)
-    columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "lists", "items")}
+    columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "items")}
     columns["weights"] = _ONE
     wanted = [name for name, needed in empty.arguments().items() if needed and name != argument]
     some = {name: columns[name] for name in wanted if name in columns}

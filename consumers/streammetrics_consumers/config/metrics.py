@@ -39,7 +39,7 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 Table: TypeAlias = "NDArray[np.generic]"
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
-ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
+ID_ARGUMENTS: Final = ("groups", "users", "items")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
@@ -222,10 +222,15 @@ def _read_inputs(
     known: Mapping[str, Field],
 ) -> dict[str, Field]:
     takes = {a: required for a, required in empty.arguments().items() if a != "offsets"}
+    former = empty.former_arguments()
     of_lists = "offsets" in empty.arguments()
     if not isinstance(given, dict):
         section.problem(f"{where}.inputs", "a table", given, 'write { scores = "propensity" }')
         given = {}
+    for argument, was in former.items():
+        if was in given and argument not in given:
+            given = {**given, argument: given[was]}
+            del given[was]
     for argument, path in given.items():
         if argument not in takes:
             section.problem(
@@ -240,7 +245,7 @@ def _read_inputs(
     for argument, required in takes.items():
         if argument in known:
             continue
-        role = ARGUMENT_ROLES.get(argument)
+        role = ARGUMENT_ROLES.get(former.get(argument, argument))
         path = given.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
             ids = empty.settings().get("item_ids" if argument == "items" else "ids")

@@ -219,7 +219,7 @@ def _require_droppable(
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
     """Whether its states have the rows of each unit apart, under the unit's own name."""
-    of = metric.inputs.get("groups") or metric.inputs.get("lists")
+    of = metric.inputs.get("groups")
     if of is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
         return False
     return of.path == unit and of.kind in ("hashed_id", "text_id")

@@ -120,7 +120,11 @@ class MetricSet:
             made.name: {
                 "type": made.empty.schema,
                 "settings": settings_of(made.empty),
-                "inputs": {name: field.column for name, field in sorted(made.inputs.items())},
+                "inputs": {
+                    former.get(name, name): field.column
+                    for former in (made.empty.former_arguments(),)
+                    for name, field in sorted(made.inputs.items())
+                },
                 "time": [event.time, event.time_unit],
                 "variant": [event.variant, sorted(event.variants) if event.variants else None],
                 "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},

@@ -12,6 +12,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines import Positions, Sealing
+from streammetrics.engines.arrow import renamed_columns
 from streammetrics.engines.groups import BUCKET, STATE, require_buckets
 
 
@@ -73,7 +74,7 @@ def columns_of(
     df: DataFrame, spec: Accumulator, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
     """Argument of `spec.update` -> column; what is not named is the column of its own name."""
-    columns = columns or {}
+    columns = renamed_columns(spec, columns or {}, df.columns, "states(columns)")
     takes = spec.arguments()
     strange = sorted(columns.keys() - takes.keys())
     if strange:

@@ -30,7 +30,7 @@ def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
     assert found.inputs == {
         "labels": Field("grade", "label"),
         "scores": Field("score", "real"),
-        "lists": Field("query", "hashed_id"),
+        "groups": Field("query", "hashed_id"),
         "items": Field("doc", "hashed_id"),
         "judged": Field("known", "flag"),
     }
@@ -49,10 +49,10 @@ def test_lists_and_items_may_be_of_different_kinds_and_only_lists_are_needed() -
         (', item_ids = "integer", ids = "exact"', "text_id", "int_id"),
     ):
         inputs = ranked("GroupedScores", more).inputs
-        assert (inputs["lists"].kind, inputs["items"].kind) == (lists, items)
+        assert (inputs["groups"].kind, inputs["items"].kind) == (lists, items)
     without = RANKED.replace('item = "doc"\n', "")
-    assert set(ranked("GroupedScores", event=without).inputs) == {"labels", "scores", "lists"}
-    with pytest.raises(ConfigError, match="lists"):
+    assert set(ranked("GroupedScores", event=without).inputs) == {"labels", "scores", "groups"}
+    with pytest.raises(ConfigError, match="groups"):
         ranked("GroupedScores", event=RANKED.replace('list = "query"\n', ""))
 
 

@@ -96,7 +96,7 @@ def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
 def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() -> None:
     grouped = made('control = "a"\ndecision = ["ctr"]').counted[2]
     assert (grouped.name, grouped.type) == ("experiment/ctr", "UserGroups")
-    assert grouped.inputs["users"].column == "user:hashed_id"
+    assert grouped.inputs["groups"].column == "user:hashed_id"
     plain = made(PLAIN).counted[2]
     assert (plain.name, plain.type) == ("experiment/ctr", "Ratio")
 
@@ -350,7 +350,9 @@ def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -
     counted = {metric.name: metric for metric in found.counted if "/" in metric.name}
     assert list(counted) == ["experiment/before", "experiment/ctr", "experiment/units"]
     assert counted["experiment/before"].type == "UserGroups"
-    assert counted["experiment/before"].inputs["users"] == counted["experiment/ctr"].inputs["users"]
+    assert (
+        counted["experiment/before"].inputs["groups"] == counted["experiment/ctr"].inputs["groups"]
+    )
     plain, other = (
         made(one, metrics=BEFORE).descriptions["experiment/ctr"]
         for one in (GROUPED, text.replace("0.5", "0.25"))

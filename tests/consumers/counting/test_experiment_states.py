@@ -76,8 +76,8 @@ def by_hand(values: list[bytes | None], starts: tuple[str, ...] = STARTS) -> dic
     keys = [(0, names[sum(e <= time_of(r) for e in edges)], r["variant"]) for r in rows]
     labels, users = [row["label"] for row in rows], [row["user"] for row in rows]
     scores = [row["score"] for row in rows]
-    found["experiment/auc"].update(keys, users=users, labels=labels, scores=scores)
-    found["experiment/ctr"].update(keys, users=users, numerators=labels)
+    found["experiment/auc"].update(keys, groups=users, labels=labels, scores=scores)
+    found["experiment/ctr"].update(keys, groups=users, numerators=labels)
     found["experiment/units"].update(keys, units=users)
     return found
 

@@ -266,7 +266,7 @@ CASES = {
                     ["MRR", "R@3"], ids="hashed", item_ids="hashed", duplicates="conflict",
                     max_rows=10_000_000,
                 ),
-                of["grade"], of["score"], lists=of["q"], items=of["doc"], shown=of["seen"],
+                of["grade"], of["score"], groups=of["q"], items=of["doc"], shown=of["seen"],
             )
         },
     ),
