@@ -216,7 +216,7 @@ def begin(
                            fingerprint=fingerprints[known.name])  # fmt: skip
     for name in found.ended:
         _update_metric(connection, current, name, ended=True)
-    return Begun(_read(connection, current.id), False, *found)
+    return Begun(_read(connection, current.id), False, found)
 
 
 def _update_metric(connection: Connection, of: Generation, name: str, **values: object) -> None:

@@ -22,8 +22,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     split,
     state_of,
 )
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane, PaneSize

@@ -133,7 +133,7 @@ def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path, poll: int)
     (tmp_path / "whole").mkdir()
     whole = Run(tmp_path / "whole", {ONE: Log([*events, *events[:40]])}, **EXACT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streammetrics_consumers.counting.commits.is_too_large", lambda *_: False)
+        patch.setattr(Limits, "is_too_large", lambda self, commit: False)
         whole()
     assert largest_row(whole) > ROW
     assert states(run) == states(whole)

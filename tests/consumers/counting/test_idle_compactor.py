@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
-from streammetrics_consumers.ledger.compact import Compactor
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE
+from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Compactor
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
@@ -16,8 +15,9 @@ from streammetrics_consumers.sources.memory_source import Deliver
 
 from tests.consumers.folded import records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
-from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows, rows_of
+from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
 from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
+from tests.consumers.stores import stored
 
 
 class Clock:
@@ -60,7 +60,7 @@ def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand_also_of_an_e
     assert seen[0] == LEAVE + 1
     assert max(seen) <= ABOVE + LEAVE + 1
     assert min(seen[1:]) == LEAVE + 1
-    require_true_rows(rows_of(ledger), 5)
+    require_true_rows(stored(ledger), 5)
 
 
 @pytest.mark.slow

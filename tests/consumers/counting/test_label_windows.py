@@ -19,11 +19,12 @@ from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.verify import verify
 from streammetrics_consumers.sources.memory_source import MemorySource
 
-from streammetrics import LabelDelays, PerKey, load
+from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
 from tests.consumers.small_config import config
+from tests.consumers.stores import stored
 
 assert SPLIT.join is not None
 JOIN = SPLIT.join
@@ -49,8 +50,7 @@ def head(number: int, greatest_s: int | None) -> Head:
 
 def ctr(ledger: Ledger) -> tuple[float, int]:
     """The rate of clicks, and the impressions that were counted."""
-    total = Pane("ctr", 1, None, None)
-    state = sum(load(row.shard.state) for row in ledger.snapshot(lambda seen: [total]).deltas)
+    state = stored(ledger).sums(lambda row: row.pane)[Pane("ctr", 1, None, None)]
     (one,) = state.compute().values()  # type: ignore[union-attr]
     return one.ratio, one.rows
 
@@ -88,8 +88,7 @@ def test_later_than_the_lateness_may_still_be_joined_with_reopen_s(ledger: Ledge
 
 def test_an_outcome_without_an_impression_is_counted_with_its_delay(ledger: Ledger) -> None:
     count(ledger, [shown("x", 0), click("x", 5_000), click("x", 41_000), click("nobody", 42_000)])
-    rows = ledger.snapshot(lambda seen: [Pane(DELAYS, 0, None, None)]).deltas
-    delays = sum(load(row.shard.state) for row in rows)
+    delays = stored(ledger).sums(lambda row: row.pane)[Pane(DELAYS, 0, None, None)]
     assert isinstance(delays, LabelDelays)
     found = delays.compute()["click"]
     assert (found.attributed, found.unattributed, found.unknown) == (1, 2, 1)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import pytest
 from sqlalchemy import insert, update
 from streammetrics_consumers.ledger import compact as compact_module
-from streammetrics_consumers.ledger.compact import Compacted, Compactor, compact
-from streammetrics_consumers.ledger.compaction import ABOVE, depth
+from streammetrics_consumers.ledger.compact import ABOVE, Compacted, Compactor, compact, depth
 from streammetrics_consumers.ledger.delta_metadata import split
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta, retry
-from streammetrics_consumers.model.commit import Commit, Counters, Snapshot
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.commit import Commit, Counters
 
 from streammetrics import ExactAUC, PerKey
 from tests.consumers.ledger.counted_log import (
@@ -26,10 +24,9 @@ from tests.consumers.ledger.counted_log import (
     committed,
     filled,
     require_true_rows,
-    rows_of,
     sums,
 )
-from tests.consumers.stores import over_stores
+from tests.consumers.stores import Stored, over_stores, stored
 from tests.depth import DEEP
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -37,16 +34,15 @@ pytestmark = pytest.mark.usefixtures("each_store")
 KEYS = 50
 
 
-def counted(seen: Snapshot) -> object:
+def counted(held: Stored) -> object:
     """What a reader can see: all but the rows."""
-    return seen.generation, seen.heads, sums(seen), {size.pane for size in seen.panes}
+    seen = held.seen
+    return seen.generation, seen.heads, sums(held), {size.pane for size in seen.panes}
 
 
-def per_strand(seen: Snapshot) -> list[int]:
-    found: dict[tuple[Pane, int], int] = {}
-    for row in seen.deltas:
-        found[row.shard.pane, row.head] = found.get((row.shard.pane, row.head), 0) + 1
-    return sorted(found.values())
+def per_run(held: Stored) -> list[int]:
+    """How many rows each merge run has."""
+    return sorted(Counter((row.pane, row.head) for row, _ in held.rows).values())
 
 
 # How many rows a head may have, bytes of a group, and bytes of a row: each two values of two of
@@ -65,24 +61,24 @@ def test_at_every_moment_bytes_and_offsets_are_as_they_were(
 ) -> None:
     above, merge_bytes, limit = settings
     filled(ledger, 30, limit=limit)
-    before = rows_of(ledger)
+    before = stored(ledger)
     compactor = Compactor(ledger.store, above=above, merge_bytes=merge_bytes, row_bytes=limit)
     total = Compacted()
     for step in compactor.steps():
         total += step
         if merge_bytes < 20_000:
-            require_true_rows(rows_of(ledger), KEYS, limit)
-    after = rows_of(ledger)
+            require_true_rows(stored(ledger), KEYS, limit)
+    after = stored(ledger)
     require_true_rows(after, KEYS, limit)
-    is_cut = max(row.shard.key_ranges for row in after.deltas) > 1
+    is_cut = max(row.key_ranges for row, _ in after.rows) > 1
     assert is_cut or merge_bytes >= 20_000
     assert total.rows_before > total.rows_after > 0
-    assert len(before.deltas) - len(after.deltas) == total.rows_before - total.rows_after
+    assert len(before.rows) - len(after.rows) == total.rows_before - total.rows_after
     assert counted(after) == counted(before)
-    assert {row.head for row in after.deltas} == {head.id for head in after.heads}
+    assert {row.head for row, _ in after.rows} == {head.id for head in after.seen.heads}
     for run in compactor.runs():
-        found = ledger.store.read(partial(compact_module._extents, run=run))
-        assert depth(found) <= above
+        rows = [row for row, _ in after.rows if (row.pane, row.head) == (run.pane, run.head)]
+        assert depth(rows) <= above
 
 
 @pytest.mark.slow
@@ -92,10 +88,10 @@ def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
         for _ in range(commits):
             head = committed(ledger, generation, head, 14, keys=KEYS)
     list(Compactor(ledger.store).steps())
-    seen = rows_of(ledger)
-    rows = {head.id: [r for r in seen.deltas if r.head == head.id] for head in heads}
-    assert [len(rows[head.id]) // len(PANES) for head in heads] == [ABOVE, 5, 3]
-    require_true_rows(seen, KEYS)
+    held = stored(ledger)
+    rows = Counter(row.head for row, _ in held.rows)
+    assert [rows[head.id] // len(PANES) for head in heads] == [ABOVE, 5, 3]
+    require_true_rows(held, KEYS)
 
 
 @pytest.mark.slow
@@ -105,8 +101,8 @@ def test_work_that_never_ends_keeps_the_rows_few(ledger: Ledger) -> None:
     for _ in range(90):
         head = committed(ledger, generation, head, 9, keys=KEYS)
         list(Compactor(ledger.store).steps([head.id]))
-    seen = rows_of(ledger)
-    assert max(per_strand(seen)) <= ABOVE
+    seen = stored(ledger)
+    assert max(per_run(seen)) <= ABOVE
     require_true_rows(seen, KEYS)
 
 
@@ -122,10 +118,10 @@ def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
     of, states = read
     made = second._fold(run.pane, group, states, ())
     assert first.merge(run, half) is not None
-    before = rows_of(ledger)
+    before = stored(ledger)
     with pytest.raises(compact_module._NotAsRead):
         ledger.store.write(lambda c, _: compact_module._exchange(c, of, run, group, made))
-    assert rows_of(ledger) == before
+    assert stored(ledger) == before
     assert second.merge(run, group) is None
     require_true_rows(before, KEYS)
 
@@ -140,13 +136,13 @@ def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
     compact(ledger.store)
     for _ in range(2):
         head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
-    seen = rows_of(ledger)
+    seen = stored(ledger)
     if ledger.store.engine.dialect.name == "sqlite":
-        assert {extent.id for extent in group.extents} == {row.id for row in seen.deltas}
+        assert {extent.id for extent in group.extents} == {row.id for row, _ in seen.rows}
     assert compactor.merge(run, group) is None
     with pytest.raises(compact_module._NotAsRead):
         ledger.store.write(lambda c, _: compact_module._exchange(c, head, run, group, []))
-    assert rows_of(ledger) == seen
+    assert stored(ledger) == seen
 
 
 @pytest.mark.slow
@@ -154,18 +150,18 @@ def test_windows_below_the_floor_stay_gone_and_the_total_stays(ledger: Ledger) -
     generation, _ = filled(ledger, 40)
     compactor = Compactor(ledger.store, above=1)
     planned = [(run, compactor.plan(run)) for run in compactor.runs()]
-    total = {key: data for key, data in sums(rows_of(ledger)).items() if key[0].is_total}
+    total = {key: data for key, data in sums(stored(ledger)).items() if key[0].is_total}
     generation = ledger.raise_floor(generation, HOUR)
     for run, groups in planned:
         for group in groups:
             merged = compactor.merge(run, group)
             assert (merged is None) == (run.pane == PANES[1])
-    seen = rows_of(ledger)
-    assert {size.pane for size in seen.panes} == {PANES[0], PANES[2]}
+    seen = stored(ledger)
+    assert {size.pane for size in seen.seen.panes} == {PANES[0], PANES[2]}
     assert {key: data for key, data in sums(seen).items() if key[0].is_total} == total
     ledger.raise_floor(generation, 2 * HOUR)
-    seen = rows_of(ledger)
-    assert {size.pane for size in seen.panes} == {PANES[0]}
+    seen = stored(ledger)
+    assert {size.pane for size in seen.seen.panes} == {PANES[0]}
     assert sums(seen) == total
 
 
@@ -174,15 +170,15 @@ def test_an_old_generation_and_a_closed_head_are_merged_too(ledger: Ledger) -> N
     generation, heads = filled(ledger, 40)
     ledger.follow(generation, heads[0], heads[0].partition, 0)
     ledger.begin({"ctr": "other"}, {"ctr": {}}, new_generation=True)
-    before = ledger.snapshot(lambda s: [p.pane for p in s.panes], generation=generation.id)
+    before = stored(ledger, generation.id)
     said: list[Compacted] = []
     total = compact(ledger.store, said.append)
     assert said[-1] == total
     assert [one.rows_before for one in said] == sorted({one.rows_before for one in said})
     assert compact(ledger.store) == Compacted()
-    after = ledger.snapshot(lambda s: [p.pane for p in s.panes], generation=generation.id)
+    after = stored(ledger, generation.id)
     assert counted(after) == counted(before)
-    assert per_strand(after) == [1] * 9
+    assert per_run(after) == [1] * 9
 
 
 def large(ledger: Ledger, commits: int, rows: int) -> None:
@@ -201,15 +197,15 @@ def large(ledger: Ledger, commits: int, rows: int) -> None:
 
 def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -> None:
     large(ledger, 12, 100)
-    before = rows_of(ledger)
-    size = len(before.deltas[0].shard.state)
+    before = stored(ledger)
+    size = len(before.rows[0][1])
     compactor = Compactor(ledger.store, above=1, row_bytes=4 * size)
     list(compactor.steps())
-    after = rows_of(ledger)
+    after = stored(ledger)
     assert counted(after) == counted(before)
-    assert 3 <= len(after.deltas) <= 6
-    assert all(len(row.shard.state) <= 4 * size for row in after.deltas)
-    spans = sorted((row.start_offset, row.end_offset) for row in after.deltas)
+    assert 3 <= len(after.rows) <= 6
+    assert all(len(state) <= 4 * size for _, state in after.rows)
+    spans = sorted((row.start_offset, row.end_offset) for row, _ in after.rows)
     assert all(earlier[1] == later[0] for earlier, later in pairwise(spans))
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
 
@@ -217,13 +213,13 @@ def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -
 @pytest.mark.slow
 def test_rows_of_a_retry_are_left_alone(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 40)
-    ids = sorted(row.id for row in rows_of(ledger).deltas)[::3]
+    ids = sorted(row.id for row, _ in stored(ledger).rows)[::3]
     with ledger.store.engine.begin() as connection:
         row = {"id": 1, "generation": generation.id, "created_ms": 5, "note": ""}
         connection.execute(insert(retry).values(row))
         connection.execute(update(delta).where(delta.c.id.in_(ids)).values(retry=1))
-    before = rows_of(ledger)
+    before = stored(ledger)
     compact(ledger.store)
-    after = rows_of(ledger)
+    after = stored(ledger)
     assert sums(after) == sums(before)
-    assert {row for row in before.deltas if row.id in ids} <= set(after.deltas)
+    assert {one for one in before.rows if one[0].id in ids} <= set(after.rows)

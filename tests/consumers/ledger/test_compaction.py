@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, Group, depth, node, plan
+from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Group, depth, node, plan
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.model.generation import Pane
 

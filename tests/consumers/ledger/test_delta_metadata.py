@@ -17,8 +17,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     split,
     summed,
 )
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import view
+from streammetrics_consumers.ledger.ledger import Ledger, view
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane
 

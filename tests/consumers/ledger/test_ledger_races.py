@@ -30,6 +30,7 @@ from tests.consumers.ledger.small_ledger import (
     commit,
     opened,
 )
+from tests.consumers.stores import stored
 
 pytestmark = pytest.mark.usefixtures("each_store")
 T = TypeVar("T")
@@ -92,8 +93,8 @@ def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Led
         same = commit(head, 4, TOTAL)
         found = together(lambda n, same=same: ledgers[n].commit(generation, same))  # type: ignore[misc]
         (head,) = (one for one in found if isinstance(one, Head))
-    seen = ledgers[0].snapshot(lambda seen: [TOTAL])
-    assert (seen.counters.rows, len(seen.deltas)) == (4 * ROUNDS, ROUNDS)
+    seen, rows = stored(ledgers[0])
+    assert (seen.counters.rows, len(rows)) == (4 * ROUNDS, ROUNDS)
 
 
 @pytest.mark.slow

@@ -23,7 +23,8 @@ from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters
 
-from tests.consumers.ledger.small_ledger import TOTAL, WRITES, begun, four_rows, require_once
+from tests.consumers.ledger.small_ledger import WRITES, begun, four_rows, require_once
+from tests.consumers.stores import stored
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_a_damaged_store_says_so(path: Path, ledger: Ledger) -> None:
     data[4096:40960] = b"\xff" * (40960 - 4096)
     path.write_bytes(data)
     with pytest.raises(NotAStore, match="damaged") as caught:
-        Ledger.open(str(path)).snapshot(lambda seen: [TOTAL])
+        stored(Ledger.open(str(path)))
     assert caught.value.exit_code == 1
 
 

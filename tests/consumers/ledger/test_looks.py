@@ -18,7 +18,6 @@ from streammetrics_consumers.ledger.looks import (
     claim,
     count_looks,
     heads_of,
-    read_monitor,
     read_points,
     read_watched,
     take,
@@ -35,6 +34,7 @@ from tests.consumers.ledger.small_ledger import (
     TOTAL,
     commit,
     everything,
+    monitor_of,
     opened,
 )
 
@@ -81,7 +81,7 @@ def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
 
 
 def monitor(ledger: Ledger, generation: int = 1, fingerprint: str = PRINT) -> Monitor:
-    return ledger.store.read(lambda one: read_monitor(one, generation, fingerprint))
+    return monitor_of(ledger, generation, fingerprint)
 
 
 def watched(

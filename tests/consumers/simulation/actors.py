@@ -12,15 +12,14 @@ from contextlib import suppress
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.compact import Compactor, MergeRun
-from streammetrics_consumers.ledger.compaction import Group
+from streammetrics_consumers.ledger.compact import Compactor, Group, MergeRun
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
+from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.view import view
 
 from streammetrics.experiments import Look
+from tests.consumers.ledger.small_ledger import monitor_of
 from tests.consumers.simulation.lives import Unsteady
 
 
@@ -121,7 +120,7 @@ class Looks:
 
 def require_in_order(ledger: Ledger, generation: int) -> None:
     """No look is at more than the store has counted, and each is at no less than the one before."""
-    monitor = ledger.store.read(lambda one: read_monitor(one, generation, PRINT))
+    monitor = monitor_of(ledger, generation, PRINT)
     now = view(ledger, lambda seen: seen.version, generation=generation)
     before: dict[str, int] = {}
     places = [dict(one.heads) for one in monitor.looks.values()]

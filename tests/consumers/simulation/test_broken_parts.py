@@ -17,8 +17,8 @@ from sqlalchemy import Connection, delete, insert, update
 from streammetrics_consumers.counting import worker
 from streammetrics_consumers.counting.seen_ids import Repeats
 from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.compact import Group as Rows
 from streammetrics_consumers.ledger.compact import MergeRun
-from streammetrics_consumers.ledger.compaction import Group as Rows
 from streammetrics_consumers.ledger.quarantine import Counted
 from streammetrics_consumers.ledger.schema import delta, head
 from streammetrics_consumers.ledger.write import delta_row
