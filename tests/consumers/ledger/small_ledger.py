@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
+from typing import TypeVar
 
 from sqlalchemy import Connection, select
+from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look, look_reading
+from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
@@ -17,6 +22,7 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics.experiments import Anytime, Look, Monitor
 from tests.consumers.stores import stored
 
+T = TypeVar("T")
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)
 PRINTS = {"auc": "print-of-auc", "ctr": "print-of-ctr"}
@@ -108,3 +114,18 @@ def monitor_of(ledger: Ledger, generation: int, fingerprint: str) -> Monitor:
         )
 
     return ledger.store.read(work)
+
+
+def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:
+    """What each of these answers or is refused with, all started at one moment."""
+    barrier = Barrier(count)
+
+    def start(number: int) -> T | Exception:
+        barrier.wait(10)
+        try:
+            return work(number)
+        except (Fenced, LedgerError) as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(start, range(count)))

@@ -7,15 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-import streammetrics_consumers.ledger.ledger as ledger_module
-from sqlalchemy import Connection
 from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, View, view
 from streammetrics_consumers.ledger.write import Fenced, read_seen
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
-from streammetrics_consumers.model.partition import Partition
 
 from tests.consumers.ledger.small_ledger import (
     HOUR,
@@ -30,17 +27,14 @@ from tests.consumers.stores import stored
 pytestmark = pytest.mark.usefixtures("each_store")
 
 
-def test_a_head_is_made_once_and_read_back(ledger: Ledger, generation: Generation) -> None:
-    first = ledger.resolve(generation, LOG, 10)
-    assert (first.start_offset, first.next_offset) == (10, 10)
-    assert ledger.resolve(generation, LOG, 0) == first
-
-
 def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    moved = ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
+    assert ledger.resolve(generation, LOG, 0) == head
+    each = Counters(*range(1, 12))
+    moved = ledger.commit(generation, replace(commit(head, 4, TOTAL, HOUR), counters=each))
     assert ledger.heads(generation) == (moved,)
+    assert moved.counters == each
     assert (moved.next_offset, moved.greatest_event_ms) == (14, 5)
     seen, rows = stored(ledger)
     assert [(size.pane, size.rows, size.nbytes) for size in seen.panes] == [
@@ -57,15 +51,6 @@ def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
     )  # fmt: skip
 
 
-def test_counters_add_up(ledger: Ledger, generation: Generation, head: Head) -> None:
-    head = ledger.commit(generation, commit(head, 4))
-    head = ledger.commit(generation, commit(head, 3))
-    each = Counters(1, late=2, future=3, expired=4, quarantined=5, tombstones=6)
-    ledger.commit(generation, Commit(head, 17, 18, 5, each))
-    total = Counters(8, late=4, future=3, expired=4, quarantined=7, tombstones=6)
-    assert ledger.snapshot().counters == total
-
-
 def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_nothing(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
@@ -77,36 +62,17 @@ def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_noth
     assert everything(ledger) == before
 
 
-def test_a_crash_inside_the_transaction_leaves_nothing(
-    ledger: Ledger, generation: Generation, head: Head, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = everything(ledger)
-
-    def write_delta(connection: Connection, commit: Commit) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(ledger_module, "write_delta", write_delta)
-        ledger.commit(generation, commit(head, 4, TOTAL))
-    assert everything(ledger) == before
-    ledger.commit(generation, commit(head, 4, TOTAL))
-
-
 # -- another log under the same name
 
 
-@pytest.mark.parametrize(
-    "found",
-    [replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")],
-    ids=["topic made anew", "another cluster"],
-)
 def test_another_log_under_the_same_name_stops_with_an_explanation(
-    ledger: Ledger, generation: Generation, head: Head, found: Partition
+    ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
-        ledger.resolve(generation, found, 0)
-    assert caught.value.exit_code == 4
-    assert caught.value.known == head
+    for found in (replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")):
+        with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
+            ledger.resolve(generation, found, 0)
+        assert caught.value.exit_code == 4
+        assert caught.value.known == head
 
 
 def test_a_head_that_was_closed_fences_those_who_still_follow_it(
@@ -203,27 +169,20 @@ def test_many_panes_and_large_states_come_back_as_they_were(
     assert sorted(others) == sorted(panes)
 
 
-def test_the_quarantine_is_read_by_pages(
+def test_the_quarantine_is_read_by_pages_whatever_a_refusal_quotes(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    entries = [refusal(offset, index) for offset in (10, 11) for index in range(3)]
-    ledger.commit(generation, Commit(head, 10, 12, None, Counters(6, quarantined=6), (), entries))
+    hostile = refusal(9, 0, "a\0b", detail="\0 \ud800 ' \\ %s :x \U0001f600", payload=b"\0\xff")
+    entries = [hostile, *(refusal(offset, index) for offset in (10, 11) for index in range(3))]
+    ledger.commit(generation, Commit(head, 10, 12, None, Counters(7), (), entries))
     first = ledger.quarantine(limit=4)
     second = ledger.quarantine(limit=4, after=first[-1].id)
     assert [(e.offset, e.index) for e in (*first, *second)] == [
         (e.offset, e.index) for e in entries
     ]
+    assert (first[0].field, first[0].payload) == ("a\\x00b", b"\0\xff")
+    assert first[0].detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
     assert ledger.quarantine(done=True) == ()
-
-
-def test_whatever_a_refusal_quotes_can_be_stored(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    hostile = refusal(10, field="a\0b", detail="\0 \ud800 ' \\ %s :x \U0001f600", payload=b"\0\xff")
-    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), (), [hostile]))
-    (entry,) = ledger.quarantine()
-    assert (entry.field, entry.payload) == ("a\\x00b", b"\0\xff")
-    assert entry.detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
 
 
 # -- ids that a log has seen
