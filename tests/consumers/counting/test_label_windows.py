@@ -46,6 +46,15 @@ JOIN = SPLIT.join
 
 
 PANE_MS = JOIN.pane_ms
+AHEAD_MS = 50 * 60_000
+EXPERIMENT = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\ncluster = "none"\n'
+BY_DEFAULT = config(  # with the lateness and the tolerance of fast clocks that there are by default
+    event=joined.EVENT,
+    windows="size_s = 3600",
+    slices=joined.SLICES,
+    metrics=joined.METRICS,
+    rest=joined.JOIN + EXPERIMENT,
+)
 
 
 @pytest.fixture
@@ -70,6 +79,16 @@ def ctr(ledger: Ledger) -> tuple[float, int]:
     state = stored(ledger).sums(lambda row: row.pane)[Pane("ctr", 1, None, None)]
     (one,) = state.compute().values()  # type: ignore[union-attr]
     return one.ratio, one.rows
+
+
+def verified(
+    ledger: Ledger, logs: dict[Partition, Log], folder: Path, of: Config | None = None
+) -> Findings:
+    with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
+        found = verify(of or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
+                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    (folder / "scratch.db").unlink()
+    return found
 
 
 def test_the_partition_that_is_furthest_behind_holds_windows_open() -> None:
@@ -178,9 +197,7 @@ def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
     assert [entry.offset for page in pages for entry in page.counted] == [3]
     joined.run(SPLIT, ledger, logs)
     assert ctr(ledger) == (1 / 3, 3)
-    with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:
-        seen = verify(SPLIT, ledger, scratch, monotonic=lambda: 0.0,
-                      opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    seen = verified(ledger, logs, tmp_path, SPLIT)
     assert seen.is_good, (seen.differences, seen.notes)
 
 
@@ -212,13 +229,13 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
     tmp_path: Path,
 ) -> None:
-    events = joined.stream(seed=6, impressions=60)
+    events = joined.stream(seed=6, impressions=30)
     plan = """[experiment]
 control = "a"
 decision = ["ctr"]
 cluster = "none"
 unit = "id"
-epochs = ["2023-11-14T22:14:20Z"]
+epochs = ["2023-11-14T22:13:50Z"]
 """
     parts = {"windows": joined.WINDOWS, "slices": joined.SLICES, "metrics": joined.METRICS}
     split = config(event=joined.EVENT, rest=joined.JOIN + plan, **parts)
@@ -232,22 +249,7 @@ epochs = ["2023-11-14T22:14:20Z"]
         found.append({key: one for key, one in states.items() if key[0].startswith("experiment/")})
     assert found[0] == found[1]
     keys = PerKey.from_bytes(found[0]["experiment/ctr", 0, None]).keys()
-    assert {key[1] for key in keys} == {"start", "2023-11-14T22:14:20Z"}  # type: ignore[index]
-
-
-AHEAD_MS = 50 * 60_000
-
-
-EXPERIMENT = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\ncluster = "none"\n'
-
-
-BY_DEFAULT = config(  # with the lateness and the tolerance of fast clocks that there are by default
-    event=joined.EVENT,
-    windows="size_s = 3600",
-    slices=joined.SLICES,
-    metrics=joined.METRICS,
-    rest=joined.JOIN + EXPERIMENT,
-)
+    assert {key[1] for key in keys} == {"start", "2023-11-14T22:13:50Z"}  # type: ignore[index]
 
 
 def impressions(n: int, fast: int | None) -> list[Event]:
@@ -267,35 +269,27 @@ def results(ledger: Ledger) -> Results:
     return read_results(ledger, Query())
 
 
-def verified(ledger: Ledger, logs: dict[Partition, Log], folder: Path) -> Findings:
-    with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
-        found = verify(BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
-                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
-    (folder / "scratch.db").unlink()
-    return found
-
-
 def test_an_event_50_minutes_ahead_of_its_record_drops_no_other_one(ledger: Ledger) -> None:
-    logs = {LOGS[0]: log_of(impressions(601, fast=50), timed=True)}
+    logs = {LOGS[0]: log_of(impressions(101, fast=50), timed=True)}
     joined.run(BY_DEFAULT, ledger, logs)
     counters = ledger.snapshot().counters
     assert (counters.late, counters.future, counters.quarantined) == (0, 1, 1)
-    assert counters.closed == 600
+    assert counters.closed == 100
     assert not any("too late" in note for note in results(ledger).notes)
 
 
 def test_where_records_have_no_times_what_it_drops_is_in_quarantine_and_warned_of(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    logs = {LOGS[0]: log_of(impressions(601, fast=50), timed=False)}
+    logs = {LOGS[0]: log_of(impressions(201, fast=50), timed=False)}
     joined.run(BY_DEFAULT, ledger, logs)
     found = results(ledger)
     assert found.join is not None
-    assert (found.join.late_impressions, found.join.closed) == (479, 122)
+    assert (found.join.late_impressions, found.join.closed) == (150, 51)
     assert found.join.repeated == 0
-    assert (found.quarantined, found.late) == (479, 479)
+    assert (found.quarantined, found.late) == (150, 150)
     (warning,) = found.join.warnings
-    assert warning.startswith("479 of 601 events (79.7 %) were too late to be joined. ")
+    assert warning.startswith("150 of 201 events (74.6 %) were too late to be joined. ")
     assert f"{warning}." in found.notes
     assert {entry.reason for entry in ledger.quarantine(limit=5_000)} == {"late_impression"}
     assert verified(ledger, logs, tmp_path).is_good
@@ -320,34 +314,30 @@ def tried(ledger: Ledger, logs: dict[Partition, Log]) -> tuple[int, set[str]]:
 def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    logs = {LOGS[0]: log_of(few(20), timed=False), LOGS[1]: log_of([shown("slow", 0)], timed=False)}
+    logs = {LOGS[0]: log_of(few(6), timed=False), LOGS[1]: log_of([shown("slow", 0)], timed=False)}
     joined.run(BY_DEFAULT, ledger, logs, close=False)  # which the other log holds open
     before = ledger.snapshot().counters
-    assert (before.late, before.late_outcomes, before.quarantined) == (40, 20, 40)
-    assert tried(ledger, logs) == (40, set())
+    assert (before.late, before.late_outcomes, before.quarantined) == (12, 6, 12)
+    assert tried(ledger, logs) == (12, set())
     after = ledger.snapshot().counters
     assert (after.late, after.late_outcomes, after.quarantined) == (0, 0, 0)
     assert verified(ledger, logs, tmp_path).is_good
     joined.run(BY_DEFAULT, ledger, logs)
     found = results(ledger)
-    assert found.join is not None and found.join.closed == 22
-    assert found.join.outcomes["click"].delays.attributed == 20
+    assert found.join is not None and found.join.closed == 8
+    assert found.join.outcomes["click"].delays.attributed == 6
     assert (found.join.warnings, found.join.repeated) == ((), 0)
     seen = verified(ledger, logs, tmp_path)
     assert seen.is_good, (seen.differences, seen.notes)
 
 
-def test_what_is_closed_stays_in_quarantine_with_words(ledger: Ledger) -> None:
-    logs = {LOGS[0]: log_of(few(20), timed=False)}
-    joined.run(BY_DEFAULT, ledger, logs, close=False)
-    counted, still = tried(ledger, logs)
-    assert (counted, still) == (0, {"closed"})
-    assert ledger.snapshot().counters.late == 40
-
-
-def test_verify_finds_what_is_wrong_with_the_late(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_it(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     logs = {LOGS[0]: log_of(few(3), timed=False)}
     joined.run(BY_DEFAULT, ledger, logs, close=False)
+    assert tried(ledger, logs) == (0, {"closed"})
+    assert ledger.snapshot().counters.late == 6
 
     def of(offset: int) -> ColumnElement[bool]:
         return schema.quarantine.c.offset == offset

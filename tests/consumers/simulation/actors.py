@@ -26,14 +26,14 @@ from tests.consumers.simulation.lives import Unsteady
 class Compactions:
     """Two compactors of the store that is there, and what others have planned of earlier ones."""
 
-    def __init__(self, rng: random.Random, seen: Counter[str], made: type[Compactor]) -> None:
-        self._rng, self._seen, self._made = rng, seen, made
+    def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
+        self._rng, self._seen = rng, seen
         self._compactors: list[Compactor] = []
         self._plans: list[tuple[Compactor, MergeRun, Group]] = []
 
     def open(self, ledger: Ledger) -> None:
         """This store is there from now on."""
-        self._compactors = [self._made(ledger.store, above=1) for _ in range(2)]
+        self._compactors = [Compactor(ledger.store, above=1) for _ in range(2)]
 
     def happen(self, ledger: Ledger, unsteady: Unsteady) -> None:
         """They may plan, and what was planned may be merged, over a connection that may go."""
