@@ -190,6 +190,11 @@ class DeltaMetadata:
     for_coarser: bool = False
     sum_of: SumOf | None = None
 
+    def may_share_keys(self, place: int, ranges: int) -> bool:
+        """Whether a key may be both in this row and in this one of equal ranges of keys."""
+        both = min(self.key_ranges, ranges)
+        return self.key_range * both // self.key_ranges == place * both // ranges
+
 
 def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]

@@ -109,57 +109,42 @@ class LogChanged(LedgerError):
 
 
 def unknown_topics(
-    store: Store, of: Generation, partitions: Collection[Partition]
+    store: Store, of: Generation, partitions: Collection[Partition], *, new: bool
 ) -> Sequence[Topic]:
     """The topics of these logs that a generation has not counted from; none where it has counted
-    from no log at all."""
-    return _unknown(store, of, partitions)[1]
-
-
-def require_known(store: Store, of: Generation, partitions: Collection[Partition]) -> None:
-    """Raise NewSource where there are `unknown_topics`."""
-    known, missing = _unknown(store, of, partitions)
-    if missing:
-        raise NewSource(sorted(known), missing)
-
-
-def _unknown(
-    store: Store, of: Generation, partitions: Collection[Partition]
-) -> tuple[frozenset[Topic], Sequence[Topic]]:
-    known = store.read(lambda connection: _known(connection, of))
-    return known, sorted(_topics(partitions) - known) if known else ()
+    from no log at all. Raises NewSource where there are some, unless `new` says that they are
+    meant."""
+    known, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
+    return missing if known else ()
 
 
 def count_from(
     store: Store, of: Generation, partitions: Collection[Partition], *, new: bool = False
 ) -> None:
-    """Keep that a generation counts from these logs, all of them that its config names.
-
-    Raises NewSource where there are `unknown_topics`, unless `new` says that they are meant.
-    """
+    """Keep that a generation counts from these logs, all of them that its config names. Raises
+    NewSource as `unknown_topics` does."""
 
     def work(connection: Connection, _: bool) -> None:
         check_generation(connection, of, alone=True)
-        known = _known(connection, of)
-        missing = sorted(_topics(partitions) - known)
-        if known and missing and not new:
-            raise NewSource(sorted(known), missing)
-        for cluster, topic in missing:
+        for cluster, topic in _topics(connection, of, partitions, new)[1]:
             connection.execute(
                 insert(source).values(generation=of.id, cluster=cluster, topic=topic)
             )
 
-    if _topics(partitions) - store.read(lambda connection: _known(connection, of)):
+    if store.read(lambda connection: _topics(connection, of, partitions, True))[1]:
         store.write(work)
 
 
-def _known(connection: Connection, of: Generation) -> frozenset[Topic]:
+def _topics(
+    connection: Connection, of: Generation, partitions: Collection[Partition], new: bool
+) -> tuple[frozenset[Topic], Sequence[Topic]]:
+    """The topics that a generation has counted from, and those of these logs that are others."""
     query = select(source.c.cluster, source.c.topic).where(source.c.generation == of.id)
-    return frozenset((row.cluster, row.topic) for row in connection.execute(query))
-
-
-def _topics(partitions: Collection[Partition]) -> frozenset[Topic]:
-    return frozenset((partition.cluster, partition.topic) for partition in partitions)
+    known = frozenset((row.cluster, row.topic) for row in connection.execute(query))
+    missing = sorted({(one.cluster, one.topic) for one in partitions} - known)
+    if known and missing and not new:
+        raise NewSource(sorted(known), missing)
+    return known, missing
 
 
 def _named(topics: Collection[Topic]) -> str:

@@ -13,7 +13,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
 from streammetrics_consumers.ledger.failures import NoStoreYet, SchemaMismatch
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, require_known, unknown_topics
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
 from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Changes
@@ -119,9 +119,7 @@ def check(
         if begun is None:
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
-        added = unknown_topics(ledger.store, begun.generation, logs)
-        if not options.new_source:
-            require_known(ledger.store, begun.generation, logs)
+        added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
     found.append(f"{store}: generation {begun.generation.id}")
     found += _said(begun.changes)
     found += [
