@@ -16,7 +16,7 @@ from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.commit import Counters, Refused
 
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
-from tests.consumers.messages import states_of
+from tests.consumers.messages import counted, digests, in_chunks, states_of
 from tests.consumers.small_config import LOG, chunk, config, event
 
 HOUR_MS = 3_600_000
@@ -47,11 +47,6 @@ def fed(
         delta.add(decoder.decode(chunk(values, start, timestamps_ms)))
         start += len(values)
     return delta
-
-
-def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
-    """All bytes that a delta would store."""
-    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
 
 
 def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
@@ -97,17 +92,17 @@ def test_rows_below_the_floor_count_in_totals_alone() -> None:
     below = fed(values, floor=DAY + HOUR_MS)
     free = fed(values)
     assert below.counters == Counters(rows=3, expired=1)
-    totals = {key: data for key, data in stored(free).items() if key[2] is None}
-    assert {key: data for key, data in stored(below).items() if key[2] is None} == totals
-    assert stored(below).keys() == {key for key in stored(free) if key[2] != DAY}
-    assert all(stored(free)[key] == data for key, data in stored(below).items())
-    assert {key[2] for key in stored(fed([at(0)], floor=DAY + 1))} == {None}
+    totals = {key: data for key, data in digests(free).items() if key[2] is None}
+    assert {key: data for key, data in digests(below).items() if key[2] is None} == totals
+    assert digests(below).keys() == {key for key in digests(free) if key[2] != DAY}
+    assert all(digests(free)[key] == data for key, data in digests(below).items())
+    assert {key[2] for key in digests(fed([at(0)], floor=DAY + 1))} == {None}
 
 
 def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
     delta = fed([at(0), at(1, label=2), at(2, label=1), at(3, score=1.5), at(4)])
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "metric"), (3, "metric")]
-    assert stored(delta) == stored(fed([at(0), at(2, label=1), at(4)]))
+    assert digests(delta) == digests(fed([at(0), at(2, label=1), at(4)]))
     assert "auc" in delta.quarantine[0].detail and "labels" in delta.quarantine[0].detail
     # What is said of an event does not depend on its batch.
     bad = [at(0), at(1, label=2), at(2, label=3), at(3, score=-1)]
@@ -117,7 +112,7 @@ def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted
 def test_a_refusal_with_expired_rows_in_the_batch_changes_nothing_else() -> None:
     values = [at(0), at(1, label=2), at(HOUR_MS / 1000), at(HOUR_MS / 1000, score=7)]
     delta = fed(values, floor=DAY + HOUR_MS)
-    assert stored(delta) == stored(fed([values[0], values[2]], floor=DAY + HOUR_MS))
+    assert digests(delta) == digests(fed([values[0], values[2]], floor=DAY + HOUR_MS))
     assert delta.counters == Counters(rows=4, expired=1, quarantined=2)
 
 
@@ -149,7 +144,7 @@ def test_chunks_must_follow_each_other() -> None:
 
 def test_an_empty_delta_stores_nothing() -> None:
     delta = fed([b"{", None])
-    assert stored(delta) == {} and (delta.start, delta.end) == (0, 2)
+    assert digests(delta) == {} and (delta.start, delta.end) == (0, 2)
     assert delta.counters == Counters(rows=1, quarantined=1, tombstones=1)
 
 
@@ -182,7 +177,7 @@ def test_where_the_log_is_cut_into_chunks_leaves_no_trace(
     small = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
     whole = fed(values, config=small, floor=DAY + HOUR_MS)
     cut = fed(*parts, config=small, floor=DAY + HOUR_MS)
-    assert stored(cut) == stored(whole)
+    assert digests(cut) == digests(whole)
     assert (cut.counters, cut.quarantine) == (whole.counters, whole.quarantine)
     assert (cut.greatest_event_ms, cut.end) == (whole.greatest_event_ms, whole.end)
 
@@ -273,11 +268,9 @@ def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:
 
 @pytest.mark.slow
 def test_how_a_log_of_both_is_cut_leaves_no_trace() -> None:
-    def fed(size: int) -> tuple[dict[tuple[object, ...], bytes], list[Refused]]:
-        delta = Delta(TABLES, LOG, 0)
-        for start in range(0, len(ARRAYS), size):
-            delta.add(Decoder(TABLES).decode(chunk(ARRAYS[start : start + size], start)))
-        return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}, delta.quarantine
+    def fed(size: int) -> tuple[dict[object, bytes], list[Refused]]:
+        delta = counted(TABLES, in_chunks(ARRAYS, range(0, 70, size)))
+        return digests(delta), delta.quarantine
 
     states, refused = fed(20)
     assert all((states, refused) == fed(size) for size in (1, 3, 70))

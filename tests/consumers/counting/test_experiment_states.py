@@ -22,10 +22,11 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
+from tests.consumers import messages
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.messages import states_of
+from tests.consumers.messages import digests, states_of
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
 from tests.consumers.stores import filled_once
@@ -80,19 +81,11 @@ def by_hand(values: list[bytes | None], starts: tuple[str, ...] = STARTS) -> dic
 
 
 def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
-    delta, decoder, start = Delta(made, LOG, 0), Decoder(made), 0
-    for end in (*cuts, len(values)):
-        delta.add(decoder.decode(chunk(values[start:end], start)))
-        start = end
-    return delta
-
-
-def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
-    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
+    return messages.counted(made, messages.in_chunks(values, cuts))
 
 
 def totals(delta: Delta) -> dict[str, bytes]:
-    return {str(k[0]): data for k, data in stored(delta).items() if k[0] in NAMES and k[2] is None}
+    return {str(k[0]): data for k, data in digests(delta).items() if k[0] in NAMES and k[2] is None}
 
 
 def bytes_of(states: dict[str, PerKey]) -> dict[str, bytes]:
@@ -101,11 +94,11 @@ def bytes_of(states: dict[str, PerKey]) -> dict[str, bytes]:
 
 def test_states_are_those_of_the_records_by_epoch_and_variant_however_the_log_was_cut() -> None:
     made, values = config(metrics=WITH), events(1)
-    whole = stored(fed(made, values))
+    whole = digests(fed(made, values))
     assert totals(fed(made, values)) == bytes_of(by_hand(values))
-    assert whole == stored(fed(made, values, 1, 7, 100, 101))
+    assert whole == digests(fed(made, values, 1, 7, 100, 101))
     # Beside an experiment metrics are what they are without one, and each window has its states.
-    alone = stored(fed(config(), values))
+    alone = digests(fed(config(), values))
     assert {key: data for key, data in whole.items() if key[0] not in NAMES} == alone
     starts = {key[2] for key in alone}
     assert len(starts) == 4
@@ -158,7 +151,7 @@ def test_what_one_family_refuses_no_other_counts() -> None:
             found = fed(one, [*good[:5], value, *good[5:]])
             refused = [entry for entry in found.quarantine if entry.reason == "metric"]
             assert len(refused) == (b"2.5" in value)
-            assert not refused or stored(found) == stored(fed(one, good))
+            assert not refused or digests(found) == digests(fed(one, good))
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.follow import IncrementalView
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -38,7 +37,7 @@ from streammetrics_consumers.sources.memory_source import (
 )
 
 from tests.consumers.folded import Counted, counted, fold, records
-from tests.consumers.memory_run import ONE, TWO
+from tests.consumers.memory_run import ONE, TWO, assigned
 from tests.consumers.server.asking import Client
 from tests.consumers.simulation.actors import SavedStore
 from tests.consumers.small_config import config
@@ -65,11 +64,8 @@ class Counting:
     ) -> tuple[Worker, MemorySource]:
         logs = {partition: Log(list(values)) for partition, values in self.logs.items()}
         source = MemorySource(logs, assigned=mine, replayable=replayable)
-        worker = Worker(MADE, self.ledger, self.generation, source, Options(), stop=Stop(),
-                        monotonic=lambda: self.now_s, status=watch)  # fmt: skip
-        worker.prepare()
-        source.assign(worker)
-        return worker, source
+        return assigned(MADE, self.ledger, source, monotonic=lambda: self.now_s,
+                        options=Options(), status=watch), source  # fmt: skip
 
     def step(self, *script: Step) -> None:
         """A second passes with each."""

@@ -3,27 +3,24 @@ end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Compactor
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
 from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
-from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
+from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
 
@@ -42,25 +39,16 @@ class Duo:
     def __init__(self, folder: Path) -> None:
         self.now_s = 0.0
         self.ledger = Ledger.open(str(folder / "duo.db"), create=True)
-        generation = self.ledger.begin(CONFIG.fingerprints(), CONFIG.descriptions).generation
         logs = {partition: Log(list(values)) for partition, values in list(LOGS.items())[:2]}
-        self.workers = [self.born(generation, logs, partition) for partition in logs]
-
-    def born(
-        self, generation: Generation, logs: Mapping[Partition, Log], partition: Partition
-    ) -> Worker:
-        worker = Worker(
-            CONFIG,
-            self.ledger,
-            generation,
-            MemorySource(logs, assigned=[partition]),
-            Options(until_end=True),
-            stop=Stop(),
-            monotonic=lambda: self.now_s,
-        )
-        worker.prepare()
-        worker.source.assign(worker)
-        return worker
+        self.workers = [
+            assigned(
+                CONFIG,
+                self.ledger,
+                MemorySource(logs, assigned=[partition]),
+                monotonic=lambda: self.now_s,
+            )
+            for partition in logs
+        ]
 
 
 @each_store
@@ -100,14 +88,9 @@ def test_records_that_come_twice_change_nothing_and_are_counted_as_such(tmp_path
     logs = {first: Log(list(values))}
     script = [Deliver(50), Again(), Deliver(50), Again(), Again(), Deliver(50)]
     with closing(Ledger.open(str(tmp_path / "twice.db"), create=True)) as ledger:
-        generation = ledger.begin(CONFIG.fingerprints(), CONFIG.descriptions).generation
         now_s = 0.0
-        worker = Worker(
-            CONFIG, ledger, generation, MemorySource(logs, script), Options(),
-            stop=Stop(), monotonic=lambda: now_s,
-        )  # fmt: skip
-        worker.prepare()
-        worker.source.assign(worker)
+        source = MemorySource(logs, script)
+        worker = assigned(CONFIG, ledger, source, monotonic=lambda: now_s, options=Options())
         for _ in script:
             now_s += 3.0  # some come again before their commit, some after it
             worker.step()
