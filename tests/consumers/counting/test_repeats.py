@@ -141,6 +141,9 @@ def test_rows_are_merged_once_there_are_many_and_cost_eight_bytes_an_id() -> Non
     assert sum(len(ids) for _, ids in store.rows) == 8 * n
     assert seen.nbytes == 16 * n
     assert asked(store.load(), [(id_, 1) for id_ in range(n)]) == [True] * n
+    asked(seen, [(n, 10 * RETENTION)])  # and all that is older is forgotten
+    store.commit(seen)
+    assert (len(seen), len(store.rows)) == (1, 1)
 
 
 EACH = "[store]\ncommit_interval_s = 0.01\n"
@@ -178,16 +181,21 @@ def run_of(folder: Path, rest: str = DEDUP) -> Run:
     return run
 
 
-def test_a_repeat_in_another_run_is_known(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
+def test_a_repeat_in_another_run_is_known_and_an_event_without_an_id_is_refused(
+    tmp_path: Path,
+) -> None:
     first, second = event(phase="one")[:-1] + b', "id": "x"}', event()[:-1] + b', "id": "y"}'
-    run.logs.clear()
-    run.logs[ONE] = Log([first, second])
+    run = Run(tmp_path, {ONE: Log([event()])}, rest=DEDUP)
+    run()
+    run.logs[ONE].append(first, second)
     run()
     run.logs[ONE].append(first, second, first)
     run()
     (head,) = run.seen().heads
-    assert (head.counters.rows, head.counters.repeated) == (5, 3)
+    assert (head.counters.rows, head.counters.repeated) == (6, 3)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (entry,) = ledger.quarantine()
+    assert (entry.offset, entry.reason, entry.field) == (0, "missing_field", "id")
 
 
 @pytest.mark.slow

@@ -102,7 +102,8 @@ def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
     assert [group.ranges for group in groups] == [2, 2]
 
 
-def test_depth_counts_the_rows_over_one_key() -> None:
+def test_depth_counts_the_rows_over_one_key_and_each_row_lies_in_one_of_fewer_ranges() -> None:
+    assert [node(row(0, at, 4, 0, 1, 9), 2) for at in range(4)] == [0, 0, 1, 1]
     assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=4, at=1)]) == 7
     assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=2), *in_a_row(1)]) == 13
 
