@@ -71,6 +71,7 @@ def total(run: Run) -> Ratio:
     return found
 
 
+@pytest.mark.slow
 def test_it_counts_what_came_before_it_was_dropped_and_after_it_came_back(
     run: Run, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_results_and_status_state_the_hole(run: Run) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanwhile(
     tmp_path: Path,
 ) -> None:

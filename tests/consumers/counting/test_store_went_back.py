@@ -114,6 +114,7 @@ def require_fold(run: Counting) -> None:
     assert without_expired(counted(run.ledger), floor_ms) == expected
 
 
+@pytest.mark.slow
 def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -> None:
     run.step(Deliver(15))
     before = SavedStore(run.ledger.store)
@@ -160,20 +161,6 @@ def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> 
     require_fold(run)
 
 
-def test_what_was_in_hand_is_not_committed_to_another_history(run: Counting) -> None:
-    run.step(Deliver(5))
-    before = SavedStore(run.ledger.store)
-    run.step(Deliver(10))
-    run.source.script.append(Deliver(10))
-    run.worker.step()  # in hand
-    before.put_back()
-    run.worker.commit()
-    assert run.offsets == [5, 5]
-    assert run.incomplete == {"events/0": 15, "events/1": 15}
-    run.step(Deliver(40))
-    require_fold(run)
-
-
 def test_a_head_that_is_gone_is_made_again_where_it_began(tmp_path: Path) -> None:
     run = Counting(tmp_path, {ONE: records(1, 40)})
     with closing(run.ledger):
@@ -209,6 +196,7 @@ def test_a_worker_that_has_no_partition_of_it_notices_too(run: Counting) -> None
     assert run.incomplete == {"events/1": 40}
 
 
+@pytest.mark.slow
 def test_a_reader_that_follows_begins_anew(run: Counting) -> None:
     follower = IncrementalView(run.ledger, Query())
     run.step(Deliver(15))
