@@ -36,13 +36,10 @@ WORKERS = 4
 ROUNDS = 2
 
 
-def test_workers_that_start_at_once_make_one_store_and_one_generation(tmp_path: Path) -> None:
-    def work(_: int) -> tuple[str, int]:
-        with closing(opened(tmp_path)) as ledger:
-            return ledger.store.id, ledger.begin(PRINTS, DESCRIPTIONS).generation.id
-
-    (one,) = set(together(work))
-    assert isinstance(one, tuple) and one[1] == 1
+def test_workers_that_begin_at_once_start_one_generation(ledgers: Sequence[Ledger]) -> None:
+    begun = together(lambda n: ledgers[n].begin(PRINTS, DESCRIPTIONS).generation.id)
+    assert begun == [1] * WORKERS
+    assert len(ledgers[0].generations()) == 1
 
 
 def test_of_two_logs_under_one_name_one_is_followed(ledgers: Sequence[Ledger]) -> None:

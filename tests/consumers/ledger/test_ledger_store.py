@@ -23,7 +23,7 @@ from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters
 
-from tests.consumers.ledger.small_ledger import WRITES, begun, four_rows, require_once
+from tests.consumers.ledger.small_ledger import WRITES, begun, four_rows, require_once, together
 from tests.consumers.stores import stored
 
 
@@ -93,16 +93,14 @@ def test_a_store_without_a_run_holds_nothing_yet(ledger: Ledger) -> None:
         ledger.snapshot(generation=7)
 
 
-def test_a_path_may_have_signs_that_mean_something_in_a_url(tmp_path: Path) -> None:
+def test_a_url_and_a_path_name_the_same_store_and_may_have_any_signs(tmp_path: Path) -> None:
     path = tmp_path / "100% of it?mode=ro#x.db"
     Ledger.open(str(path), create=True).close()
     assert path.exists()
-
-
-def test_a_url_and_a_path_name_the_same_store(path: Path, ledger: Ledger) -> None:
-    begun(ledger)
-    with closing(Ledger.open(f"sqlite:///{path}")) as same:
-        assert same.generation() == ledger.generation()
+    with closing(Ledger.open(str(tmp_path / "a.db"), create=True)) as ledger:
+        begun(ledger)
+        with closing(Ledger.open(f"sqlite:///{tmp_path / 'a.db'}")) as same:
+            assert same.generation() == ledger.generation()
 
 
 def test_a_store_of_a_later_version_is_refused(path: Path, ledger: Ledger) -> None:
@@ -111,6 +109,14 @@ def test_a_store_of_a_later_version_is_refused(path: Path, ledger: Ledger) -> No
     with pytest.raises(SchemaMismatch, match=f"has version {VERSION + 1}.*a later one") as caught:
         Ledger.open(str(path), create=True)
     assert caught.value.exit_code == 3
+
+
+def test_workers_that_start_at_once_make_one_store(path: Path) -> None:
+    def start(_: int) -> tuple[str, int]:
+        with closing(Ledger.open(str(path), create=True)) as ledger:
+            return ledger.store.id, begun(ledger)[0].id
+
+    assert len(set(together(start))) == 1
 
 
 # -- while it is used
