@@ -48,7 +48,6 @@ FAULTS = frozenset(
         "test_kafka_security",
         "test_kafka_source_failures",
         "test_killed_retry",
-        "test_lost_connections",
         "test_restart",
         "test_retry_of_sources",
         "test_sigterm",

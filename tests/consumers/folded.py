@@ -22,6 +22,7 @@ from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
 from tests.consumers.small_config import POISON, event
+from tests.consumers.stores import stored
 
 GROUPINGS = ((), ("variant",), ("variant", "phase"))
 METRICS: Mapping[str, Accumulator] = {"auc": HistogramAUC(), "ctr": Ratio()}
@@ -158,17 +159,12 @@ def _add(state: PerKey, metric: Accumulator, rows: Sequence[Row]) -> None:
 
 def counted(ledger: Ledger) -> Counted:
     """What a ledger says, all deltas of its results merged."""
-    seen = ledger.snapshot(lambda outline: [size.pane for size in outline.panes])
-    parts: dict[State, list[PerKey]] = defaultdict(list)
-    for row in seen.deltas:
-        pane = row.shard.pane
-        if pane.metric.startswith(JOIN_PREFIX):
-            continue  # events that wait to be joined: no result
-        state = PerKey.from_bytes(row.shard.state)
-        parts[pane.metric, pane.grouping, pane.start_ms].append(state)
+    held = stored(ledger)
+    seen, sums = held.seen, held.sums(lambda row: row.pane[:3])
     entries = ledger.quarantine(done=None, limit=1_000_000)
     return Counted(
-        {state: sum(found[1:], found[0]).to_bytes() for state, found in parts.items()},
+        # Events that wait to be joined are no result.
+        {of: state.to_bytes() for of, state in sums.items() if not of[0].startswith(JOIN_PREFIX)},
         {head.partition: head.counters for head in seen.heads},
         {head.partition: (head.next_offset, head.greatest_event_ms) for head in seen.heads},
         sorted((entry.partition, entry.offset) for entry in entries),

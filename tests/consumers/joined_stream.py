@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,11 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.process.service import begin
-from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
 
+from tests.consumers.memory_run import worker_of
 from tests.consumers.small_config import config
 
 WINDOW_MS = 40_000
@@ -94,27 +93,12 @@ def logs_of(parts: Mapping[Partition, Sequence[Event]]) -> dict[Partition, Log]:
     return {log: Log([json.dumps(e).encode() for e in events]) for log, events in parts.items()}
 
 
-def worker_of(
-    of: Config,
-    ledger: Ledger,
-    source: MemorySource,
-    *,
-    monotonic: Callable[[], float],
-    close: bool = False,
-) -> Worker:
-    """A worker that has written down where it starts, and has its partitions."""
-    generation = begin(ledger, of).generation
-    options = Options(until_end=True, close=close)
-    made = Worker(of, ledger, generation, source, options, stop=Stop(), monotonic=monotonic)
-    made.prepare()
-    return made
-
-
 def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Sequence[Step] = (),
         *, close: bool = True) -> Worker:  # fmt: skip
     """Count to the end."""
     source = MemorySource(logs, script, limit=20)
-    worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, close=close)
+    options = Options(until_end=True, close=close)
+    worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, options=options)
     for _ in worker.run():
         pass
     return worker

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
@@ -107,3 +109,28 @@ class Run:
 
 def log(n: int, value: bytes | None = GOOD, **more: object) -> Log:
     return Log([value] * n, **more)  # type: ignore[arg-type]
+
+
+def worker_of(
+    of: Config,
+    ledger: Ledger,
+    source: MemorySource,
+    *,
+    monotonic: Callable[[], float],
+    options: Options = UNTIL_END,
+    status: StatusRecorder | None = None,
+) -> Worker:
+    """A worker that has written down where it starts; `assign` of its source is next."""
+    generation = service.begin(ledger, of).generation
+    made = Worker(
+        of, ledger, generation, source, options, stop=Stop(), monotonic=monotonic, status=status
+    )
+    made.prepare()
+    return made
+
+
+def assigned(*given: Any, **named: Any) -> Worker:
+    """The same with its partitions."""
+    worker = worker_of(*given, **named)
+    worker.source.assign(worker)
+    return worker

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pytest
 from sqlalchemy import Engine
@@ -14,14 +14,18 @@ from sqlalchemy.engine import make_url
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger import store as store_module
-from streammetrics_consumers.ledger.connect import connect
-from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
+from streammetrics_consumers.ledger.store import connect
+from streammetrics_consumers.model.commit import Snapshot
 
+from streammetrics import Accumulator, load
 from tests.postgres_server import Postgres
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
 
+K = TypeVar("K")
 CONFIG = """\
 [source]
 kind = "file"
@@ -114,6 +118,35 @@ def over_stores(*cases: tuple[object, ...], postgres: int) -> list[ParameterSet]
             said = [getattr(value, "__name__", str(value)) for value in case]
             found.append(pytest.param(name, *case, marks=marks, id="-".join([name, *said])))
     return found
+
+
+class Stored(NamedTuple):
+    """What a ledger holds of one generation, at one moment: each delta row with its state."""
+
+    seen: Snapshot
+    rows: Sequence[tuple[DeltaMetadata, bytes]]
+
+    def sums(self, key: Callable[[DeltaMetadata], K]) -> dict[K, Accumulator]:
+        """The sum of the states of the rows that have the same key."""
+        found: dict[K, Accumulator] = {}
+        for row, state in self.rows:
+            of = key(row)
+            found[of] = found[of] + load(state) if of in found else load(state)
+        return found
+
+
+def stored(ledger: Ledger, generation: int | None = None) -> Stored:
+    """All that a ledger holds of a generation, or of the current one."""
+
+    def look(now: View) -> Stored:
+        rows = now.delta_metadata([size.pane for size in now.snapshot.panes])
+        states = (
+            (row, data if row.sum_of is None else state_of(row, data).to_bytes())
+            for row, data in now.states(rows)
+        )
+        return Stored(now.snapshot, sorted(states, key=lambda one: (one[0].id, one[0].pane)))
+
+    return view(ledger, look, generation=generation)
 
 
 class Databases:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, is_too_large
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.quarantine import open_since
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
@@ -58,7 +58,7 @@ class Limits:
         """Whether a smaller commit would make smaller rows. If so, the next ones are smaller."""
         span, known = commit.end - commit.start, self._spans.get(commit.head.partition)
         is_one = span <= 1 or (known is not None and span > known)  # a record, and a hole behind it
-        if is_one or not any(is_too_large(shard, self._limit) for shard in commit.shards):
+        if is_one or all(len(shard.state) <= self._limit for shard in commit.shards):
             return False
         self._spans[commit.head.partition] = span // 2
         return True

@@ -173,7 +173,7 @@ class Closer:
     def _range(self, step: _Step, place: int) -> JoinRows:
         """What waits of the ids in one range."""
         found = empty_rows(self.config.columns, self.join)
-        mine = [row for row in step.rows if _overlap(row, place, step.ranges)]
+        mine = [row for row in step.rows if row.may_share_keys(place, step.ranges)]
         for row, stored in states(self.ledger.store, mine):
             state: Accumulator | None = load(stored)
             if state is not None and row.key_ranges < step.ranges:
@@ -226,8 +226,3 @@ class Closer:
         forgotten_ms = to_ms - self._remember_ms
         end_ms = start_ms + self.join.pane_ms
         return self.head.next_offset <= start_ms < to_ms or end_ms <= forgotten_ms
-
-
-def _overlap(row: DeltaMetadata, place: int, ranges: int) -> bool:
-    both = min(row.key_ranges, ranges)
-    return row.key_range * both // row.key_ranges == place * both // ranges

@@ -321,16 +321,12 @@ def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, Delt
     for row in sorted(rows, key=lambda row: (row.start_offset, row.end_offset, row.id)):
         own = before.setdefault((row.head, row.retry), [])
         own[:] = [other for other in own if other.end_offset > row.start_offset]
-        twin = next((other for other in own if _share_keys(other, row)), None)
+        mine = row.key_range, row.key_ranges
+        twin = next((other for other in own if other.may_share_keys(*mine)), None)
         if twin is not None:
             found.append((twin, row))
         own.append(row)
     return found
-
-
-def _share_keys(one: DeltaMetadata, other: DeltaMetadata) -> bool:
-    ranges = min(one.key_ranges, other.key_ranges)
-    return one.key_range * ranges // one.key_ranges == other.key_range * ranges // other.key_ranges
 
 
 def retries_of(

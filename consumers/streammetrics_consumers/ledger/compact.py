@@ -1,5 +1,12 @@
 """The compactor: merges old delta rows into fewer. Nothing that a reader can see changes.
 
+Which rows to merge is a plan made of offsets, key ranges and sizes alone. The rows of one pane and
+one head are extents: a range of keys times a range of offsets. Extents that share keys lie one
+after the other in offsets. A group of neighbours becomes one extent (or a few, if one would be too
+large); what it counts stays the same, since sums are exact. Rows grow as they are merged, so an old
+row is merged again only once those after it are half as large together: a byte is written a number
+of times that grows with the logarithm of the state.
+
 Rows are read and merged outside of any transaction. Then one write transaction deletes them and
 writes what came of them, and is rolled back unless it has deleted exactly the rows that were
 merged. So any number of compactors, workers, retentions and readers may be at it at once: of two
@@ -7,21 +14,24 @@ compactors that chose the same row the second finds that it is gone, and has don
 
 A merged row counts the offsets from its first row's start to its last row's end, of one head. It
 stands for the states of coarser groupings if all its rows do and it still can; otherwise these get
-rows of their own, for the offsets of each row that stood for them.
-Rows of a retry are not the log's own and stay as they are.
+rows of their own, for the offsets of each row that stood for them. Two rows between which a row of
+a finer grouping counts for their pane stay apart. Rows of a retry are not the log's own and stay as
+they are.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from itertools import accumulate, groupby
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select
 
 from streammetrics import PerKey, load
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Group, plan
 from streammetrics_consumers.ledger.delta_metadata import (
+    MAX_RANGES,
     SHARD_BYTES,
     DeltaMetadata,
     Groupings,
@@ -29,7 +39,6 @@ from streammetrics_consumers.ledger.delta_metadata import (
     can_stand_for_coarser,
     finest,
     groupings_of,
-    is_too_large,
     read_rows,
     read_states,
     split,
@@ -41,6 +50,168 @@ from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import delta_row, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
+
+ABOVE: Final = 32  # rows of one head over one key of a pane: more are merged
+LEAVE: Final = 4  # of the newest, so that a reader that follows seldom has to begin anew
+MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory together
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows to merge, in order of offset. What comes of them has at least `ranges` key ranges."""
+
+    extents: tuple[DeltaMetadata, ...]
+    ranges: int
+
+
+def node(extent: DeltaMetadata, ranges: int) -> int:
+    """Which of `ranges` equal ranges of keys a row lies in; they are no finer than its own."""
+    return extent.key_range * ranges // extent.key_ranges
+
+
+def depth(extents: Sequence[DeltaMetadata]) -> int:
+    """How many rows hold one and the same key, at most."""
+    changes: dict[int, int] = {}
+    for extent in extents:
+        keys = _keys(extent)
+        changes[keys.start] = changes.get(keys.start, 0) + 1
+        changes[keys.stop] = changes.get(keys.stop, 0) - 1
+    return max(accumulate(changes[at] for at in sorted(changes)), default=0)
+
+
+def _keys(extent: DeltaMetadata) -> range:
+    """The keys of a row, in the finest ranges that there are."""
+    unit = MAX_RANGES // extent.key_ranges
+    return range(extent.key_range * unit, extent.key_range * unit + unit)
+
+
+def plan(
+    extents: Sequence[DeltaMetadata],
+    *,
+    above: int = ABOVE,
+    leave: int = LEAVE,
+    merge_bytes: int = MERGE_BYTES,
+    cuts: Sequence[int] = (),
+) -> list[Group]:
+    """Groups of rows of one pane and head to merge; none where no key has more than `above` rows.
+
+    Groups share no row, so they can be done in any order, or not. With `above` 1 all is merged
+    that can be. No group lies across one of the `cuts`, offsets in order.
+    """
+    groups: list[Group] = []
+    for family in _stacks(extents):
+        if depth(family) <= above:
+            continue
+        runs = _runs(family)
+        if above > 1:
+            runs = _old(runs, leave)
+        chosen = [extent for run in runs for extent in run]
+        size = _size(chosen)
+        ranges = widest = min(extent.key_ranges for extent in family)
+        while size * widest > merge_bytes * ranges and ranges < MAX_RANGES:
+            ranges *= 2
+        if any(extent.key_ranges < ranges for extent in chosen):
+            groups.extend(_refined(runs, ranges, merge_bytes, cuts))
+            continue  # and those that are fine enough join them next time
+        for same in _by_node(chosen, ranges):
+            groups.extend(
+                Group(extents, ranges)
+                for extents in _packed(_runs(same), merge_bytes, cuts)
+                if len(extents) == 2 or (extents[2:] and _size(extents) <= merge_bytes)
+            )
+    return groups
+
+
+def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
+    """Rows that share keys, directly or through others."""
+    family: list[DeltaMetadata] = []
+    end = 0
+    # Wide before narrow, so that a family begins with the range that holds all of it.
+    for extent in sorted(extents, key=lambda b: (_keys(b).start, b.key_ranges)):
+        keys = _keys(extent)
+        if family and keys.start >= end:
+            yield family
+            family = []
+        end = max(end, keys.stop)
+        family.append(extent)
+    if family:
+        yield family
+
+
+def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
+    """Rows in order of offset; those whose offsets overlap stand together."""
+    runs: list[list[DeltaMetadata]] = []
+    end = -1
+    for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
+        if runs and extent.start_offset < end:
+            runs[-1].append(extent)
+        else:
+            runs.append([extent])
+        end = max(end, extent.end_offset)
+    return runs
+
+
+def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata]]:
+    """The runs to merge now: not the newest, nor the old ones that are too large for it yet."""
+    runs = runs[: max(len(runs) - leave, 2)]
+    sizes = [_size(run) for run in runs]
+    later = sum(sizes)
+    for i, size in enumerate(sizes[:-1]):
+        later -= size
+        if size <= 2 * later:
+            return runs[i:]
+    return runs[-2:]
+
+
+def _refined(
+    runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[Group]:
+    """Groups of neighbours that are to be cut into finer ranges before others join them."""
+    for of, neighbours in groupby(runs, key=_node_of_one):
+        if of is None:
+            for run in neighbours:
+                yield from (
+                    Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
+                )
+        elif of[1] < ranges:
+            packed = _packed(list(neighbours), merge_bytes, cuts)
+            yield from (Group(extents, ranges) for extents in packed)
+
+
+def _node_of_one(run: Sequence[DeltaMetadata]) -> tuple[int, int] | None:
+    return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
+
+
+def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence[DeltaMetadata]]:
+    nodes: dict[int, list[DeltaMetadata]] = {}
+    for extent in extents:
+        nodes.setdefault(node(extent, ranges), []).append(extent)
+    yield from (nodes[at] for at in sorted(nodes))
+
+
+def _packed(
+    runs: Sequence[Sequence[DeltaMetadata]], merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[tuple[DeltaMetadata, ...]]:
+    """Neighbours that are in memory together: whole runs, so that no row is left between them."""
+    group: list[DeltaMetadata] = []
+    size = part = 0
+    for run in runs:
+        more, before = _size(run), part
+        part = bisect_right(cuts, run[0].start_offset)
+        if group and (part > before or (len(group) > 1 and size + more > merge_bytes)):
+            yield tuple(group)
+            group, size = [], 0
+        group.extend(run)
+        size += more
+    if group:
+        yield tuple(group)
+
+
+def _size(extents: Sequence[DeltaMetadata]) -> int:
+    return sum(extent.nbytes for extent in extents)
+
+
+# -- transactions ----------------------------------------------------------------------------------
 
 _HOPELESS: Final = 1000  # groups that are remembered
 
@@ -121,7 +292,7 @@ class Compactor:
 
         def work(connection: Connection) -> tuple[list[DeltaMetadata], list[int]]:
             cuts = [] if base is None else _stood_for(connection, run, base)
-            return _extents(connection, run), cuts
+            return list(read_rows(connection, *_of(run))), cuts
 
         extents, cuts = self._store.read(work)
         groups = plan(
@@ -192,7 +363,7 @@ class Compactor:
             total.merge(load(state))
         shards = list(split(pane, total, self._row_bytes, group.ranges))
         extents = group.extents
-        if len(extents) > 1 and any(is_too_large(shard, self._row_bytes) for shard in shards):
+        if len(extents) > 1 and any(len(shard.state) > self._row_bytes for shard in shards):
             middle = len(extents) // 2
             older, newer = (replace(group, extents=b) for b in (extents[:middle], extents[middle:]))
             return [
@@ -266,10 +437,6 @@ _NAMES: Final = (
 _SAME: Final = tuple(delta.c[name] == bindparam(f"of_{name}") for name in _NAMES)
 
 
-def _extents(connection: Connection, run: MergeRun) -> list[DeltaMetadata]:
-    return list(read_rows(connection, *_of(run)))
-
-
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
     """Where those offsets begin for which rows of grouping `base` stand for this run's, too. No
     such row ever comes between two rows that have none between them: new ones come at the end."""
@@ -282,7 +449,7 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
     """The head of these rows, and their states in their order; None if one of them is not there
     any more."""
     heads = read_heads(connection, head.c.id == run.head)
-    if not heads or not set(_extents(connection, run)).issuperset(group.extents):
+    if not heads or not set(read_rows(connection, *_of(run))).issuperset(group.extents):
         return None
     stored = {row.id: data for row, data in read_states(connection, group.extents)}
     return heads[0], [stored[extent.id] for extent in group.extents]
@@ -293,10 +460,8 @@ def _exchange(
 ) -> None:
     """Delete what was merged and write what came of it, or roll back."""
     # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
-    connection.execute(
-        select(generation.c.id).where(generation.c.id == run.generation)
-        .with_for_update(read=True)
-    ).one_or_none()  # fmt: skip
+    held = select(generation.c.id).where(generation.c.id == run.generation)
+    connection.execute(held.with_for_update(read=True)).one_or_none()
     if not read_heads(connection, *is_same(of)):
         raise _NotAsRead
     gone = delete(delta).where(*_SAME, *_of(run))

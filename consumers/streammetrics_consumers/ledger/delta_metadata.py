@@ -50,7 +50,7 @@ def split(
 ) -> Iterator[StateShard]:
     """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
 
-    A single key whose state is larger than the limit stays whole: see `is_too_large`.
+    A single key whose state is larger than the limit stays whole.
     """
     data = state.to_bytes()
     ranges = at_least
@@ -90,11 +90,6 @@ def can_stand_for_coarser(shards: Sequence[StateShard], state: PerKey) -> bool:
     """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
     and keeps all its keys apart."""
     return len(shards) == 1 and shards[0].key_ranges == 1 and state.overflow_state() is None
-
-
-def is_too_large(shard: StateShard, limit: int = SHARD_BYTES) -> bool:
-    """Whether no range of keys is small enough: one key alone is larger than a row may be."""
-    return len(shard.state) > limit
 
 
 Groupings: TypeAlias = "Sequence[tuple[str, ...]]"
@@ -194,6 +189,11 @@ class DeltaMetadata:
     retry: int | None
     for_coarser: bool = False
     sum_of: SumOf | None = None
+
+    def may_share_keys(self, place: int, ranges: int) -> bool:
+        """Whether a key may be both in this row and in this one of equal ranges of keys."""
+        both = min(self.key_ranges, ranges)
+        return self.key_range * both // self.key_ranges == place * both // ranges
 
 
 def read_metadata(

@@ -19,16 +19,20 @@ for.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
+from streammetrics.experiments import Watched
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from streammetrics_consumers.ledger.read import (
     generation_of,
     last_retry,
-    read_deltas,
     read_generation,
     read_generations,
     read_heads,
@@ -66,6 +70,7 @@ from streammetrics_consumers.model.generation import (
 )
 from streammetrics_consumers.model.partition import Partition
 
+T = TypeVar("T")
 Topic = tuple[str, str]  # cluster, topic
 
 
@@ -104,57 +109,42 @@ class LogChanged(LedgerError):
 
 
 def unknown_topics(
-    store: Store, of: Generation, partitions: Collection[Partition]
+    store: Store, of: Generation, partitions: Collection[Partition], *, new: bool
 ) -> Sequence[Topic]:
     """The topics of these logs that a generation has not counted from; none where it has counted
-    from no log at all."""
-    return _unknown(store, of, partitions)[1]
-
-
-def require_known(store: Store, of: Generation, partitions: Collection[Partition]) -> None:
-    """Raise NewSource where there are `unknown_topics`."""
-    known, missing = _unknown(store, of, partitions)
-    if missing:
-        raise NewSource(sorted(known), missing)
-
-
-def _unknown(
-    store: Store, of: Generation, partitions: Collection[Partition]
-) -> tuple[frozenset[Topic], Sequence[Topic]]:
-    known = store.read(lambda connection: _known(connection, of))
-    return known, sorted(_topics(partitions) - known) if known else ()
+    from no log at all. Raises NewSource where there are some, unless `new` says that they are
+    meant."""
+    known, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
+    return missing if known else ()
 
 
 def count_from(
     store: Store, of: Generation, partitions: Collection[Partition], *, new: bool = False
 ) -> None:
-    """Keep that a generation counts from these logs, all of them that its config names.
-
-    Raises NewSource where there are `unknown_topics`, unless `new` says that they are meant.
-    """
+    """Keep that a generation counts from these logs, all of them that its config names. Raises
+    NewSource as `unknown_topics` does."""
 
     def work(connection: Connection, _: bool) -> None:
         check_generation(connection, of, alone=True)
-        known = _known(connection, of)
-        missing = sorted(_topics(partitions) - known)
-        if known and missing and not new:
-            raise NewSource(sorted(known), missing)
-        for cluster, topic in missing:
+        for cluster, topic in _topics(connection, of, partitions, new)[1]:
             connection.execute(
                 insert(source).values(generation=of.id, cluster=cluster, topic=topic)
             )
 
-    if _topics(partitions) - store.read(lambda connection: _known(connection, of)):
+    if store.read(lambda connection: _topics(connection, of, partitions, True))[1]:
         store.write(work)
 
 
-def _known(connection: Connection, of: Generation) -> frozenset[Topic]:
+def _topics(
+    connection: Connection, of: Generation, partitions: Collection[Partition], new: bool
+) -> tuple[frozenset[Topic], Sequence[Topic]]:
+    """The topics that a generation has counted from, and those of these logs that are others."""
     query = select(source.c.cluster, source.c.topic).where(source.c.generation == of.id)
-    return frozenset((row.cluster, row.topic) for row in connection.execute(query))
-
-
-def _topics(partitions: Collection[Partition]) -> frozenset[Topic]:
-    return frozenset((partition.cluster, partition.topic) for partition in partitions)
+    known = frozenset((row.cluster, row.topic) for row in connection.execute(query))
+    missing = sorted({(one.cluster, one.topic) for one in partitions} - known)
+    if known and missing and not new:
+        raise NewSource(sorted(known), missing)
+    return known, missing
 
 
 def _named(topics: Collection[Topic]) -> str:
@@ -213,28 +203,9 @@ class Ledger:
         found = self._store.read(lambda connection: read_heads(connection, *live(of)))
         return tuple(head for head in found if not head.is_join)
 
-    def snapshot(
-        self,
-        choose: Callable[[Snapshot], Collection[Pane]] | None = None,
-        *,
-        generation: int | None = None,
-    ) -> Snapshot:
-        """Heads, counters, metrics, panes, and the delta rows of the chosen panes, all of one
-        moment. The transaction is over before this returns.
-
-        `choose` is shown the snapshot without deltas and answers the panes whose rows it wants;
-        None wants none. It runs inside the transaction, so it must be quick.
-        """
-
-        def work(connection: Connection) -> Snapshot:
-            found = self._generation(connection, generation)
-            heads = read_heads(connection, head.c.generation == found.id)
-            last = last_retry(connection, found.id)
-            outline = Snapshot(found, heads, read_panes(connection, found), retry=last)
-            wanted = frozenset(choose(outline)) if choose else frozenset()
-            return replace(outline, deltas=tuple(read_deltas(connection, found, wanted)))
-
-        return self._store.read(work)
+    def snapshot(self, *, generation: int | None = None) -> Snapshot:
+        """Heads, counters, metrics and panes of one moment."""
+        return view(self, lambda now: now.snapshot, generation=generation)
 
     def quarantine(
         self,
@@ -277,9 +248,10 @@ class Ledger:
         """
         known: list[int] = []  # the current generation before the first try
         return self._store.write(
-            lambda connection, _: begin(connection, fingerprints, descriptions, new_generation,
-                                        known, requested)
-        )  # fmt: skip
+            lambda connection, _: begin(
+                connection, fingerprints, descriptions, new_generation, known, requested
+            )
+        )
 
     def compare(
         self,
@@ -295,7 +267,7 @@ class Ledger:
             if current is None:
                 return None
             changes = changes_of(connection, current, fingerprints, descriptions, requested)
-            return Begun(current, False, *changes)
+            return Begun(current, False, changes)
 
         return self._store.read(work)
 
@@ -387,3 +359,64 @@ class Ledger:
 
     def _generation(self, connection: Connection, wanted: int | None) -> Generation:
         return generation_of(connection, self._store.name, wanted)
+
+
+class StoreVersion(NamedTuple):
+    """What every result is a function of, beside the log and the settings of a generation: how far
+    each log was counted, what is kept, and which refused events were tried again (the number of
+    the last retry). Between two equal ones nothing was counted, whatever was merged."""
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    retry: int
+
+
+class View:
+    """What one read transaction sees: a reader decides as it reads which states it needs."""
+
+    def __init__(self, connection: Connection, version: StoreVersion) -> None:
+        self._connection = connection
+        self.version = version
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The heads, and which panes there are: it costs a look at every row of the index."""
+        of, heads, last = self.version
+        return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
+
+    def delta_metadata(self, panes: Collection[Pane]) -> list[DeltaMetadata]:
+        """The delta rows of these panes, without their states."""
+        return list(read_metadata(self._connection, self.version.generation, panes))
+
+    def states(self, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
+        """Each of these rows with what is stored of it, in no certain order, a few in memory at a
+        time; `state_of` makes its state of it."""
+        return read_states(self._connection, rows)
+
+    def looks(self, experiment: str) -> int:
+        """How many looks at this experiment there are."""
+        return count_looks(self._connection, self.version.generation.id, experiment)
+
+    def watched(
+        self, experiment: str, alphas: Mapping[str, float], until: int
+    ) -> dict[str, Watched]:
+        """See `looks.read_watched`."""
+        return read_watched(self._connection, self.version.generation.id, experiment, alphas, until)
+
+    def points(self, experiment: str, comparison: str) -> list[Point]:
+        """See `looks.read_points`."""
+        return read_points(self._connection, self.version.generation.id, experiment, comparison)
+
+
+def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = None) -> T:
+    """What `look` answers, in one read transaction; over before this returns.
+
+    Where the connection fails, `look` runs again on a new view.
+    """
+
+    def work(connection: Connection) -> T:
+        found = generation_of(connection, ledger.store.name, generation)
+        heads = read_heads(connection, head.c.generation == found.id)
+        return look(View(connection, StoreVersion(found, heads, last_retry(connection, found.id))))
+
+    return ledger.store.read(work)

@@ -21,7 +21,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from streammetrics.experiments import Anytime, Look, Monitor, Watched
+from streammetrics.experiments import Anytime, Look, Watched
 from streammetrics_consumers.ledger.read import last_retry, read_heads
 from streammetrics_consumers.ledger.schema import experiment, head, look, look_reading
 from streammetrics_consumers.ledger.store import Store
@@ -164,18 +164,6 @@ def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
     return connection.scalar(last) == claimed_ms
 
 
-def read_monitor(connection: Connection, generation: int, fingerprint: str) -> Monitor:
-    """All looks at an experiment: what `watched` is a short way to."""
-    readings: dict[int, dict[str, Anytime]] = {}
-    mine = _of(generation, fingerprint)
-    for row in connection.execute(select(look_reading).join(look).where(*mine)):
-        readings.setdefault(row.look, {})[row.comparison] = _reading(row)
-    return Monitor.of(
-        Look.at(fingerprint, generation, json.loads(row.heads), readings.get(row.id, {}))
-        for row in connection.execute(select(look).where(*mine))
-    )
-
-
 def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
     """How many looks at an experiment there are."""
     mine = _of(generation, fingerprint)
@@ -212,7 +200,7 @@ def read_watched(
     until: int | None = None,
 ) -> dict[str, Watched]:
     """What all looks at each of these comparisons say together, at its alpha. The same as
-    `read_monitor(...).watched(...)`, made by the database: there may be 40,000 looks a month.
+    `Monitor.watched`, made by the database: there may be 40,000 looks a month.
 
     until: the place of the last look that counts; None for all.
     """

@@ -7,18 +7,13 @@ holes. They are stated with the metric for good: results say so, and `verify` ex
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Final, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
-from streammetrics_consumers.ledger.delta_metadata import (
-    coarser_of,
-    pane_order,
-    read_metadata,
-    read_states,
-    state_of,
-)
+from streammetrics_consumers.ledger.delta_metadata import coarser_of, pane_order
 from streammetrics_consumers.ledger.failures import Damaged, NotAStore
 from streammetrics_consumers.ledger.schema import (
     delta,
@@ -29,15 +24,15 @@ from streammetrics_consumers.ledger.schema import (
     quarantine,
     retry,
 )
-from streammetrics_consumers.model.commit import JOIN, JOIN_START, Counters, Head, QuarantineRow
-from streammetrics_consumers.model.generation import (
-    DeltaRow,
-    Generation,
-    Metric,
-    Pane,
-    PaneSize,
-    StateShard,
+from streammetrics_consumers.model.commit import (
+    JOIN,
+    JOIN_START,
+    Counters,
+    Head,
+    QuarantineRow,
+    Refused,
 )
+from streammetrics_consumers.model.generation import Generation, Metric, Pane, PaneSize
 from streammetrics_consumers.model.partition import Partition
 
 Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
@@ -209,7 +204,7 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         row.incarnation,
         row.digest,
         row.known_offset,
-    )  # fmt: skip
+    )
 
 
 def last_retry(connection: Connection, generation: int) -> int:
@@ -239,14 +234,9 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
     return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
 
 
-def read_deltas(
-    connection: Connection, of: Generation, panes: Collection[Pane]
-) -> Iterator[DeltaRow]:
-    """The delta rows of these panes."""
-    for row, stored in read_states(connection, list(read_metadata(connection, of, panes))):
-        state = stored if row.sum_of is None else state_of(row, stored).to_bytes()
-        shard = StateShard(row.pane, row.key_range, row.key_ranges, state)
-        yield DeltaRow(row.id, shard, row.head, row.start_offset, row.end_offset)
+# The columns of an entry that hold what was refused, in the order of the fields of Refused.
+REFUSED: Final = tuple(quarantine.c[field.name] for field in fields(Refused))
+_LOG: Final = (head.c.cluster, head.c.topic, head.c.topic_id, head.c.partition)
 
 
 def read_quarantine(
@@ -257,21 +247,12 @@ def read_quarantine(
     rows = connection.execute(query.order_by(quarantine.c.id).limit(limit)).mappings()
     return tuple(
         QuarantineRow(
-            row[quarantine.c.id],
-            Partition(row[head.c.cluster], row[head.c.topic], row[head.c.topic_id],
-                      row[head.c.partition]),
-            row[quarantine.c.offset],
-            row[quarantine.c.index],
-            row[quarantine.c.reason],
-            row[quarantine.c.field],
-            row[quarantine.c.detail],
-            row[quarantine.c.payload],
-            row[quarantine.c.size],
-            row[quarantine.c.sha256],
-            bool(row[quarantine.c.done]),
-            row[quarantine.c.head],
-            row[quarantine.c.record_ms],
-            row[quarantine.c.retry],
+            *(row[column] for column in REFUSED),
+            id=row[quarantine.c.id],
+            partition=Partition(*(row[column] for column in _LOG)),
+            head=row[quarantine.c.head],
+            done=bool(row[quarantine.c.done]),
+            retry=row[quarantine.c.retry],
         )
         for row in rows
-    )  # fmt: skip
+    )

@@ -34,6 +34,7 @@ from streammetrics_consumers.ledger.schema import (
     retry,
 )
 from streammetrics_consumers.model.generation import (
+    NOTHING_REQUESTED,
     SHOWN,
     Begun,
     Changes,
@@ -216,7 +217,7 @@ def begin(
                            fingerprint=fingerprints[known.name])  # fmt: skip
     for name in found.ended:
         _update_metric(connection, current, name, ended=True)
-    return Begun(_read(connection, current.id), False, *found)
+    return Begun(_read(connection, current.id), False, found)
 
 
 def _update_metric(connection: Connection, of: Generation, name: str, **values: object) -> None:
@@ -243,15 +244,16 @@ def compared(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
     counted_ms: int | None,
-    requested: Requested | None = None,
+    requested: Requested = NOTHING_REQUESTED,
 ) -> Changes:
     """What a generation would begin and end to count. Writes nothing.
 
     counted_ms: see `counted_to_ms`. Raises SettingsChanged where one of the metrics is another
     than the one that was counted, or has ended and nobody asked for it to go on.
     """
-    resume = (requested or Requested()).resume
-    variants, epochs = _refuse_changes(current, fingerprints, descriptions, counted_ms, resume)
+    variants, epochs = _refuse_changes(
+        current, fingerprints, descriptions, counted_ms, requested.resume
+    )
     known = {one.name: one for one in current.metrics}
     added = sorted(name for name in fingerprints if name not in known)
     ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)

@@ -1,29 +1,42 @@
-"""The database under a ledger: transactions, and what to do when one fails.
+"""The database under a ledger: connections, transactions, and what to do when one fails.
 
 SQLAlchemy Core, so that SQLite and PostgreSQL are one code path. What differs between them is how
-they are connected to (connect.py) and how their errors read (failures.py).
+they are connected to, which is below, and how their errors read (failures.py).
+
+SQLite, for one machine, runs in WAL mode: readers see one state while a writer writes, and a writer
+says so at once (BEGIN IMMEDIATE), so that two writers wait for each other and never fail halfway.
+PostgreSQL, for several machines, writes at READ COMMITTED, where each statement sees what others
+have committed before it: the transactions lock what their conditions rest on. Nothing of ours
+outlives a transaction on a connection with it, so that a pooler such as PgBouncer may stand
+between, in transaction mode.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from typing import Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, event, func, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool, QueuePool
 
 from streammetrics_consumers.ledger import schema as ledger_schema
-from streammetrics_consumers.ledger.connect import StoreFile, connect
 from streammetrics_consumers.ledger.failures import (
     Damaged,
+    LedgerError,
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
     StoreReplaced,
+    StoreUnavailable,
     explained,
     may_pass,
 )
@@ -188,3 +201,254 @@ def _make_current(connection: Connection, again: bool) -> int | None:
     elif version:
         migrate(connection, version)
     return ledger_schema.stored_version(connection)
+
+
+# -- from a name to connections ----------------------------------------------------------------
+PATH = "ledger_path"  # the execution option under which an engine knows its file
+
+
+class StoreFile:
+    """Where a store lies, and which file that was; nothing where it is no file.
+
+    A process that has a file open goes on to write to it when somebody has deleted it, or has put
+    another one in its place, and everything that it writes is lost without an error. So the path
+    is looked at before each transaction. The file is never opened here: to close it would give up
+    the locks that SQLite holds on it in this process.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._known: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, engine: Engine) -> StoreFile:
+        """The file that an engine connects to."""
+        path = engine.get_execution_options().get(PATH)
+        return cls(None if path is None else str(path))
+
+    def remember(self) -> None:
+        """The file that is there now is ours."""
+        self._known = self._found()
+
+    def require_same(self, store: str) -> None:
+        """Raise StoreReplaced where the file is gone, or another one is in its place."""
+        if self._known is None:
+            return
+        found = self._found()
+        if found == self._known:
+            return
+        if found is None:
+            raise StoreReplaced(
+                f"store {store}: expected the file that this process opened, got none: it was "
+                "deleted or moved under this process. Put it back, or start again to count anew"
+            )
+        raise StoreReplaced(
+            f"store {store}: expected the file that this process opened, got another one under "
+            "its name: it was replaced under this process. Start again to count into the new one"
+        )
+
+    def _found(self) -> tuple[int, int] | None:
+        """Device and inode of what the path names; None where there is nothing."""
+        if self._path is None:
+            return None
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return None
+        return (found.st_dev, found.st_ino)
+
+
+_EXPECTED: Final = "expected a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
+
+# What PostgreSQL's client is told unless the URL says otherwise. A host that is gone without a word
+# is given up after half a minute, not after two hours.
+_CLIENT: Final[dict[str, str]] = {
+    "application_name": "streammetrics",
+    "client_encoding": "utf8",  # else a database in SQL_ASCII answers bytes for texts
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "30000",
+}
+# A process that is stopped within a transaction holds the head of its log for this long.
+_IDLE_LIMIT_S: Final = 60
+
+
+def shown(url: str) -> str:
+    """A store as messages name it, without a password."""
+    if "://" not in url:
+        return url
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        return f"{url.split('://')[0]}://..."
+    secret = {key: "***" for key in parsed.query if "password" in key.lower()}
+    return parsed.update_query_dict(secret).render_as_string(hide_password=True)
+
+
+def connect(url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
+    """The connections to a store, and its name for messages, without a password.
+
+    Raises NotAStore.
+    """
+    try:
+        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
+    except (ArgumentError, ValueError):
+        raise NotAStore(
+            f"store {shown(url)}: {_EXPECTED}, got a URL that cannot be read; correct it"
+        ) from None
+    name = shown(url)
+    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
+        return _sqlite(parsed, name, create, busy_s), name
+    if parsed.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return _postgres(parsed, name, busy_s), name
+    raise NotAStore(f"store {name}: {_EXPECTED}, got {parsed.drivername}://; correct it")
+
+
+def _postgres(url: URL, name: str, busy_s: float) -> Engine:
+    settings: dict[str, object] = {
+        key: value for key, value in _CLIENT.items() if key not in url.query
+    }
+    # A pooler may hand the next transaction to another connection with the server, where a
+    # statement that was prepared on this one does not exist, or another one has its name.
+    settings["prepare_threshold"] = None
+    try:
+        engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=settings,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+        )
+    except ImportError as error:
+        raise NotAStore(
+            f"store {name}: expected the package psycopg, got an installation without it "
+            f"({error}); install it with: pip install 'streammetrics[postgres]'"
+        ) from None
+
+    # For one transaction each: they are not sent with the connection, since poolers refuse that,
+    # and with a pooler a setting of a session would meet strangers.
+    limits = (
+        f"SELECT set_config('lock_timeout', '{int(busy_s * 1000)}', true), "
+        f"set_config('idle_in_transaction_session_timeout', '{_IDLE_LIMIT_S}s', true)"
+    )
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(limits))
+    return engine
+
+
+def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise NotAStore(f"store {name}: a store must outlive the process; name a file")
+    path = Path(url.database)
+    if path.exists() and not path.is_file():
+        got = "a pipe or a device; correct the name"
+        if path.is_dir():
+            got = "a folder; name a file in it"
+        raise NotAStore(f"store {name}: expected a file, got {got}")
+    if not path.absolute().parent.is_dir():
+        raise NotAStore(
+            f"store {name}: there is no such folder: {path.parent}; make it, or correct the name"
+        )
+    if not create and not path.exists():
+        raise NoStoreYet(f"store {name}: there is no such file; check the name")
+
+    # Where the folder cannot be written, a store that nobody has open is a file that stands still.
+    # Somebody elsewhere may open it at any moment, so each transaction looks again.
+    is_fixed = not create and not _may_write(path.absolute().parent)
+
+    def connect() -> sqlite3.Connection:
+        mode, kind = f"mode={'rwc' if create else 'rw'}", sqlite3.Connection
+        if is_fixed and _is_at_rest(path, name):
+            mode, kind = "mode=ro&immutable=1", _AtRest
+        # isolation_level None: BEGIN and COMMIT are ours, not Python's.
+        return sqlite3.connect(
+            f"file:{quote(str(path.absolute()))}?{mode}",
+            uri=True,
+            timeout=busy_s,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=kind,
+        )
+
+    options = {PATH: str(path.absolute())}
+    pool = NullPool if is_fixed else QueuePool
+    engine = create_engine("sqlite://", creator=connect, poolclass=pool, execution_options=options)
+    if create:
+        # It is kept in the file, which a reader must not change: it may not be ours at all.
+        event.listen(engine, "connect", _use_wal)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    if is_fixed:
+        _refuse_changes(engine, path, name)
+    return engine
+
+
+def _is_at_rest(path: Path, name: str) -> bool:
+    """Whether a store in a folder that cannot be written is read without the files that WAL mode
+    needs beside it: nobody has it open, and all of its commits are in the one file.
+
+    Raises LedgerError where its last commits cannot be read there.
+    """
+    if path.with_name(f"{path.name}-shm").exists():
+        return False
+    if _size(path.with_name(f"{path.name}-wal")):
+        raise LedgerError(
+            f"store {name}: its last commits stand in {path.name}-wal, which cannot be read in a "
+            "folder that cannot be written; copy both files to another folder, and read there"
+        )
+    return True
+
+
+class _AtRest(sqlite3.Connection):
+    """A connection that takes its file to stand still."""
+
+
+def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
+    """Have a transaction fail if the file that was taken to stand still has changed meanwhile."""
+
+    def look() -> tuple[int, int, int]:
+        found = path.stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def begin(connection: Connection) -> None:
+        held: object = connection.connection.dbapi_connection
+        if isinstance(held, _AtRest):
+            connection.info["stood"] = look()
+
+    def commit(connection: Connection) -> None:
+        if connection.info.get("stood", look()) != look():
+            raise StoreUnavailable(
+                f"store {name}: it was written from elsewhere while it was read here; try again"
+            )
+
+    event.listen(engine, "begin", begin)
+    event.listen(engine, "commit", commit)
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, 0 where it is not there."""
+    return path.stat().st_size if path.exists() else 0
+
+
+# `Any` is SQLAlchemy's own type for the record of a connection in its pool.
+def _use_wal(connection: sqlite3.Connection, _record: Any) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("PRAGMA journal_mode = WAL")
+
+
+def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+    with closing(connection.cursor()) as cursor:
+        # In WAL mode NORMAL survives a crash of the process, and a power cut loses whole commits
+        # at most: head and deltas together, which are then read again.
+        cursor.execute("PRAGMA synchronous = NORMAL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.execute("PRAGMA journal_size_limit = 67108864")  # bytes of WAL kept for reuse
+
+
+def _begin(connection: Connection) -> None:
+    begin = connection.get_execution_options().get("ledger_begin", "BEGIN")
+    connection.exec_driver_sql(str(begin))

@@ -27,7 +27,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from streammetrics_consumers.ledger.failures import Damaged, StoreReplaced
-from streammetrics_consumers.ledger.read import COUNTERS, read_heads
+from streammetrics_consumers.ledger.read import COUNTERS, REFUSED, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import Store
@@ -268,17 +268,11 @@ def write_delta(connection: Connection, commit: Commit) -> None:
         write_seen(connection, commit.head, commit.seen)
     refused = [
         {
-            "generation": commit.head.generation,
-            "head": commit.head.id,
-            "offset": event.offset,
-            "index": event.index,
-            "reason": event.reason,
+            **{column.name: getattr(event, column.name) for column in REFUSED},
             "field": event.field and storable(event.field),
             "detail": storable(event.detail),
-            "payload": event.payload,
-            "size": event.size,
-            "sha256": event.sha256,
-            "record_ms": event.record_ms,
+            "generation": commit.head.generation,
+            "head": commit.head.id,
             "done": False,
         }
         for event in commit.refused

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Final, NamedTuple
 
-from streammetrics_consumers.model.generation import DeltaRow, Generation, PaneSize, StateShard
+from streammetrics_consumers.model.generation import Generation, PaneSize, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 # What joined rows are counted for: its offsets are event times, in milliseconds, up to which label
@@ -105,24 +105,15 @@ class Refused:
         return len(self.payload) + len(self.detail) + 300
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantineRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineRow(Refused):
     """A refused event as it is stored. `done` says that a retry has counted it since, and `retry`
     which one."""
 
     id: int
     partition: Partition
-    offset: int
-    index: int
-    reason: str
-    field: str | None
-    detail: str
-    payload: bytes
-    size: int
-    sha256: str
-    done: bool
     head: int
-    record_ms: int | None
+    done: bool
     retry: int | None
 
 
@@ -163,14 +154,13 @@ class Snapshot:
     """What one read transaction saw, whole: nothing in it is from before or after.
 
     `heads` holds the closed ones too, in the order in which they were made. `panes` lists all
-    panes of the generation; `deltas` the rows of those that were asked for, in no certain order.
-    `retry` is the number of the last retry of refused events, 0 before the first.
+    panes of the generation. `retry` is the number of the last retry of refused events, 0 before
+    the first.
     """
 
     generation: Generation
     heads: tuple[Head, ...]
     panes: tuple[PaneSize, ...]
-    deltas: tuple[DeltaRow, ...] = ()
     retry: int = 0
 
     @property

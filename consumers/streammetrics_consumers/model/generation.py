@@ -115,17 +115,6 @@ class PaneSize:
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaRow:
-    """A piece as it is stored: it counts the offsets [start_offset, end_offset) of the head."""
-
-    id: int
-    shard: StateShard
-    head: int
-    start_offset: int
-    end_offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class Requested:
     """Metrics by their names, or by those of their families (`experiment`): to end, which left the
     config, and to resume, which are back in it."""
@@ -152,14 +141,13 @@ class Changes(NamedTuple):
         return any(self[:])
 
 
+NO_CHANGES: Final = Changes()
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The generation to write, and how it came to be; the rest is that of Changes."""
+    """The generation to write, whether it was made for this, and what the config changes in it."""
 
     generation: Generation
     created: bool
-    added: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    epochs: tuple[str, ...] = ()
-    resumed: tuple[str, ...] = ()
+    changes: Changes = NO_CHANGES

@@ -17,9 +17,8 @@ from streammetrics.experiments import Experiment, Look
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
-from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
 

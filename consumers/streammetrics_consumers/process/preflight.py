@@ -12,11 +12,11 @@ from contextlib import closing
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import require_keyed
 from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
-from streammetrics_consumers.ledger.connect import shown
 from streammetrics_consumers.ledger.failures import NoStoreYet, SchemaMismatch
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, require_known, unknown_topics
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, unknown_topics
+from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import Begun
+from streammetrics_consumers.model.generation import Changes
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.open_source import (
     open_source,
@@ -119,11 +119,9 @@ def check(
         if begun is None:
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
-        added = unknown_topics(ledger.store, begun.generation, logs)
-        if not options.new_source:
-            require_known(ledger.store, begun.generation, logs)
+        added = unknown_topics(ledger.store, begun.generation, logs, new=options.new_source)
     found.append(f"{store}: generation {begun.generation.id}")
-    found += _changes(begun)
+    found += _said(begun.changes)
     found += [
         f"source {topic} of cluster {cluster}: new to the store; a run adds its events to what is "
         "counted"
@@ -137,23 +135,23 @@ def check(
     return found
 
 
-def _changes(begun: Begun) -> list[str]:
+def _said(changes: Changes) -> list[str]:
     return [
         said.format(name)
         for names, said in (
-            (begun.added, "metric {}: new; it would start at the offsets reached so far"),
-            (begun.ended, "metric {}: dropped; it would end at the offsets reached so far"),
+            (changes.added, "metric {}: new; it would start at the offsets reached so far"),
+            (changes.ended, "metric {}: dropped; it would end at the offsets reached so far"),
             (
-                begun.resumed,
+                changes.resumed,
                 "metric {}: back in the config; it would go on at the offsets reached so far, "
                 "with a hole before them",
             ),
             (
-                begun.variants,
+                changes.variants,
                 "variant {}: new; a run counts it from the offsets reached so far, and "
                 "`quarantine retry` those of its events that were refused",
             ),
-            (begun.epochs, "epoch {}: new; the experiment goes on with it"),
+            (changes.epochs, "epoch {}: new; the experiment goes on with it"),
         )
         for name in names
     ]

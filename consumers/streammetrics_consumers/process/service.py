@@ -52,12 +52,13 @@ def begin(
     number = begun.generation.id
     if begun.created:
         log.info("generation %d starts", number)
+    changes = begun.changes
     for names, said in (
-        (begun.added, "metric %s starts at the offsets reached so far"),
-        (begun.ended, "metric %s ends at the offsets reached so far"),
-        (begun.resumed, "metric %s goes on, with a hole up to the offsets reached so far"),
-        (begun.variants, "variant %s is counted from now on"),
-        (begun.epochs, "the experiment has an epoch that starts at %s"),
+        (changes.added, "metric %s starts at the offsets reached so far"),
+        (changes.ended, "metric %s ends at the offsets reached so far"),
+        (changes.resumed, "metric %s goes on, with a hole up to the offsets reached so far"),
+        (changes.variants, "variant %s is counted from now on"),
+        (changes.epochs, "the experiment has an epoch that starts at %s"),
     ):
         for name in names:
             log.info("generation %d: %s", number, said % name)

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from streammetrics.results import headlines_of, kinds_of, views_of
 from streammetrics_consumers.ledger.delta_metadata import state_of
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query import answers

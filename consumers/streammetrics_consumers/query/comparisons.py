@@ -26,9 +26,8 @@ from streammetrics.experiments import (
 from streammetrics.results import counts_of
 from streammetrics_consumers.config.states import ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import heads_of
-from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.experiment_plan import (

@@ -23,8 +23,7 @@ from typing import Final, TypeVar
 from streammetrics import PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.view import StoreVersion, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane

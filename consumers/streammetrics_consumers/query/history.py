@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar
 
 from streammetrics.experiments import Comparison, Contrast
-from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.ledger.looks import Point
-from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Number, Window, number
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by

@@ -18,8 +18,7 @@ from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
 from streammetrics_consumers.config.states import DELAYS, ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import StoreVersion, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane

@@ -19,8 +19,7 @@ from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey, Ratio
 from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata, state_of
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import JOIN_START, Snapshot
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.comparisons import ComparisonReader, of_one_moment

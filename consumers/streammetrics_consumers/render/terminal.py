@@ -17,8 +17,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache

@@ -13,8 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer

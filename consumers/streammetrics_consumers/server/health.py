@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import StoreVersion, View, view
+from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head

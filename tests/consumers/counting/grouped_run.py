@@ -4,7 +4,7 @@ that knows of no rows: no delta, no flag, no compaction."""
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -18,15 +18,12 @@ from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
-    DeltaMetadata,
     split,
-    state_of,
 )
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import Generation, Pane, PaneSize
+from streammetrics_consumers.model.generation import Generation, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.query.follow import IncrementalView
 from streammetrics_consumers.query.query import Query
@@ -34,12 +31,12 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.sources.memory_source import Log
 
-from streammetrics import PerKey
-from tests.consumers.folded import METRICS, SIZE_MS, State, counted, fold
+from tests.consumers.folded import METRICS, SIZE_MS, State, fold
 from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.messages import states_of
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
+from tests.consumers.stores import stored
 
 GROUPINGS = ((), ("variant",), ("phase",), ("variant", "phase"), ("user",))
 FINEST = (3, 4)
@@ -163,23 +160,17 @@ class GroupedRun:
     def require_true_states(self) -> None:
         """Every way to read the ledger says what the fold says."""
         wanted = self.expected()
-        assert counted(self.ledger).states == wanted
-        snapshot, delta_metadata = view(self.ledger, look)
-        sizes = {size.pane: (size.rows, size.nbytes) for size in snapshot}
-        assert {(p.metric, p.grouping, p.start_ms) for p in sizes} == wanted.keys()
-        seen: dict[Pane, list[tuple[DeltaMetadata, bytes]]] = defaultdict(list)
-        for row, data in delta_metadata:
-            seen[row.pane].append((row, data))
-        assert sizes == {
-            pane: (len(rows), sum(row.nbytes for row, _ in rows)) for pane, rows in seen.items()
-        }
-        stored = {row.id: row.nbytes for rows in seen.values() for row, _ in rows}
-        assert sum(size.own_rows for size in snapshot) == len(stored)
-        assert sum(size.own_nbytes for size in snapshot) == sum(stored.values())
-        for pane, rows in seen.items():
-            states = [state_of(row, data) for row, data in rows]
-            total: PerKey = sum(states[1:], states[0])
-            assert total.to_bytes() == wanted[pane.metric, pane.grouping, pane.start_ms]
+        held = stored(self.ledger)
+        sums = held.sums(lambda row: (row.pane.metric, row.pane.grouping, row.pane.start_ms))
+        assert {state: total.to_bytes() for state, total in sums.items()} == wanted
+        sizes = {size.pane: (size.rows, size.nbytes) for size in held.seen.panes}
+        rows, nbytes = Counter[Pane](), Counter[Pane]()
+        for row, _ in held.rows:
+            rows[row.pane] += 1
+            nbytes[row.pane] += row.nbytes
+        assert sizes == {pane: (n, nbytes[pane]) for pane, n in rows.items()}
+        own = {row.id: row.nbytes for row, _ in held.rows}
+        assert (held.seen.stored_rows, held.seen.stored_nbytes) == (len(own), sum(own.values()))
 
     def require_true_readers(self) -> None:
         """Who has followed says what a fresh read says."""
@@ -212,9 +203,3 @@ class GroupedRun:
             for pane, start, end, flag in self.rows()
             if pane.is_total
         ]
-
-
-def look(now: View) -> tuple[Sequence[PaneSize], list[tuple[DeltaMetadata, bytes]]]:
-    panes = now.snapshot.panes
-    rows = now.delta_metadata([size.pane for size in panes])
-    return panes, list(now.states(rows))

@@ -45,17 +45,18 @@ def merged(pieces: list[StateShard]) -> PerKey:
     return sum(states[1:], states[0])
 
 
-@pytest.mark.parametrize("max_keys", [10_000, 300], ids=["all kept", "some in the overflow"])
-def test_pieces_keep_the_limit_and_merge_back_byte_for_byte(max_keys: int) -> None:
-    state = counted([(1, f"key-{i}") for i in range(1000)], max_keys)
-    pieces = list(split(PANE, state, 1000))
-    assert len(pieces) > 1
-    assert all(len(shard.state) <= 1000 for shard in pieces)
-    assert merged(pieces) == state
-    # Ranges are a power of two, and each key lies in one.
-    (ranges,) = {shard.key_ranges for shard in pieces}
-    assert ranges & (ranges - 1) == 0
-    assert [shard.key_range for shard in pieces] == sorted({shard.key_range for shard in pieces})
+def test_pieces_keep_the_limit_and_merge_back_byte_for_byte() -> None:
+    for max_keys in (10_000, 300):  # all are kept, or some are in the overflow
+        state = counted([(1, f"key-{i}") for i in range(1000)], max_keys)
+        pieces = list(split(PANE, state, 1000))
+        assert len(pieces) > 1
+        assert all(len(shard.state) <= 1000 for shard in pieces)
+        assert merged(pieces) == state
+        # Ranges are a power of two, and each key lies in one.
+        (ranges,) = {shard.key_ranges for shard in pieces}
+        assert ranges & (ranges - 1) == 0
+        places = [shard.key_range for shard in pieces]
+        assert places == sorted(set(places))
     small = counted(["a", "b"])
     assert list(split(PANE, small)) == [StateShard(PANE, 0, 1, small.to_bytes())]
 
@@ -121,19 +122,18 @@ def small_rows(each_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("poll", [100, 5000], ids=["many polls", "one poll"])
 @pytest.mark.usefixtures("small_rows")
-def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path, poll: int) -> None:
+def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path) -> None:
     events = distinct(1500)
     run = Run(tmp_path, {ONE: Log([*events]), TWO: Log([*events[:40]])}, **EXACT)
-    run(UNTIL_END, [Deliver(poll)] * 80)
+    run(UNTIL_END, [Deliver(100)] * 10 + [Deliver(5000)] * 70)
     assert largest_row(run) <= ROW
     assert run.seen().counters == Counters(rows=1540)
     assert run.progress[-1].rows == 1540
     (tmp_path / "whole").mkdir()
     whole = Run(tmp_path / "whole", {ONE: Log([*events, *events[:40]])}, **EXACT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streammetrics_consumers.counting.commits.is_too_large", lambda *_: False)
+        patch.setattr(Limits, "is_too_large", lambda self, commit: False)
         whole()
     assert largest_row(whole) > ROW
     assert states(run) == states(whole)
@@ -185,19 +185,8 @@ def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
     assert Limits(Options(max_delta_bytes=10)).are_passed(delta, chunk([event()], 2))
 
 
-@pytest.mark.parametrize(
-    ("sizes", "most", "commits"),
-    [
-        ([1000] * 5, 2000, [(0, 2, 2000), (2, 4, 2000), (4, 5, 1000)]),
-        ([3, 40, 3, 3], 10, [(0, 1, 3), (1, 2, 40), (2, 4, 6)]),  # one is larger than a delta
-    ],
-)
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    sizes: list[int],
-    most: int,
-    commits: list[tuple[int, int, int]],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[tuple[int, int, int]] = []
     whole = Ledger.commit
@@ -209,14 +198,20 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
     monkeypatch.setattr(Ledger, "commit", noted)
     # Each message is a piece of its own, as those of a megabyte are.
     monkeypatch.setattr("streammetrics_consumers.events.messages.PIECE_BYTES", 1)
-    values = [message("ndjson", [event()] * size) for size in sizes]
-    run = Run(tmp_path, {ONE: Log([*values, None])}, source=NDJSON)
-    run(Options(until_end=True, max_delta_rows=most))
-    assert found[:-1] == commits[:-1] and found[-1][2] == commits[-1][2]
-    # Progress counts events, and heads count messages.
-    assert run.progress[-1].rows == sum(sizes)
-    assert run.seen().counters == Counters(rows=sum(sizes), tombstones=1)
-    assert run.heads() == [(0, len(sizes) + 1)]
+    for sizes, most, commits in (
+        ([100] * 5, 200, [(0, 2, 200), (2, 4, 200), (4, 6, 100)]),
+        ([3, 40, 3, 3], 10, [(0, 1, 3), (1, 2, 40), (2, 5, 6)]),  # one is larger than a delta
+    ):
+        found.clear()
+        values = [message("ndjson", [event()] * size) for size in sizes]
+        (tmp_path / str(most)).mkdir()
+        run = Run(tmp_path / str(most), {ONE: Log([*values, None])}, source=NDJSON)
+        run(Options(until_end=True, max_delta_rows=most))
+        assert found == commits
+        # Progress counts events, and heads count messages.
+        assert run.progress[-1].rows == sum(sizes)
+        assert run.seen().counters == Counters(rows=sum(sizes), tombstones=1)
+        assert run.heads() == [(0, len(sizes) + 1)]
 
 
 # -- refused events -------------------------------------------------------------------------------

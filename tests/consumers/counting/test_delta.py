@@ -1,3 +1,7 @@
+"""A delta: what the events of one partition add, however their log is cut."""
+
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -7,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.counting.delta import Delta, columns_of, of_one_shape
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.model.commit import Counters, Refused
 
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
-from tests.consumers.messages import states_of
+from tests.consumers.messages import counted, digests, in_chunks, states_of
 from tests.consumers.small_config import LOG, chunk, config, event
 
 HOUR_MS = 3_600_000
+
+
 DAY = 1_704_067_200_000  # 2024-01-01T00:00:00Z
+
+
 SMALL = config()
 
 
@@ -39,11 +47,6 @@ def fed(
         delta.add(decoder.decode(chunk(values, start, timestamps_ms)))
         start += len(values)
     return delta
-
-
-def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
-    """All bytes that a delta would store."""
-    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
 
 
 def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
@@ -89,17 +92,17 @@ def test_rows_below_the_floor_count_in_totals_alone() -> None:
     below = fed(values, floor=DAY + HOUR_MS)
     free = fed(values)
     assert below.counters == Counters(rows=3, expired=1)
-    totals = {key: data for key, data in stored(free).items() if key[2] is None}
-    assert {key: data for key, data in stored(below).items() if key[2] is None} == totals
-    assert stored(below).keys() == {key for key in stored(free) if key[2] != DAY}
-    assert all(stored(free)[key] == data for key, data in stored(below).items())
-    assert {key[2] for key in stored(fed([at(0)], floor=DAY + 1))} == {None}
+    totals = {key: data for key, data in digests(free).items() if key[2] is None}
+    assert {key: data for key, data in digests(below).items() if key[2] is None} == totals
+    assert digests(below).keys() == {key for key in digests(free) if key[2] != DAY}
+    assert all(digests(free)[key] == data for key, data in digests(below).items())
+    assert {key[2] for key in digests(fed([at(0)], floor=DAY + 1))} == {None}
 
 
 def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
     delta = fed([at(0), at(1, label=2), at(2, label=1), at(3, score=1.5), at(4)])
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "metric"), (3, "metric")]
-    assert stored(delta) == stored(fed([at(0), at(2, label=1), at(4)]))
+    assert digests(delta) == digests(fed([at(0), at(2, label=1), at(4)]))
     assert "auc" in delta.quarantine[0].detail and "labels" in delta.quarantine[0].detail
     # What is said of an event does not depend on its batch.
     bad = [at(0), at(1, label=2), at(2, label=3), at(3, score=-1)]
@@ -109,7 +112,7 @@ def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted
 def test_a_refusal_with_expired_rows_in_the_batch_changes_nothing_else() -> None:
     values = [at(0), at(1, label=2), at(HOUR_MS / 1000), at(HOUR_MS / 1000, score=7)]
     delta = fed(values, floor=DAY + HOUR_MS)
-    assert stored(delta) == stored(fed([values[0], values[2]], floor=DAY + HOUR_MS))
+    assert digests(delta) == digests(fed([values[0], values[2]], floor=DAY + HOUR_MS))
     assert delta.counters == Counters(rows=4, expired=1, quarantined=2)
 
 
@@ -141,7 +144,7 @@ def test_chunks_must_follow_each_other() -> None:
 
 def test_an_empty_delta_stores_nothing() -> None:
     delta = fed([b"{", None])
-    assert stored(delta) == {} and (delta.start, delta.end) == (0, 2)
+    assert digests(delta) == {} and (delta.start, delta.end) == (0, 2)
     assert delta.counters == Counters(rows=1, quarantined=1, tombstones=1)
 
 
@@ -174,7 +177,7 @@ def test_where_the_log_is_cut_into_chunks_leaves_no_trace(
     small = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
     whole = fed(values, config=small, floor=DAY + HOUR_MS)
     cut = fed(*parts, config=small, floor=DAY + HOUR_MS)
-    assert stored(cut) == stored(whole)
+    assert digests(cut) == digests(whole)
     assert (cut.counters, cut.quarantine) == (whole.counters, whole.quarantine)
     assert (cut.greatest_event_ms, cut.end) == (whole.greatest_event_ms, whole.end)
 
@@ -208,3 +211,68 @@ def test_a_delta_equals_the_library_fed_directly() -> None:
             panel = pane.state(key)
             assert isinstance(panel, Panel)
             assert shard.state.state(key) == panel.state(shard.metric)
+
+
+TABLES = config(
+    event='time = "ts"\nlabel = "kind"\nscore = "probs"',
+    slices='by = [[], ["fold"]]',
+    metrics="""
+auc = { type = "MulticlassAUC", n_classes = 3, exact = true }
+voted = { type = "MulticlassConfusion", n_classes = 3, inputs = { predictions = "v", labels = "c" }}
+one = { type = "MultilabelConfusion", n_labels = 1, inputs = { labels = "l", scores = "s" } }
+""",
+)
+
+
+def line(i: int, kind: object, vote: object, score: float = 0.5) -> bytes:
+    probs = [i % 7 / 8, score, i % 5 / 8]
+    text = (
+        f'{{"ts":"2024-01-01T{i % 24:02}:00:00Z","fold":{i % 3},"kind":{kind},"c":{i % 3},'
+        f'"v":{vote},"probs":{probs},"l":[{i % 2}],"s":[{score}]}}'
+    )
+    return text.encode()
+
+
+KINDS: tuple[object, ...] = (0, [1, 0, 1], 2, [0, 0, 0], 9, [0, 0, 9], [1])
+
+
+VOTES: tuple[object, ...] = ([0.1, 0.2, 0.3], 1, 4, [3, 2], 0)
+
+
+ARRAYS = [line(i, KINDS[i % 7], VOTES[i % 5]) for i in range(70)]
+
+
+def decoded(*values: bytes) -> Decoded:
+    return Decoder(TABLES).decode(chunk(values))
+
+
+def test_events_whose_field_is_a_number_come_apart_from_those_with_an_array() -> None:
+    found = decoded(line(0, 0, 1), line(1, [1, 0, 1], 1), line(2, 2, [1, 2, 3]), line(3, 1, 0))
+    assert sorted(places.tolist() for places in of_one_shape(found)) == [[0, 3], [1], [2]]
+    assert [places.tolist() for places in of_one_shape(decoded(line(0, 0, 1)))] == [[0]]
+    assert list(of_one_shape(decoded())) == []
+
+
+def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:
+    found = columns_of(decoded(line(0, 0, [1, 2, 3]), line(1, 2, [0.5, 2, 3])))
+    shapes = {name: np.shape(column) for name, column in found.items()}  # type: ignore[arg-type]
+    assert shapes == {
+        "kind:label_or_row": (2,),
+        "v:real_or_row": (2, 3),
+        "probs:real_row": (2, 3),
+        "c:label": (2,),
+        "l:label_row": (2, 1),  # one label is a table all the same
+        "s:real_row": (2, 1),
+    }
+
+
+@pytest.mark.slow
+def test_how_a_log_of_both_is_cut_leaves_no_trace() -> None:
+    def fed(size: int) -> tuple[dict[object, bytes], list[Refused]]:
+        delta = counted(TABLES, in_chunks(ARRAYS, range(0, 70, size)))
+        return digests(delta), delta.quarantine
+
+    states, refused = fed(20)
+    assert all((states, refused) == fed(size) for size in (1, 3, 70))
+    good = [i for i in range(70) if i % 7 < 4 and i % 5 not in (2, 3)]
+    assert sorted({*range(70)} - {entry.offset for entry in refused}) == good

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
-from streammetrics_consumers.ledger import compact
-from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.sources.memory_source import Log
 
-from tests.consumers.counting.grouped_run import GROUPINGS, SLICES, GroupedRun, values
+from tests.consumers.counting.grouped_run import SLICES, GroupedRun, values
 from tests.consumers.memory_run import ONE, Run
 from tests.consumers.replay.verified_run import change, verified
 from tests.consumers.small_config import event
@@ -151,23 +149,6 @@ def test_rows_of_an_older_store_are_read_beside_new_ones(tmp_path: Path) -> None
         run.compact(above=1)
         assert run.totals() == [(place, 0, 6, False) for place in range(5)]
         checked(run)
-
-
-def test_a_row_whose_flag_was_changed_since_is_not_merged(tmp_path: Path) -> None:
-    with GroupedRun(tmp_path, [few(*"pqpq")]) as run:
-        for _ in range(2):
-            run.commit(ONE, 2)
-        compactor = Compactor(run.ledger.store, above=1)
-        (merge_run, *_) = compactor.runs()
-        (group,) = compactor.plan(merge_run)
-        read = run.ledger.store.read(lambda c: compact._states(c, merge_run, group))
-        assert read is not None
-        of, states = read
-        made = compactor._fold(merge_run.pane, group, states, GROUPINGS)
-        change(run.run, lambda c: c.execute(update(delta).values(for_coarser=False)))
-        with pytest.raises(compact._NotAsRead):
-            run.ledger.store.write(lambda c, _: compact._exchange(c, of, merge_run, group, made))
-        assert compactor.merge(merge_run, group) is None
 
 
 OF_TOTAL = and_(delta.c.metric == "auc", delta.c.window_start_ms.is_(None), delta.c.retry.is_(None))

@@ -1,33 +1,60 @@
-"""Closing label windows: how far, what is late then, and what it costs in memory."""
+"""Closing label windows: how far, what is late then, what a clock that is fast may cost, and that
+nothing is lost."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import ColumnElement, update
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.states import DELAYS
 from streammetrics_consumers.counting.label_windows import Closer, closable_ms
+from streammetrics_consumers.events.refusals import LATE
+from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.query.join_status import late_warning
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.memory_source import MemorySource
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
-from streammetrics import LabelDelays, PerKey, load
+from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
 from tests.consumers.small_config import config
+from tests.consumers.stores import stored
 
 assert SPLIT.join is not None
+
+
 JOIN = SPLIT.join
+
+
 PANE_MS = JOIN.pane_ms
+AHEAD_MS = 50 * 60_000
+EXPERIMENT = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\ncluster = "none"\n'
+BY_DEFAULT = config(  # with the lateness and the tolerance of fast clocks that there are by default
+    event=joined.EVENT,
+    windows="size_s = 3600",
+    slices=joined.SLICES,
+    metrics=joined.METRICS,
+    rest=joined.JOIN + EXPERIMENT,
+)
 
 
 @pytest.fixture
@@ -49,10 +76,19 @@ def head(number: int, greatest_s: int | None) -> Head:
 
 def ctr(ledger: Ledger) -> tuple[float, int]:
     """The rate of clicks, and the impressions that were counted."""
-    total = Pane("ctr", 1, None, None)
-    state = sum(load(row.shard.state) for row in ledger.snapshot(lambda seen: [total]).deltas)
+    state = stored(ledger).sums(lambda row: row.pane)[Pane("ctr", 1, None, None)]
     (one,) = state.compute().values()  # type: ignore[union-attr]
     return one.ratio, one.rows
+
+
+def verified(
+    ledger: Ledger, logs: dict[Partition, Log], folder: Path, of: Config | None = None
+) -> Findings:
+    with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
+        found = verify(of or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
+                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    (folder / "scratch.db").unlink()
+    return found
 
 
 def test_the_partition_that_is_furthest_behind_holds_windows_open() -> None:
@@ -88,8 +124,7 @@ def test_later_than_the_lateness_may_still_be_joined_with_reopen_s(ledger: Ledge
 
 def test_an_outcome_without_an_impression_is_counted_with_its_delay(ledger: Ledger) -> None:
     count(ledger, [shown("x", 0), click("x", 5_000), click("x", 41_000), click("nobody", 42_000)])
-    rows = ledger.snapshot(lambda seen: [Pane(DELAYS, 0, None, None)]).deltas
-    delays = sum(load(row.shard.state) for row in rows)
+    delays = stored(ledger).sums(lambda row: row.pane)[Pane(DELAYS, 0, None, None)]
     assert isinstance(delays, LabelDelays)
     found = delays.compute()["click"]
     assert (found.attributed, found.unattributed, found.unknown) == (1, 2, 1)
@@ -162,9 +197,7 @@ def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
     assert [entry.offset for page in pages for entry in page.counted] == [3]
     joined.run(SPLIT, ledger, logs)
     assert ctr(ledger) == (1 / 3, 3)
-    with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:
-        seen = verify(SPLIT, ledger, scratch, monotonic=lambda: 0.0,
-                      opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    seen = verified(ledger, logs, tmp_path, SPLIT)
     assert seen.is_good, (seen.differences, seen.notes)
 
 
@@ -193,16 +226,17 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
     assert (seen.counters.closed, seen.counters.expired) == (9, 0)
 
 
+@pytest.mark.slow
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
     tmp_path: Path,
 ) -> None:
-    events = joined.stream(seed=6, impressions=60)
+    events = joined.stream(seed=6, impressions=30)
     plan = """[experiment]
 control = "a"
 decision = ["ctr"]
 cluster = "none"
 unit = "id"
-epochs = ["2023-11-14T22:14:20Z"]
+epochs = ["2023-11-14T22:13:50Z"]
 """
     parts = {"windows": joined.WINDOWS, "slices": joined.SLICES, "metrics": joined.METRICS}
     split = config(event=joined.EVENT, rest=joined.JOIN + plan, **parts)
@@ -216,4 +250,153 @@ epochs = ["2023-11-14T22:14:20Z"]
         found.append({key: one for key, one in states.items() if key[0].startswith("experiment/")})
     assert found[0] == found[1]
     keys = PerKey.from_bytes(found[0]["experiment/ctr", 0, None]).keys()
-    assert {key[1] for key in keys} == {"start", "2023-11-14T22:14:20Z"}  # type: ignore[index]
+    assert {key[1] for key in keys} == {"start", "2023-11-14T22:13:50Z"}  # type: ignore[index]
+
+
+def impressions(n: int, fast: int | None) -> list[Event]:
+    """One each five seconds, of which one says that it is 50 minutes later."""
+    return [
+        shown(f"i{i}", 5_000 * i + (AHEAD_MS if i == fast else 0), variant="ab"[i % 2])
+        for i in range(n)
+    ]
+
+
+def log_of(events: Sequence[Event], *, timed: bool) -> Log:
+    times = [START_MS + 5_000 * i for i in range(len(events))] if timed else None
+    return Log([json.dumps(event).encode() for event in events], timestamps_ms=times)  # type: ignore[arg-type]
+
+
+def results(ledger: Ledger) -> Results:
+    return read_results(ledger, Query())
+
+
+def test_an_event_50_minutes_ahead_of_its_record_drops_no_other_one(ledger: Ledger) -> None:
+    logs = {LOGS[0]: log_of(impressions(101, fast=50), timed=True)}
+    joined.run(BY_DEFAULT, ledger, logs)
+    counters = ledger.snapshot().counters
+    assert (counters.late, counters.future, counters.quarantined) == (0, 1, 1)
+    assert counters.closed == 100
+    assert not any("too late" in note for note in results(ledger).notes)
+
+
+@pytest.mark.slow
+def test_where_records_have_no_times_what_it_drops_is_in_quarantine_and_warned_of(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of(impressions(201, fast=50), timed=False)}
+    joined.run(BY_DEFAULT, ledger, logs)
+    found = results(ledger)
+    assert found.join is not None
+    assert (found.join.late_impressions, found.join.closed) == (150, 51)
+    assert found.join.repeated == 0
+    assert (found.quarantined, found.late) == (150, 150)
+    (warning,) = found.join.warnings
+    assert warning.startswith("150 of 201 events (74.6 %) were too late to be joined. ")
+    assert f"{warning}." in found.notes
+    assert {entry.reason for entry in ledger.quarantine(limit=5_000)} == {"late_impression"}
+    assert verified(ledger, logs, tmp_path).is_good
+
+
+def few(n: int) -> list[Event]:
+    """Impressions, each with a click, after one that is 50 minutes ahead."""
+    found = [shown("fast", AHEAD_MS)]
+    for i in range(n):
+        found += [shown(f"i{i}", 9_000 * i), click(f"i{i}", 9_000 * i + 5)]
+    return found
+
+
+def tried(ledger: Ledger, logs: dict[Partition, Log]) -> tuple[int, set[str]]:
+    pages = list(
+        retry(BY_DEFAULT, ledger, now_ms=lambda: 7, opener=lambda *_: MemorySource(logs), page=7)
+    )
+    still = {one.reason for page in pages for one in page.still}
+    return sum(len(page.counted) for page in pages), still
+
+
+@pytest.mark.slow
+def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of(few(6), timed=False), LOGS[1]: log_of([shown("slow", 0)], timed=False)}
+    joined.run(BY_DEFAULT, ledger, logs, close=False)  # which the other log holds open
+    before = ledger.snapshot().counters
+    assert (before.late, before.late_outcomes, before.quarantined) == (12, 6, 12)
+    assert tried(ledger, logs) == (12, set())
+    after = ledger.snapshot().counters
+    assert (after.late, after.late_outcomes, after.quarantined) == (0, 0, 0)
+    assert verified(ledger, logs, tmp_path).is_good
+    joined.run(BY_DEFAULT, ledger, logs)
+    found = results(ledger)
+    assert found.join is not None and found.join.closed == 8
+    assert found.join.outcomes["click"].delays.attributed == 6
+    assert (found.join.warnings, found.join.repeated) == ((), 0)
+    seen = verified(ledger, logs, tmp_path)
+    assert seen.is_good, (seen.differences, seen.notes)
+
+
+def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_it(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of(few(3), timed=False)}
+    joined.run(BY_DEFAULT, ledger, logs, close=False)
+    assert tried(ledger, logs) == (0, {"closed"})
+    assert ledger.snapshot().counters.late == 6
+
+    def of(offset: int) -> ColumnElement[bool]:
+        return schema.quarantine.c.offset == offset
+
+    for statement in (
+        update(schema.quarantine).where(of(1)).values(reason="late_outcome"),
+        update(schema.quarantine).where(of(3)).values(detail="3 ms"),
+        schema.quarantine.delete().where(of(5)),
+    ):
+        ledger.store.write(lambda connection, _, one=statement: connection.execute(one))  # type: ignore[misc]
+    said = "\n".join(verified(ledger, logs, tmp_path).differences)
+    assert "in quarantine as late_outcome" in said
+    assert "in quarantine as late_impression (3 ms)" in said
+    assert "it is refused (late_impression), and is not in quarantine" in said
+
+
+def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of([shown("x", 0), {**click("x", 1), "kind": "tap"}], timed=False)}
+    joined.run(BY_DEFAULT, ledger, logs, close=False)
+    said = update(schema.quarantine).values(reason="late_outcome")
+    ledger.store.write(lambda connection, _: connection.execute(said))
+    logs[LOGS[0]] = log_of([shown("x", 0), click("x", 1)], timed=False)
+    found = "\n".join(verified(ledger, logs, tmp_path).differences)
+    assert "in quarantine as late_outcome, and not late by its log" in found
+
+
+def test_a_store_of_a_version_that_kept_nothing_of_the_late_is_refused_with_what_can_be_done(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be put back there: no config of this version has such a plan."""
+    logs = {LOGS[0]: log_of(few(3), timed=False)}
+    plan = JoinConfig.plan
+    with monkeypatch.context() as older:
+        older.setattr(
+            JoinConfig, "plan", lambda *a: {k: v for k, v in plan(*a).items() if k != "late"}
+        )
+        joined.run(replace(BY_DEFAULT), ledger, logs, close=False)
+        before = results(ledger)
+    with pytest.raises(SettingsChanged) as refused:
+        joined.run(BY_DEFAULT, ledger, logs, close=False)
+    assert refused.value.differences == (
+        "[join]: an older version counted this store. It kept nothing of events that are too late "
+        "to be joined, this one puts them into quarantine, and no setting changes that",
+    )
+    assert str(refused.value).endswith(
+        "Start over with --new-generation, or go on with the version that counted the store; "
+        "`results --generation 1` still shows what it counted."
+    )
+    ledger.begin(BY_DEFAULT.fingerprints(), BY_DEFAULT.descriptions, new_generation=True)
+    assert read_results(ledger, Query(generation=1)).offsets == before.offsets
+
+
+def test_a_hundredth_of_the_events_may_be_too_late_without_a_word() -> None:
+    assert late_warning(10, 1000) is None
+    assert late_warning(0, 0) is None
+    assert late_warning(11, 1000) is not None
+    assert LATE == ("late_impression", "late_outcome")

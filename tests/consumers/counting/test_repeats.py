@@ -1,33 +1,157 @@
-"""Events that come twice are counted once: [dedup], in a worker and in the ledger."""
+"""Events that come twice are counted once: [dedup], against the rule in plain words, one after the
+other, over all that came; in a worker; and in the ledger."""
 
 from __future__ import annotations
 
-import functools
 import json
 import random
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
-from streammetrics_consumers.config.section import ConfigError
+from hypothesis import given
+from hypothesis import strategies as st
 from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.verify import Wanted
-from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
+from streammetrics_consumers.sources.memory_source import Log
 
-from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
+from tests.consumers.folded import KNOWN_BROKEN, records
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.replay.verified_run import CHUNKS, tried, verified
 from tests.consumers.small_config import EVENT, event
 
+RETENTION, PANE = 100, 10
+
+
+Event = tuple[int, int]  # id, time
+
+
+def plain(events: Sequence[Event], retention: int = RETENTION, pane: int = PANE) -> list[bool]:
+    """The rule: a repeat is what comes while the first of its id is remembered."""
+    seen: dict[int, int] = {}
+    clock = None
+    again = []
+    for id_, time in events:
+        start = time // pane * pane
+        floor = (start if clock is None else clock) - retention - pane
+        again.append(seen.get(id_, floor) > floor)
+        if not again[-1]:
+            seen[id_] = start
+        clock = start if clock is None else max(clock, start)
+    return again
+
+
+def asked(seen: SeenIds, events: Sequence[Event]) -> list[bool]:
+    ids = np.array([id_ for id_, _ in events], np.uint64)
+    found = seen.repeats(ids, np.array([time for _, time in events], np.int64))
+    return [bool(again) for again in found]
+
+
+class Store:
+    """Rows by pane, as a ledger keeps them."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, bytes]] = []
+
+    def commit(self, seen: SeenIds) -> None:
+        found = seen.take()
+        self.rows = [
+            row for row in self.rows if row[0] >= found.since_ms and row[0] not in found.anew
+        ]
+        self.rows += found.rows
+        seen.committed(found)
+
+    def load(self) -> SeenIds:
+        return SeenIds(RETENTION, PANE, self.rows)
+
+
+events_of = st.lists(st.tuples(st.integers(0, 8), st.integers(-300, 300)), max_size=40)
+
+
+@given(events_of, st.lists(st.integers(0, 40)), st.lists(st.integers(0, 40)))
+def test_repeats_are_those_of_the_rule_however_events_are_cut_into_chunks_and_commits(
+    events: list[Event], cuts: list[int], crashes: list[int]
+) -> None:
+    store, found = Store(), list[bool]()
+    seen = store.load()
+    edges = sorted({0, len(events), *(cut for cut in (*cuts, *crashes) if cut < len(events))})
+    for start, end in pairwise(edges):
+        found += asked(seen, events[start:end])
+        if end in cuts:
+            store.commit(seen)
+        if end in crashes:
+            store.commit(seen)
+            seen = store.load()  # another worker goes on
+    assert found == plain(events)
+
+
+def test_what_was_not_committed_is_not_remembered_after_a_crash() -> None:
+    store = Store()
+    seen = store.load()
+    assert asked(seen, []) == []
+    asked(seen, [(1, 0)])
+    store.commit(seen)
+    assert asked(seen, [(2, 5), (1, 5)]) == [False, True]
+    assert asked(store.load(), [(2, 5), (1, 5)]) == [False, True]
+
+
+def test_ids_are_remembered_for_the_retention_and_forgotten_two_panes_later() -> None:
+    for later in range(140):
+        again = asked(SeenIds(RETENTION, PANE), [(1, 0), (2, later), (1, later)])
+        if later <= RETENTION:
+            assert again == [False, False, True]
+        if later >= RETENTION + 2 * PANE:
+            assert again == [False, False, False]
+
+
+def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -> None:
+    for events, again in (
+        (
+            [(1, 0), (2, 60), (1, 110), (3, 0), (2, 175), (3, 0)],
+            [False, False, True, False, True, False],
+        ),
+        # What is older than the retention is not remembered, and what comes again is no repeat.
+        ([(1, 0), (1, 95), (2, -30), (2, -30)], [False, True, False, False]),
+    ):
+        store, found = Store(), list[bool]()
+        for one in events:
+            seen = store.load()
+            found += asked(seen, [one])
+            store.commit(seen)
+        assert found == plain(events) == again
+
+
+def test_rows_are_merged_once_there_are_many_and_cost_eight_bytes_an_id() -> None:
+    store, n = Store(), MAX_ROWS + 5
+    seen = store.load()
+    for id_ in range(n):
+        asked(seen, [(id_, 0)])
+        store.commit(seen)
+    assert len(store.rows) == 5
+    assert sum(len(ids) for _, ids in store.rows) == 8 * n
+    assert seen.nbytes == 16 * n
+    assert asked(store.load(), [(id_, 1) for id_ in range(n)]) == [True] * n
+    asked(seen, [(n, 10 * RETENTION)])  # and all that is older is forgotten
+    store.commit(seen)
+    assert (len(seen), len(store.rows)) == (1, 1)
+
+
 EACH = "[store]\ncommit_interval_s = 0.01\n"
+
+
 DEDUP = '[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
+
+
 Values = list[bytes | None]
 
 
@@ -57,60 +181,21 @@ def run_of(folder: Path, rest: str = DEDUP) -> Run:
     return run
 
 
-def without_repeats(found: Counted) -> tuple[object, object, object]:
-    """What a ledger says of events that came once: states, kept counters, refused payloads."""
-    kept = {
-        log: replace(counters, rows=counters.rows - counters.repeated, repeated=0)
-        for log, counters in found.counters.items()
-    }
-    return found.states, kept, len(found.refused)
-
-
-def ledger_of(run: Run) -> Counted:
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        return counted(ledger)
-
-
-@functools.cache
-def once() -> Counted:
-    return fold({ONE: twice(1, 300)[1], TWO: twice(2, 150)[1]})
-
-
-SCRIPTS: dict[str, list[Step]] = {
-    "whole chunks": [],
-    "event by event": [Deliver(1)] * 40,
-    "a few at a time": [Deliver(7)] * 40,
-    "rebalances": [
-        *[Deliver(40)] * 3, Revoke((ONE,)), *[Deliver(9)] * 2, Assign((ONE,)), *[Deliver(40)] * 2,
-        Lose((ONE, TWO)), Assign((ONE, TWO)),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_repeats_are_counted_as_repeats_and_no_metric_sees_them(
-    tmp_path: Path, script: str
+def test_a_repeat_in_another_run_is_known_and_an_event_without_an_id_is_refused(
+    tmp_path: Path,
 ) -> None:
-    run = run_of(tmp_path)
-    run(UNTIL_END, [*SCRIPTS[script], *CHUNKS])
-    found = ledger_of(run)
-    assert without_repeats(found) == without_repeats(once())
-    extra = len(twice(1, 300)[0]) - len(twice(1, 300)[1])
-    assert found.counters[ONE].repeated == extra > 20
-    assert found.heads[ONE][0] == len(twice(1, 300)[0])
-
-
-def test_a_repeat_in_another_run_is_known(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
     first, second = event(phase="one")[:-1] + b', "id": "x"}', event()[:-1] + b', "id": "y"}'
-    run.logs.clear()
-    run.logs[ONE] = Log([first, second])
+    run = Run(tmp_path, {ONE: Log([event()])}, rest=DEDUP)
+    run()
+    run.logs[ONE].append(first, second)
     run()
     run.logs[ONE].append(first, second, first)
     run()
     (head,) = run.seen().heads
-    assert (head.counters.rows, head.counters.repeated) == (5, 3)
+    assert (head.counters.rows, head.counters.repeated) == (6, 3)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (entry,) = ledger.quarantine()
+    assert (entry.offset, entry.reason, entry.field) == (0, "missing_field", "id")
 
 
 @pytest.mark.slow
@@ -142,21 +227,6 @@ def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_
     other()
     assert tried(other, other.config) == 1
     assert verified(other, tmp_path).is_good
-
-
-def test_an_event_without_an_id_is_refused(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: Log([event()])}, rest=DEDUP)
-    run()
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        (entry,) = ledger.quarantine()
-    assert (entry.reason, entry.field) == ("missing_field", "id")
-
-
-@pytest.mark.slow
-def test_several_partitions_are_refused_unless_repeats_come_to_the_same(tmp_path: Path) -> None:
-    run = run_of(tmp_path, rest=DEDUP.replace("keyed = true", ""))
-    with pytest.raises(ConfigError, match=r"\[dedup\] keyed: expected true, since a topic has"):
-        run()
 
 
 def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> None:

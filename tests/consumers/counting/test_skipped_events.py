@@ -23,8 +23,6 @@ from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.query.status import status_json
-from streammetrics_consumers.render.html import report_html
-from streammetrics_consumers.render.material import gather
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style, table
@@ -81,6 +79,7 @@ def counted(run: Run) -> list[tuple[object, str]]:
     return [((row.window, row.slice, row.view), row.digest) for row in rows]
 
 
+@pytest.mark.slow
 def test_they_fill_no_quarantine_change_no_result_and_are_verified(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES)
     assert run.seen().counters == Counters(rows=200, skipped=136, quarantined=4)
@@ -120,7 +119,6 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
         texts = {
             "results": table(results, style, title="t"),
             "watch": screen(Watcher(ledger, Query(), lambda: 0.0).look(), style),
-            "report": report_html(gather(ledger, Query(), lambda done, total: None)).decode(),
         }
         status = json.loads(status_json(ledger))
         assert "skipped" in status_text(ledger, style, title="t")

@@ -21,7 +21,6 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.follow import IncrementalView
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -38,7 +37,7 @@ from streammetrics_consumers.sources.memory_source import (
 )
 
 from tests.consumers.folded import Counted, counted, fold, records
-from tests.consumers.memory_run import ONE, TWO
+from tests.consumers.memory_run import ONE, TWO, assigned
 from tests.consumers.server.asking import Client
 from tests.consumers.simulation.actors import SavedStore
 from tests.consumers.small_config import config
@@ -65,11 +64,8 @@ class Counting:
     ) -> tuple[Worker, MemorySource]:
         logs = {partition: Log(list(values)) for partition, values in self.logs.items()}
         source = MemorySource(logs, assigned=mine, replayable=replayable)
-        worker = Worker(MADE, self.ledger, self.generation, source, Options(), stop=Stop(),
-                        monotonic=lambda: self.now_s, status=watch)  # fmt: skip
-        worker.prepare()
-        source.assign(worker)
-        return worker, source
+        return assigned(MADE, self.ledger, source, monotonic=lambda: self.now_s,
+                        options=Options(), status=watch), source  # fmt: skip
 
     def step(self, *script: Step) -> None:
         """A second passes with each."""
@@ -118,6 +114,7 @@ def require_fold(run: Counting) -> None:
     assert without_expired(counted(run.ledger), floor_ms) == expected
 
 
+@pytest.mark.slow
 def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -> None:
     run.step(Deliver(15))
     before = SavedStore(run.ledger.store)
@@ -164,20 +161,6 @@ def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> 
     require_fold(run)
 
 
-def test_what_was_in_hand_is_not_committed_to_another_history(run: Counting) -> None:
-    run.step(Deliver(5))
-    before = SavedStore(run.ledger.store)
-    run.step(Deliver(10))
-    run.source.script.append(Deliver(10))
-    run.worker.step()  # in hand
-    before.put_back()
-    run.worker.commit()
-    assert run.offsets == [5, 5]
-    assert run.incomplete == {"events/0": 15, "events/1": 15}
-    run.step(Deliver(40))
-    require_fold(run)
-
-
 def test_a_head_that_is_gone_is_made_again_where_it_began(tmp_path: Path) -> None:
     run = Counting(tmp_path, {ONE: records(1, 40)})
     with closing(run.ledger):
@@ -213,6 +196,7 @@ def test_a_worker_that_has_no_partition_of_it_notices_too(run: Counting) -> None
     assert run.incomplete == {"events/1": 40}
 
 
+@pytest.mark.slow
 def test_a_reader_that_follows_begins_anew(run: Counting) -> None:
     follower = IncrementalView(run.ledger, Query())
     run.step(Deliver(15))

@@ -1,26 +1,35 @@
-"""What a worker takes, and when workers of a group have reached the end."""
+"""What a worker takes, what it does beside counting, and when workers of a group have reached the
+end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Compactor
+from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 
 from tests.consumers.folded import counted, fold, records
+from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
+from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
+from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log
 from tests.consumers.small_config import config
+from tests.consumers.stores import stored
 
-pytestmark = pytest.mark.usefixtures("each_store")
+each_store = pytest.mark.usefixtures("each_store")
+
 
 LOGS = {Partition("test", "events", "id", n): records(n, 120) for n in range(3)}
+
+
 CONFIG = config()
 
 
@@ -30,27 +39,19 @@ class Duo:
     def __init__(self, folder: Path) -> None:
         self.now_s = 0.0
         self.ledger = Ledger.open(str(folder / "duo.db"), create=True)
-        generation = self.ledger.begin(CONFIG.fingerprints(), CONFIG.descriptions).generation
         logs = {partition: Log(list(values)) for partition, values in list(LOGS.items())[:2]}
-        self.workers = [self.born(generation, logs, partition) for partition in logs]
-
-    def born(
-        self, generation: Generation, logs: Mapping[Partition, Log], partition: Partition
-    ) -> Worker:
-        worker = Worker(
-            CONFIG,
-            self.ledger,
-            generation,
-            MemorySource(logs, assigned=[partition]),
-            Options(until_end=True),
-            stop=Stop(),
-            monotonic=lambda: self.now_s,
-        )
-        worker.prepare()
-        worker.source.assign(worker)
-        return worker
+        self.workers = [
+            assigned(
+                CONFIG,
+                self.ledger,
+                MemorySource(logs, assigned=[partition]),
+                monotonic=lambda: self.now_s,
+            )
+            for partition in logs
+        ]
 
 
+@each_store
 def test_a_worker_at_its_end_waits_for_the_partitions_of_the_others(tmp_path: Path) -> None:
     duo = Duo(tmp_path)
     first, second = duo.workers
@@ -66,6 +67,7 @@ def test_a_worker_at_its_end_waits_for_the_partitions_of_the_others(tmp_path: Pa
         assert first.step()
 
 
+@each_store
 def test_a_worker_at_its_end_commits_so_that_the_others_need_not_wait(tmp_path: Path) -> None:
     duo = Duo(tmp_path)
     with closing(duo.ledger):
@@ -80,19 +82,15 @@ def test_a_worker_at_its_end_commits_so_that_the_others_need_not_wait(tmp_path: 
     raise AssertionError("they wait for the interval")
 
 
+@each_store
 def test_records_that_come_twice_change_nothing_and_are_counted_as_such(tmp_path: Path) -> None:
     (first, values), *_ = LOGS.items()
     logs = {first: Log(list(values))}
     script = [Deliver(50), Again(), Deliver(50), Again(), Again(), Deliver(50)]
     with closing(Ledger.open(str(tmp_path / "twice.db"), create=True)) as ledger:
-        generation = ledger.begin(CONFIG.fingerprints(), CONFIG.descriptions).generation
         now_s = 0.0
-        worker = Worker(
-            CONFIG, ledger, generation, MemorySource(logs, script), Options(),
-            stop=Stop(), monotonic=lambda: now_s,
-        )  # fmt: skip
-        worker.prepare()
-        worker.source.assign(worker)
+        source = MemorySource(logs, script)
+        worker = assigned(CONFIG, ledger, source, monotonic=lambda: now_s, options=Options())
         for _ in script:
             now_s += 3.0  # some come again before their commit, some after it
             worker.step()
@@ -101,6 +99,7 @@ def test_records_that_come_twice_change_nothing_and_are_counted_as_such(tmp_path
     assert worker.duplicates == 150
 
 
+@each_store
 def test_records_behind_a_hole_are_sought_again_from_where_the_delta_ends(tmp_path: Path) -> None:
     duo = Duo(tmp_path)
     with closing(duo.ledger):
@@ -113,3 +112,104 @@ def test_records_behind_a_hole_are_sought_again_from_where_the_delta_ends(tmp_pa
         assert first.rows == 0
         first.step()
         assert (first.progress().remaining, first.duplicates) == (0, 0)
+
+
+class Clock:
+    """Each look takes as long as the test says."""
+
+    def __init__(self) -> None:
+        self.now_s = self.each_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += self.each_s
+        return self.now_s
+
+
+@pytest.fixture
+def begun_head(ledger: Ledger) -> tuple[Generation, Head]:
+    generation, heads = begun(ledger)
+    return generation, heads[0]
+
+
+def rows(ledger: Ledger) -> int:
+    return max(size.rows for size in ledger.snapshot().panes)
+
+
+@pytest.mark.slow
+def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand_also_of_an_earlier_worker(
+    ledger: Ledger, begun_head: tuple[Generation, Head]
+) -> None:
+    generation, head = begun_head
+    for _ in range(2 * ABOVE):
+        head = committed(ledger, generation, head, 14, keys=5)
+    upkeep = IdleCompactor(ledger.store, Clock())
+    upkeep.step(idle=True)
+    assert rows(ledger) == 2 * ABOVE, "nothing was committed yet"
+    seen = []
+    for _ in range(2 * ABOVE):
+        head = committed(ledger, generation, head, 14, keys=5)
+        upkeep.committed(head)
+        upkeep.step(idle=True)
+        seen.append(rows(ledger))
+    assert seen[0] == LEAVE + 1
+    assert max(seen) <= ABOVE + LEAVE + 1
+    assert min(seen[1:]) == LEAVE + 1
+    require_true_rows(stored(ledger), 5)
+
+
+@pytest.mark.slow
+def test_while_records_come_it_takes_a_tenth_of_the_time(
+    ledger: Ledger, begun_head: tuple[Generation, Head]
+) -> None:
+    generation, head = begun_head
+    clock = Clock()
+    upkeep = IdleCompactor(ledger.store, clock)
+    for _ in range(2 * ABOVE):
+        head = committed(ledger, generation, head, 14, keys=5)
+        upkeep.committed(head)
+    clock.each_s = 1.0  # so long does a look or a merge take
+    steps = 0
+    while rows(ledger) > LEAVE + 1:
+        before = rows(ledger), clock.now_s
+        upkeep.step(idle=False)
+        clock.now_s += 1.0
+        steps += 1
+        assert steps < 1000, before
+    assert clock.now_s >= 2 / SHARE, "it has waited its turn"
+
+
+@pytest.mark.slow
+def test_a_store_that_is_away_costs_the_merge_alone(
+    ledger: Ledger, begun_head: tuple[Generation, Head], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation, head = begun_head
+    upkeep = IdleCompactor(ledger.store, Clock())
+    for _ in range(2 * ABOVE):
+        head = committed(ledger, generation, head, 14, keys=5)
+        upkeep.committed(head)
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("store: away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Compactor, "plan", away)
+        upkeep.step(idle=True)
+    assert rows(ledger) == 2 * ABOVE
+    for _ in range(ABOVE + 1):
+        head = committed(ledger, generation, head, 14, keys=5)
+        upkeep.committed(head)
+    upkeep.step(idle=True)
+    assert rows(ledger) == LEAVE + 1
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_rows_of_its_store_few(tmp_path: Path) -> None:
+    values = records(3, 400)
+    made = log(0)
+    made.append(*values)
+    run = Run(tmp_path, {ONE: made}, rest="[store]\ncommit_interval_s = 0.01")
+    run.clock.tick_s = 0.02
+    run(UNTIL_END, [Deliver(4)] * 100)
+    panes = run.seen().panes
+    assert len(panes) > len(PANES)
+    assert max(size.rows for size in panes) <= 3 * ABOVE

@@ -29,8 +29,8 @@ from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
-from streammetrics import PerKey
 from tests.consumers.small_config import config
+from tests.consumers.stores import stored
 
 SPARK = 'kind = "spark"\nquery = "clicks"'
 Row = dict[str, object]
@@ -127,13 +127,8 @@ def digests(of: Config) -> dict[tuple[object, ...], str]:
 def panes(of: Config) -> dict[Pane, str]:
     """The digest of every pane of a store, those of an experiment too."""
     with closing(Ledger.open(of.store.url)) as ledger:
-        seen = ledger.snapshot(lambda seen: [one.pane for one in seen.panes])
-    found: dict[Pane, PerKey] = {}
-    for row in seen.deltas:
-        state = PerKey.from_bytes(row.shard.state)
-        pane = row.shard.pane
-        found[pane] = found[pane] + state if pane in found else state
-    return {pane: state.digest() for pane, state in found.items()}
+        sums = stored(ledger).sums(lambda row: row.pane)
+    return {pane: state.digest() for pane, state in sums.items()}
 
 
 def worked(folder: Path, rows: Iterable[Row], **parts: str) -> Config:

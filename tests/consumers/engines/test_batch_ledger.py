@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.engines.batch_ledger import BatchLedger
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
+from streammetrics_consumers.ledger.compact import ABOVE, LEAVE
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource, view
 from streammetrics_consumers.ledger.settings import SettingsChanged
-from streammetrics_consumers.ledger.view import view
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.query.experiment_plan import declared

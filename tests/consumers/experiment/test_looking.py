@@ -15,7 +15,6 @@ from sqlalchemy import func, select
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.looks import read_monitor
 from streammetrics_consumers.ledger.schema import look as look_table
 from streammetrics_consumers.process.experiment_looks import Looker, look_now
 from streammetrics_consumers.query.experiment_plan import declared
@@ -26,6 +25,7 @@ from streammetrics_consumers.render.text import Style, table
 
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
+from tests.consumers.ledger.small_ledger import monitor_of
 from tests.consumers.stores import filled_once
 
 
@@ -54,7 +54,7 @@ def looks(ledger: Ledger) -> int:
 def monitor(ledger: Ledger) -> Monitor:
     of = declared(ledger.generation())
     assert of is not None
-    return ledger.store.read(lambda one: read_monitor(one, 1, of.fingerprint))
+    return monitor_of(ledger, 1, of.fingerprint)
 
 
 def forget(ledger: Ledger) -> None:

@@ -33,3 +33,12 @@ def generation(ledger: Ledger) -> Generation:
 @pytest.fixture
 def head(ledger: Ledger, generation: Generation) -> Head:
     return ledger.resolve(generation, LOG, 10)
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
+    """Four of one store, with connections of their own. Nothing has to be tried again."""
+    found = [opened(tmp_path) for _ in range(4)]
+    yield found
+    for ledger in found:
+        ledger.close()

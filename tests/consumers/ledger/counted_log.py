@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, split
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
-from streammetrics_consumers.model.generation import DeltaRow, Generation, Pane
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.generation import Generation, Pane
 from streammetrics_consumers.model.partition import Partition
 
 from streammetrics import PerKey, Ratio
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS
+from tests.consumers.stores import Stored
 
 HOUR = 3_600_000
 LOGS = tuple(Partition("cluster", "clicks", "id-1", number) for number in range(3))
@@ -85,42 +86,21 @@ def filled(
     return generation, heads
 
 
-def rows_of(ledger: Ledger) -> Snapshot:
-    """All that stands there."""
-    return ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
-
-
-def sums(seen: Snapshot) -> dict[tuple[Pane, int], bytes]:
+def sums(held: Stored) -> dict[tuple[Pane, int], bytes]:
     """The merged state of each pane and head, as bytes."""
-    found: dict[tuple[Pane, int], PerKey] = {}
-    for row in seen.deltas:
-        key = row.shard.pane, row.head
-        state = PerKey.from_bytes(row.shard.state)
-        if key in found:
-            found[key].merge(state)
-        else:
-            found[key] = state
+    found = held.sums(lambda row: (row.pane, row.head))
     return {key: state.to_bytes() for key, state in found.items()}
 
 
-def require_true_rows(seen: Snapshot, keys: int, limit: int = SHARD_BYTES) -> None:
+def require_true_rows(held: Stored, keys: int, limit: int = SHARD_BYTES) -> None:
     """Every row counts the events of its offsets and keys, all of them and no others, each event
     is in one row of each pane that has it, and no row is too large."""
-    logs = {head.id: head.partition.number for head in seen.heads}
-    for row in seen.deltas:
-        pane, shard = row.shard.pane, row.shard
+    logs = {head.id: head.partition.number for head in held.seen.heads}
+    for row, state in held.rows:
         offsets = range(row.start_offset, row.end_offset)
-        parts = parts_of(pane, offsets, keys, logs[row.head], shard.key_ranges)
-        assert parts[shard.key_range] == shard.state, describe(row)
-        assert len(shard.state) <= limit, describe(row)
-    for (pane, head), data in sums(seen).items():
-        (end,) = (one.next_offset for one in seen.heads if one.id == head)
+        parts = parts_of(row.pane, offsets, keys, logs[row.head], row.key_ranges)
+        assert parts[row.key_range] == state, row
+        assert len(state) <= limit, row
+    for (pane, head), data in sums(held).items():
+        (end,) = (one.next_offset for one in held.seen.heads if one.id == head)
         assert state_of(pane, range(end), keys, logs[head]).to_bytes() == data
-
-
-def describe(row: DeltaRow) -> str:
-    shard = row.shard
-    return (
-        f"row {row.id}: {shard.pane}, head {row.head}, keys {shard.key_range}/{shard.key_ranges}, "
-        f"offsets {row.start_offset} to {row.end_offset}"
-    )

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
+from typing import TypeVar
 
+from sqlalchemy import Connection, select
+from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
+from streammetrics_consumers.ledger.schema import look, look_reading
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
+from streammetrics.experiments import Anytime, Look, Monitor
+from tests.consumers.stores import stored
+
+T = TypeVar("T")
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)
 PRINTS = {"auc": "print-of-auc", "ctr": "print-of-ctr"}
@@ -21,19 +33,10 @@ DESCRIPTIONS: Mapping[str, Mapping[str, object]] = {
 WITH_KS = {**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}}
 
 
-@dataclass(frozen=True)
-class Refusal:
+def refusal(offset: int, index: int = 0, field: str | None = None, **fields: object) -> Refused:
     """An event for the quarantine."""
-
-    offset: int
-    index: int = 0
-    reason: str = "not_json"
-    field: str | None = None
-    detail: str = "line 1"
-    payload: bytes = b"{"
-    size: int = 1
-    sha256: str = "00" * 32
-    record_ms: int | None = None
+    event = Refused(offset, index, "not_json", field, "line 1", b"{", 1, "00" * 32)
+    return replace(event, **fields)  # type: ignore[arg-type]
 
 
 def opened(folder: Path) -> Ledger:
@@ -44,11 +47,11 @@ def commit(head: Head, rows: int, *panes: Pane, greatest_event_ms: int = 5) -> C
     shards = [StateShard(pane, 0, 1, b"state") for pane in panes]
     counters = Counters(rows, late=1, quarantined=1)
     start, end = head.next_offset, head.next_offset + rows
-    return Commit(head, start, end, greatest_event_ms, counters, shards, [Refusal(start)])
+    return Commit(head, start, end, greatest_event_ms, counters, shards, [refusal(start)])
 
 
 def everything(ledger: Ledger) -> object:
-    return ledger.snapshot(lambda seen: [size.pane for size in seen.panes]), ledger.quarantine()
+    return stored(ledger), ledger.quarantine()
 
 
 # -- each way to write to a ledger, once, and what is to be seen afterwards
@@ -83,14 +86,46 @@ WRITES: dict[str, Write] = {
 
 def require_once(ledger: Ledger, write: str) -> None:
     """The ledger is as it is after this write alone."""
-    seen: Snapshot = ledger.snapshot(lambda seen: [TOTAL])
+    seen, rows = stored(ledger)
     found = {
         "begin": (seen.generation.revision, len(seen.generation.metrics)) == (2, 3),
         "new generation": [one.id for one in ledger.generations()] == [1, 2],
         "resolve": [one.next_offset for one in seen.heads] == [0, 3],
-        "commit": (seen.counters.rows, len(seen.deltas)) == (4, 1),
+        "commit": (seen.counters.rows, len(rows)) == (4, 1),
         "skip": [(one.next_offset, one.lost) for one in seen.heads] == [(7, 7)],
         "follow": [(one.next_offset, one.closed) for one in seen.heads] == [(0, True), (2, False)],
         "raise floor": seen.generation.floor_ms == 1000,
     }
     assert found[write], write
+
+
+def monitor_of(ledger: Ledger, generation: int, fingerprint: str) -> Monitor:
+    """All looks at an experiment, read one by one: `read_watched` is a short way to it."""
+
+    def work(connection: Connection) -> Monitor:
+        mine = look.c.generation == generation, look.c.experiment == fingerprint
+        readings: dict[int, dict[str, Anytime]] = {}
+        for row in connection.execute(select(look_reading).join(look).where(*mine)):
+            of = Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
+            readings.setdefault(row.look, {})[row.comparison] = of
+        return Monitor.of(
+            Look.at(fingerprint, generation, json.loads(row.heads), readings.get(row.id, {}))
+            for row in connection.execute(select(look).where(*mine))
+        )
+
+    return ledger.store.read(work)
+
+
+def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:
+    """What each of these answers or is refused with, all started at one moment."""
+    barrier = Barrier(count)
+
+    def start(number: int) -> T | Exception:
+        barrier.wait(10)
+        try:
+            return work(number)
+        except (Fenced, LedgerError) as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(start, range(count)))

@@ -23,10 +23,10 @@ from tests.consumers.ledger.counted_log import (
     committed,
     filled,
     require_true_rows,
-    rows_of,
     state_of,
     sums,
 )
+from tests.consumers.stores import stored
 from tests.depth import tries
 from tests.requirements import ROOT
 
@@ -58,7 +58,7 @@ def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> Non
         else:
             merged += 1
     assert merged and lost, "both happened"
-    require_true_rows(rows_of(ledger), KEYS, 900)
+    require_true_rows(stored(ledger), KEYS, 900)
 
 
 @pytest.mark.slow
@@ -99,13 +99,13 @@ def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
         assert ends == [20 * 14] * 3
         assert all(merger.result() for merger in mergers)
         assert reader.result()
-    require_true_rows(rows_of(ledger), KEYS, 900)
+    require_true_rows(stored(ledger), KEYS, 900)
 
 
 def require_sums(ledger: Ledger) -> None:
     """What one snapshot says is what its heads say was counted."""
-    seen = rows_of(ledger)
-    ends = {head.id: (head.partition.number, head.next_offset) for head in seen.heads}
+    seen = stored(ledger)
+    ends = {head.id: (head.partition.number, head.next_offset) for head in seen.seen.heads}
     for (pane, head), data in sums(seen).items():
         number, end = ends[head]
         assert state_of(pane, range(end), KEYS, number).to_bytes() == data
@@ -132,8 +132,8 @@ def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None
         assert raised.result().floor_ms == 2 * HOUR
         for merger in mergers:
             merger.result()
-    seen = rows_of(ledger)
-    assert {size.pane for size in seen.panes} == {PANES[0]}
+    seen = stored(ledger)
+    assert {size.pane for size in seen.seen.panes} == {PANES[0]}
     require_true_rows(seen, KEYS)
 
 
@@ -153,4 +153,4 @@ def test_a_compactor_that_is_killed_leaves_all_or_nothing_of_a_group(tmp_path: P
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            require_true_rows(rows_of(ledger), KEYS)
+            require_true_rows(stored(ledger), KEYS)

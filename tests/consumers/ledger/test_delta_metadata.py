@@ -1,4 +1,5 @@
-"""Which groupings follow from which; and what readers choose by is read from an index."""
+"""What can be said of delta rows without their states: which groupings follow from which, which
+rows overlap, and that it is read from an index."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from streammetrics_consumers.ledger.audit import overlapping
 from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
     Key,
     bases,
     can_stand_for_coarser,
@@ -17,8 +20,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     split,
     summed,
 )
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import view
+from streammetrics_consumers.ledger.ledger import Ledger, view
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane
 
@@ -118,3 +120,41 @@ def test_a_state_stands_for_coarser_ones_if_it_is_one_row_with_all_keys_apart() 
     assert not can_stand_for_coarser(one_range, state)
     state.update(["e"], numerators=[1])
     assert not can_stand_for_coarser(list(split(PANE, state)), state)
+
+
+AUC = Pane("auc", 0, None, None)
+
+
+def row(
+    start: int, end: int, *, keys: tuple[int, int] = (0, 1), head: int = 1, retry: int | None = None
+) -> DeltaMetadata:
+    return DeltaMetadata(100 * start + end, AUC, *keys, head, start, end, 9, retry)
+
+
+def pairs(*rows: DeltaMetadata) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    return [
+        ((a.start_offset, a.end_offset), (b.start_offset, b.end_offset))
+        for a, b in overlapping(rows)
+    ]
+
+
+def test_rows_that_share_an_offset_overlap() -> None:
+    assert pairs(row(5, 9), row(0, 5), row(12, 20)) == []
+    for other in ((0, 5), (4, 6), (2, 3), (0, 1)):
+        assert len(pairs(row(0, 5), row(*other))) == 1, other
+
+
+def test_a_row_within_an_earlier_one_is_found_behind_others() -> None:
+    assert pairs(row(0, 50), row(2, 3), row(40, 45)) == [((0, 50), (2, 3)), ((0, 50), (40, 45))]
+
+
+def test_rows_of_other_heads_and_retries_count_other_events() -> None:
+    assert pairs(row(0, 5), row(0, 5, head=2), row(0, 5, retry=1), row(0, 5, retry=2)) == []
+    assert len(pairs(row(0, 5, retry=1), row(0, 5, retry=1))) == 1
+
+
+def test_rows_overlap_only_where_a_key_may_be_in_both() -> None:
+    assert pairs(row(0, 5, keys=(0, 2)), row(0, 5, keys=(1, 2))) == []
+    assert pairs(row(0, 5, keys=(0, 2)), row(0, 5, keys=(3, 4))) == []
+    assert len(pairs(row(0, 5, keys=(1, 2)), row(0, 5, keys=(3, 4)))) == 1
+    assert len(pairs(row(0, 5), row(0, 5, keys=(3, 4)))) == 1

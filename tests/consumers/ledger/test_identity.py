@@ -14,12 +14,6 @@ import pytest
 from sqlalchemy import Connection, delete, select, update
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.closing import join_head, write_closing
-from streammetrics_consumers.ledger.compact import (
-    Compactor,
-    _exchange,
-    _NotAsRead,
-    _states,
-)
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import claim, take
@@ -29,7 +23,6 @@ from streammetrics_consumers.ledger.write import Fenced, after_commit
 from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, Head
 from streammetrics_consumers.model.generation import Generation
 
-from tests.consumers.ledger.counted_log import begun, committed
 from tests.consumers.ledger.small_ledger import (
     HOUR,
     LOG,
@@ -109,24 +102,6 @@ def test_a_retry_and_a_forwarder_take_no_entry_for_another(
         write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
     rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
     assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2
-
-
-def test_a_compactor_writes_no_state_of_one_log_into_another(ledger: Ledger) -> None:
-    generation, heads = begun(ledger)
-    head = heads[0]
-    for _ in range(2):
-        head = committed(ledger, generation, head, 14, keys=3)
-    compactor = Compactor(ledger.store, above=1)
-    (run, *_) = compactor.runs()
-    (group,) = compactor.plan(run)
-    read = ledger.store.read(lambda c: _states(c, run, group))
-    assert read is not None
-    of, states = read
-    made = compactor._fold(run.pane, group, states, ())
-    change(ledger, lambda c: c.execute(
-        update(schema.head).where(schema.head.c.id == head.id).values(partition=99)))  # fmt: skip
-    with pytest.raises(_NotAsRead):
-        ledger.store.write(lambda c, _: _exchange(c, of, run, group, made))
 
 
 def test_label_windows_are_closed_by_who_knows_their_head(

@@ -2,65 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-import streammetrics_consumers.ledger.ledger as ledger_module
-from sqlalchemy import Connection
 from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
-from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, View, view
 from streammetrics_consumers.ledger.write import Fenced, read_seen
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
-from streammetrics_consumers.model.partition import Partition
 
 from tests.consumers.ledger.small_ledger import (
     HOUR,
     LOG,
     TOTAL,
-    Refusal,
     commit,
     everything,
+    refusal,
 )
+from tests.consumers.stores import stored
 
 pytestmark = pytest.mark.usefixtures("each_store")
-
-
-def test_a_head_is_made_once_and_read_back(ledger: Ledger, generation: Generation) -> None:
-    first = ledger.resolve(generation, LOG, 10)
-    assert (first.start_offset, first.next_offset) == (10, 10)
-    assert ledger.resolve(generation, LOG, 0) == first
 
 
 def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    moved = ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
+    assert ledger.resolve(generation, LOG, 0) == head
+    each = Counters(*range(1, 12))
+    moved = ledger.commit(generation, replace(commit(head, 4, TOTAL, HOUR), counters=each))
     assert ledger.heads(generation) == (moved,)
+    assert moved.counters == each
     assert (moved.next_offset, moved.greatest_event_ms) == (14, 5)
-    seen = ledger.snapshot(lambda seen: [TOTAL])
+    seen, rows = stored(ledger)
     assert [(size.pane, size.rows, size.nbytes) for size in seen.panes] == [
         (TOTAL, 1, 5),
         (HOUR, 1, 5),
     ]
-    (row,) = seen.deltas
-    assert (row.shard, row.head) == (StateShard(TOTAL, 0, 1, b"state"), head.id)
-    assert (row.start_offset, row.end_offset) == (10, 14)
+    assert [(row.pane, row.key_range, row.key_ranges, state) for row, state in rows] == [
+        (pane, 0, 1, b"state") for pane in (TOTAL, HOUR)
+    ]
+    assert {(row.head, row.start_offset, row.end_offset) for row, _ in rows} == {(head.id, 10, 14)}
     (entry,) = ledger.quarantine()
     assert (entry.partition, entry.offset, entry.reason, entry.payload) == (
         LOG, 10, "not_json", b"{"
     )  # fmt: skip
-
-
-def test_counters_add_up(ledger: Ledger, generation: Generation, head: Head) -> None:
-    head = ledger.commit(generation, commit(head, 4))
-    head = ledger.commit(generation, commit(head, 3))
-    each = Counters(1, late=2, future=3, expired=4, quarantined=5, tombstones=6)
-    ledger.commit(generation, Commit(head, 17, 18, 5, each))
-    total = Counters(8, late=4, future=3, expired=4, quarantined=7, tombstones=6)
-    assert ledger.snapshot().counters == total
 
 
 def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_nothing(
@@ -74,36 +62,17 @@ def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_noth
     assert everything(ledger) == before
 
 
-def test_a_crash_inside_the_transaction_leaves_nothing(
-    ledger: Ledger, generation: Generation, head: Head, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = everything(ledger)
-
-    def write_delta(connection: Connection, commit: Commit) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(ledger_module, "write_delta", write_delta)
-        ledger.commit(generation, commit(head, 4, TOTAL))
-    assert everything(ledger) == before
-    ledger.commit(generation, commit(head, 4, TOTAL))
-
-
 # -- another log under the same name
 
 
-@pytest.mark.parametrize(
-    "found",
-    [replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")],
-    ids=["topic made anew", "another cluster"],
-)
 def test_another_log_under_the_same_name_stops_with_an_explanation(
-    ledger: Ledger, generation: Generation, head: Head, found: Partition
+    ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
-        ledger.resolve(generation, found, 0)
-    assert caught.value.exit_code == 4
-    assert caught.value.known == head
+    for found in (replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")):
+        with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
+            ledger.resolve(generation, found, 0)
+        assert caught.value.exit_code == 4
+        assert caught.value.known == head
 
 
 def test_a_head_that_was_closed_fences_those_who_still_follow_it(
@@ -172,14 +141,12 @@ def test_a_snapshot_is_of_one_moment_whatever_is_committed_meanwhile(
 ) -> None:
     moved = ledger.commit(generation, commit(head, 4, TOTAL))
 
-    def choose(seen: ledger_module.Snapshot) -> list[Pane]:
+    def look(now: View) -> tuple[Sequence[Head], list[int]]:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(ledger.commit, generation, commit(moved, 4, TOTAL)).result()
-        return [TOTAL]
+        return now.version.heads, [row.end_offset for row in now.delta_metadata([TOTAL])]
 
-    seen = ledger.snapshot(choose)
-    assert [one.next_offset for one in seen.heads] == [14]
-    assert [row.end_offset for row in seen.deltas] == [14]
+    assert view(ledger, look) == ((moved,), [14])
     assert ledger.snapshot().offsets == {"clicks/0": 18}
 
 
@@ -194,36 +161,28 @@ def test_many_panes_and_large_states_come_back_as_they_were(
     made = commit(far, 4, *panes, greatest_event_ms=-(1 << 53))
     moved = ledger.commit(generation, replace(made, shards=[*made.shards, *shards]))
     assert ledger.heads(generation) == (moved,)
-    seen = ledger.snapshot(lambda seen: [TOTAL, *panes])
-    total = {row.shard.key_range: row for row in seen.deltas if row.shard.pane == TOTAL}
-    assert [total[n].shard.state for n in range(3)] == states
-    assert total[0].end_offset == 1 << 62
+    seen, rows = stored(ledger)
+    total = {row.key_range: (state, row.end_offset) for row, state in rows if row.pane == TOTAL}
+    assert [total[n] for n in range(3)] == [(state, 1 << 62) for state in states]
     assert seen.panes[0].nbytes == 2 << 20
-    others = [row.shard.pane for row in seen.deltas if row.shard.pane != TOTAL]
+    others = [row.pane for row, _ in rows if row.pane != TOTAL]
     assert sorted(others) == sorted(panes)
 
 
-def test_the_quarantine_is_read_by_pages(
+def test_the_quarantine_is_read_by_pages_whatever_a_refusal_quotes(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    entries = [Refusal(offset, index) for offset in (10, 11) for index in range(3)]
-    ledger.commit(generation, Commit(head, 10, 12, None, Counters(6, quarantined=6), (), entries))
+    hostile = refusal(9, 0, "a\0b", detail="\0 \ud800 ' \\ %s :x \U0001f600", payload=b"\0\xff")
+    entries = [hostile, *(refusal(offset, index) for offset in (10, 11) for index in range(3))]
+    ledger.commit(generation, Commit(head, 10, 12, None, Counters(7), (), entries))
     first = ledger.quarantine(limit=4)
     second = ledger.quarantine(limit=4, after=first[-1].id)
     assert [(e.offset, e.index) for e in (*first, *second)] == [
         (e.offset, e.index) for e in entries
     ]
+    assert (first[0].field, first[0].payload) == ("a\\x00b", b"\0\xff")
+    assert first[0].detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
     assert ledger.quarantine(done=True) == ()
-
-
-def test_whatever_a_refusal_quotes_can_be_stored(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    hostile = Refusal(10, field="a\0b", detail="\0 \ud800 ' \\ %s :x \U0001f600", payload=b"\0\xff")
-    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), (), [hostile]))
-    (entry,) = ledger.quarantine()
-    assert (entry.field, entry.payload) == ("a\\x00b", b"\0\xff")
-    assert entry.detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
 
 
 # -- ids that a log has seen

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection, select, update
@@ -29,36 +27,13 @@ from tests.consumers.ledger.small_ledger import (
     WITH_KS,
     commit,
     opened,
+    together,
 )
+from tests.consumers.stores import stored
 
 pytestmark = pytest.mark.usefixtures("each_store")
-T = TypeVar("T")
 WORKERS = 4
 ROUNDS = 2
-
-
-@pytest.fixture
-def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
-    """One for each worker, with connections of its own. No transaction has to be tried again."""
-    found = [opened(tmp_path) for _ in range(WORKERS)]
-    yield found
-    for ledger in found:
-        ledger.close()
-
-
-def together(work: Callable[[int], T], count: int = WORKERS) -> list[T | Exception]:
-    """What each worker answers or raises, all started at one moment."""
-    barrier = threading.Barrier(count)
-
-    def start(number: int) -> T | Exception:
-        barrier.wait(10)
-        try:
-            return work(number)
-        except (Fenced, LogChanged, SettingsChanged) as error:
-            return error
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(start, range(count)))
 
 
 def test_workers_that_begin_at_once_start_one_generation(ledgers: Sequence[Ledger]) -> None:
@@ -92,8 +67,8 @@ def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Led
         same = commit(head, 4, TOTAL)
         found = together(lambda n, same=same: ledgers[n].commit(generation, same))  # type: ignore[misc]
         (head,) = (one for one in found if isinstance(one, Head))
-    seen = ledgers[0].snapshot(lambda seen: [TOTAL])
-    assert (seen.counters.rows, len(seen.deltas)) == (4 * ROUNDS, ROUNDS)
+    seen, rows = stored(ledgers[0])
+    assert (seen.counters.rows, len(rows)) == (4 * ROUNDS, ROUNDS)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import SHOWN, Generation, Requested
+from streammetrics_consumers.model.generation import SHOWN, Changes, Generation, Requested
 
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
@@ -18,6 +18,7 @@ from tests.consumers.ledger.small_ledger import (
     WITH_KS,
     commit,
 )
+from tests.consumers.stores import stored
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -38,12 +39,12 @@ def test_an_added_metric_starts_where_the_heads_stand_and_the_others_go_on(
 ) -> None:
     ledger.commit(generation, commit(head, 4, TOTAL))
     begun = ledger.begin(*WITH_KS)
-    assert (begun.added, begun.ended, begun.created) == (("ks",), (), False)
+    assert (begun.changes, begun.created) == (Changes(added=("ks",)), False)
     assert begun.generation.id == generation.id
     starts = {metric.name: metric.start_offsets for metric in begun.generation.metrics}
     assert starts == {"auc": {}, "ctr": {}, "ks": {head.id: 14}}
     again = ledger.begin(*WITH_KS)
-    assert (again.generation, again.added, again.created) == (begun.generation, (), False)
+    assert (again.generation, again.changes.added, again.created) == (begun.generation, (), False)
     with pytest.raises(SettingsChanged, match="have changed"):  # it does not know what was added
         ledger.commit(generation, commit(ledger.heads(generation)[0], 4, TOTAL))
     assert ledger.snapshot().counters.rows == 4
@@ -59,10 +60,10 @@ def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
         assert caught.value.exit_code == 3
     assert ledger.generation() == generation
     begun = ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",)))
-    assert begun.ended == ("ctr",)
+    assert begun.changes.ended == ("ctr",)
     assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
-    assert ledger.begin(fewer, DESCRIPTIONS).ended == ()
-    assert ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",))).ended == ()
+    assert ledger.begin(fewer, DESCRIPTIONS).changes.ended == ()
+    assert ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",))).changes.ended == ()
     with pytest.raises(SettingsChanged, match=r"--resume-metric ctr goes on with it"):
         ledger.begin(PRINTS, DESCRIPTIONS)
 
@@ -90,11 +91,11 @@ def test_a_family_of_metrics_ends_by_its_name(ledger: Ledger) -> None:
     with pytest.raises(SettingsChanged, match="--drop-metric experiment"):
         ledger.begin({"auc": "p"}, about)
     begun = ledger.begin({"auc": "p"}, about, requested=Requested(drop=("experiment",)))
-    assert begun.ended == names[1:]
+    assert begun.changes.ended == names[1:]
     again = ledger.begin(
         dict.fromkeys(names, "p"), about, requested=Requested(resume=("experiment",))
     )
-    assert again.resumed == names[1:]
+    assert again.changes.resumed == names[1:]
 
 
 def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_stand(
@@ -105,7 +106,7 @@ def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_sta
     now = ledger.begin({"ctr": PRINTS["ctr"]}, DESCRIPTIONS, requested=drop).generation
     second = ledger.commit(now, commit(first, 6))
     begun = ledger.begin(PRINTS, DESCRIPTIONS, requested=Requested(resume=("auc",)))
-    assert begun.resumed == ("auc",)
+    assert begun.changes.resumed == ("auc",)
     (auc,) = [one for one in begun.generation.metrics if one.name == "auc"]
     assert (auc.ended, auc.holes) == (False, {head.id: ((14, 20),)})
     assert [auc.counts(head.id, at) for at in (13, 14, 19, 20)] == [True, False, False, True]
@@ -113,7 +114,7 @@ def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_sta
     # Whoever starts again asks again; another description for display keeps the hole.
     shown = {**DESCRIPTIONS, "auc": {**DESCRIPTIONS["auc"], SHOWN: {"x": 1}}}
     again = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",)))
-    assert again.resumed == ()
+    assert again.changes.resumed == ()
     third = ledger.commit(again.generation, commit(second, 5, TOTAL))
     now = ledger.begin({"ctr": PRINTS["ctr"]}, shown, requested=drop).generation
     ledger.commit(now, commit(third, 5))
@@ -137,15 +138,20 @@ def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger
     first = ledger.begin(*declared("b", "a")).generation
     head = ledger.resolve(first, LOG, 10)
     told = ledger.compare(*declared("b", "c", "a"))
-    assert told is not None and told.variants == ("c",)
+    assert told is not None and told.changes.variants == ("c",)
     assert ledger.generation() == first
     begun = ledger.begin(*declared("b", "c", "a"))
-    assert (begun.variants, begun.added, begun.ended, begun.created) == (("c",), (), (), False)
+    assert (begun.changes.variants, begun.changes.added, begun.changes.ended, begun.created) == (
+        ("c",),
+        (),
+        (),
+        False,
+    )
     now = begun.generation
     assert (now.id, now.revision) == (first.id, first.revision + 1)
     assert {metric.variants for metric in now.metrics} == {("b", "c", "a")}
     again = ledger.begin(*declared("b", "c", "a"))
-    assert (again.variants, again.generation) == ((), now)
+    assert (again.changes.variants, again.generation) == ((), now)
     # Whoever comes second counts no more.
     with pytest.raises(SettingsChanged, match="metrics or variants of generation 1 have changed"):
         ledger.commit(first, commit(head, 4))
@@ -176,8 +182,7 @@ def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(
     assert begun.created
     assert ledger.snapshot().panes == ()
     assert ledger.resolve(begun.generation, LOG, 0).next_offset == 0
-    old = ledger.snapshot(lambda seen: [TOTAL], generation=generation.id)
-    assert [row.shard.state for row in old.deltas] == [b"state"]
+    assert [state for _, state in stored(ledger, generation.id).rows] == [b"state"]
     assert [one.current for one in ledger.generations()] == [False, True]
 
 

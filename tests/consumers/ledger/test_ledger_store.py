@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -23,7 +23,8 @@ from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters
 
-from tests.consumers.ledger.small_ledger import TOTAL, WRITES, begun, four_rows, require_once
+from tests.consumers.ledger.small_ledger import WRITES, begun, four_rows, require_once, together
+from tests.consumers.stores import stored
 
 
 @pytest.fixture
@@ -92,16 +93,14 @@ def test_a_store_without_a_run_holds_nothing_yet(ledger: Ledger) -> None:
         ledger.snapshot(generation=7)
 
 
-def test_a_path_may_have_signs_that_mean_something_in_a_url(tmp_path: Path) -> None:
+def test_a_url_and_a_path_name_the_same_store_and_may_have_any_signs(tmp_path: Path) -> None:
     path = tmp_path / "100% of it?mode=ro#x.db"
     Ledger.open(str(path), create=True).close()
     assert path.exists()
-
-
-def test_a_url_and_a_path_name_the_same_store(path: Path, ledger: Ledger) -> None:
-    begun(ledger)
-    with closing(Ledger.open(f"sqlite:///{path}")) as same:
-        assert same.generation() == ledger.generation()
+    with closing(Ledger.open(str(tmp_path / "a.db"), create=True)) as ledger:
+        begun(ledger)
+        with closing(Ledger.open(f"sqlite:///{tmp_path / 'a.db'}")) as same:
+            assert same.generation() == ledger.generation()
 
 
 def test_a_store_of_a_later_version_is_refused(path: Path, ledger: Ledger) -> None:
@@ -113,12 +112,11 @@ def test_a_store_of_a_later_version_is_refused(path: Path, ledger: Ledger) -> No
 
 
 def test_workers_that_start_at_once_make_one_store(path: Path) -> None:
-    def start(_: int) -> int:
+    def start(_: int) -> tuple[str, int]:
         with closing(Ledger.open(str(path), create=True)) as ledger:
-            return begun(ledger)[0].id
+            return ledger.store.id, begun(ledger)[0].id
 
-    with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(start, range(4))) == {1}
+    assert len(set(together(start))) == 1
 
 
 # -- while it is used
@@ -190,7 +188,7 @@ def test_a_damaged_store_says_so(path: Path, ledger: Ledger) -> None:
     data[4096:40960] = b"\xff" * (40960 - 4096)
     path.write_bytes(data)
     with pytest.raises(NotAStore, match="damaged") as caught:
-        Ledger.open(str(path)).snapshot(lambda seen: [TOTAL])
+        stored(Ledger.open(str(path)))
     assert caught.value.exit_code == 1
 
 
@@ -213,19 +211,23 @@ def fail_once(store_commit: Callable[[object], None], *, after: bool) -> Callabl
     return do_commit
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before COMMIT", "after COMMIT"])
 def test_a_write_whose_connection_is_lost_happens_once(
-    tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, write in WRITES.items():
-        with closing(open_store(str(tmp_path / name), create=True, pauses_s=(0.0,))) as store:
-            ledger = Ledger(store)
-            generation, head = begun(ledger)
-            dialect = store.engine.dialect
-            with monkeypatch.context() as patch:
-                patch.setattr(dialect, "do_commit", fail_once(dialect.do_commit, after=after))
-                write(ledger, generation, head)
-            require_once(ledger, name)
+    begun(ledger)
+    ledger.close()  # so that all of it is in one file
+    for after in (False, True):
+        for name, write in WRITES.items():
+            copy = path.with_name(f"{name} {after}.db")
+            shutil.copy(path, copy)
+            with closing(open_store(str(copy), create=True, pauses_s=(0.0,))) as store:
+                found = Ledger(store)
+                generation, head = begun(found)
+                dialect = store.engine.dialect
+                with monkeypatch.context() as patch:
+                    patch.setattr(dialect, "do_commit", fail_once(dialect.do_commit, after=after))
+                    write(found, generation, head)
+                require_once(found, name)
 
 
 def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 from sqlalchemy import select
@@ -18,7 +16,6 @@ from streammetrics_consumers.ledger.looks import (
     claim,
     count_looks,
     heads_of,
-    read_monitor,
     read_points,
     read_watched,
     take,
@@ -35,7 +32,8 @@ from tests.consumers.ledger.small_ledger import (
     TOTAL,
     commit,
     everything,
-    opened,
+    monitor_of,
+    together,
 )
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -71,17 +69,8 @@ def looked(ledger: Ledger, generation: Generation) -> Ledger:
     return ledger
 
 
-@pytest.fixture
-def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
-    found = [opened(tmp_path) for _ in range(LOOKERS)]
-    counted(found[0], found[0].begin(PRINTS, DESCRIPTIONS).generation)
-    yield found
-    for ledger in found:
-        ledger.close()
-
-
 def monitor(ledger: Ledger, generation: int = 1, fingerprint: str = PRINT) -> Monitor:
-    return ledger.store.read(lambda one: read_monitor(one, generation, fingerprint))
+    return monitor_of(ledger, generation, fingerprint)
 
 
 def watched(
@@ -125,6 +114,7 @@ def test_a_look_at_more_than_the_store_has_counted_is_not_taken(
 
 
 def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
+    counted(ledgers[0], ledgers[0].begin(PRINTS, DESCRIPTIONS).generation)
     for one in ROWS:
         assert sorted(together(lambda n, one=one: take(ledgers[n].store, one))) == [  # type: ignore[misc]
             *[False] * (LOOKERS - 1),
@@ -199,6 +189,7 @@ def test_a_clock_that_was_far_ahead_silences_nobody(ledger: Ledger, generation: 
 
 
 def test_of_those_who_ask_at_once_one_looks(ledgers: Sequence[Ledger]) -> None:
+    counted(ledgers[0], ledgers[0].begin(PRINTS, DESCRIPTIONS).generation)
     for turn in range(2):
         now_ms = 10**6 + turn * (EVERY_MS + LOOKERS)
         answers = together(lambda n, now_ms=now_ms: asks(ledgers[n], now_ms + n))  # type: ignore[misc]
@@ -206,6 +197,7 @@ def test_of_those_who_ask_at_once_one_looks(ledgers: Sequence[Ledger]) -> None:
 
 
 def test_who_holds_the_row_makes_nobody_wait(ledgers: Sequence[Ledger]) -> None:
+    counted(ledgers[0], ledgers[0].begin(PRINTS, DESCRIPTIONS).generation)
     first, second = ledgers[:2]
     assert asks(first, 10**6)
     if first.store.engine.dialect.name == "sqlite":
@@ -248,15 +240,3 @@ def test_how_far_logs_were_counted_only_rises(ledger: Ledger, generation: Genera
         "clicks/0#1": 0,
         "(retries)": 3,
     }
-
-
-def together(work: Callable[[int], bool]) -> list[bool]:
-    """What each of them answers, all started at one moment."""
-    barrier = Barrier(LOOKERS)
-
-    def start(number: int) -> bool:
-        barrier.wait(10)
-        return bool(work(number))
-
-    with ThreadPoolExecutor(LOOKERS) as pool:
-        return list(pool.map(start, range(LOOKERS)))

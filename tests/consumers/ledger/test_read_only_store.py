@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.ledger.failures import LedgerError, StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
@@ -105,12 +103,11 @@ def test_commits_that_cannot_be_read_there_are_not_left_out_in_silence(copy: Pat
 
 
 def test_a_file_that_changes_while_it_is_read_gives_no_answer(copy: Path) -> None:
-    def choose(seen: Snapshot) -> list[Pane]:
+    def look(now: View) -> None:
         with its_owner(copy.parent), closing(left_open(copy)):
             pass  # the last one who closes writes all into the file
-        return []
 
     with somebody_else(), closing(Ledger.open(str(copy), pauses_s=())) as reader:
         with pytest.raises(StoreUnavailable, match="written from elsewhere while it was read"):
-            reader.snapshot(choose)
+            view(reader, look)
         assert reader.snapshot().counters.late == 99

@@ -20,6 +20,7 @@ from streammetrics_consumers.sources.memory_source import MemorySource
 from streammetrics_consumers.sources.source import Disconnected, GapError, Unsuitable
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
+from tests.consumers.stores import stored
 
 
 def place(folder: Path, **parts: str) -> Run:
@@ -33,8 +34,7 @@ def checked(run: Run, options: Options = UNTIL_END, **more: bool) -> list[str]:
 def tables(run: Run) -> list[str]:
     """Every row of the store, as text."""
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        seen = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
-        return [repr(ledger.generations()), repr(seen)]
+        return [repr(ledger.generations()), repr(stored(ledger))]
 
 
 def test_a_check_without_a_store_makes_none(tmp_path: Path) -> None:

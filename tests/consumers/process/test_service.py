@@ -18,6 +18,7 @@ from streammetrics_consumers.sources.source import Unsuitable
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 from tests.consumers.small_config import WINDOWS, event
+from tests.consumers.stores import stored
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -137,8 +138,7 @@ def test_what_cannot_be_replayed_ends_with_its_input(tmp_path: Path) -> None:
 
 def commits(run: Run) -> int:
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        seen = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
-        return len({row.end_offset for row in seen.deltas})
+        return len({row.end_offset for row, _ in stored(ledger).rows})
 
 
 def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import View
+from streammetrics_consumers.ledger.ledger import Ledger, View
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.query import Query, QueryError, Span, parse_query

@@ -24,12 +24,11 @@ from streammetrics_consumers.model.commit import Commit, Counters, QuarantineRow
 from streammetrics_consumers.replay.retry import Page, retry
 from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
-from streammetrics import PerKey
 from tests.consumers.folded import counted
 from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
-from tests.consumers.stores import over_stores
+from tests.consumers.stores import over_stores, stored
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
 HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
@@ -219,17 +218,12 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
     [page] = tried(config(event=WITH_C), run)
     assert len(page.counted) == 2
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        seen = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
-    of = {one.name: one for one in seen.generation.metrics}
+        held = stored(ledger)
+    of = {one.name: one for one in held.seen.generation.metrics}
     assert of["auc"].start_offsets
-    rows = {row.shard.pane.metric: row for row in seen.deltas if row.start_offset == 1}
-    totals = [
-        PerKey.from_bytes(row.shard.state)
-        for row in seen.deltas
-        if row.shard.pane[:3] == ("auc", 0, None)
-    ]
-    assert rows
-    assert sum(totals[1:], totals[0]).state((0,)).compute().rows == 1  # type: ignore[attr-defined]
+    assert any(row.start_offset == 1 for row, _ in held.rows)
+    total = held.sums(lambda row: row.pane[:3])["auc", 0, None]
+    assert total.state((0,)).compute().rows == 1  # type: ignore[attr-defined]
 
 
 def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:

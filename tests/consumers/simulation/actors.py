@@ -12,29 +12,28 @@ from contextlib import suppress
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
 from streammetrics_consumers.ledger import schema
-from streammetrics_consumers.ledger.compact import Compactor, MergeRun
-from streammetrics_consumers.ledger.compaction import Group
+from streammetrics_consumers.ledger.compact import Compactor, Group, MergeRun
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
+from streammetrics_consumers.ledger.ledger import Ledger, view
+from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.view import view
 
 from streammetrics.experiments import Look
+from tests.consumers.ledger.small_ledger import monitor_of
 from tests.consumers.simulation.lives import Unsteady
 
 
 class Compactions:
     """Two compactors of the store that is there, and what others have planned of earlier ones."""
 
-    def __init__(self, rng: random.Random, seen: Counter[str], made: type[Compactor]) -> None:
-        self._rng, self._seen, self._made = rng, seen, made
+    def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
+        self._rng, self._seen = rng, seen
         self._compactors: list[Compactor] = []
         self._plans: list[tuple[Compactor, MergeRun, Group]] = []
 
     def open(self, ledger: Ledger) -> None:
         """This store is there from now on."""
-        self._compactors = [self._made(ledger.store, above=1) for _ in range(2)]
+        self._compactors = [Compactor(ledger.store, above=1) for _ in range(2)]
 
     def happen(self, ledger: Ledger, unsteady: Unsteady) -> None:
         """They may plan, and what was planned may be merged, over a connection that may go."""
@@ -121,7 +120,7 @@ class Looks:
 
 def require_in_order(ledger: Ledger, generation: int) -> None:
     """No look is at more than the store has counted, and each is at no less than the one before."""
-    monitor = ledger.store.read(lambda one: read_monitor(one, generation, PRINT))
+    monitor = monitor_of(ledger, generation, PRINT)
     now = view(ledger, lambda seen: seen.version, generation=generation)
     before: dict[str, int] = {}
     places = [dict(one.heads) for one in monitor.looks.values()]

@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.counting.worker import Worker
-from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.failures import LedgerError, StoreReplaced, StoreUnavailable
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Generation, Requested
@@ -44,7 +42,6 @@ from tests.consumers.simulation.lives import (
     LONG,
     POINTS,
     FusedLedger,
-    FusedSource,
     Group,
     Killed,
     Length,
@@ -65,12 +62,9 @@ EVENTS = (
 
 @dataclass
 class Simulation:
-    """What is simulated: a ledger, and the parts of a worker that a mutant may replace."""
+    """What is simulated: a ledger, how much happens to it, and what the logs hold."""
 
     ledger: FusedLedger
-    source_type: type[FusedSource] = FusedSource
-    worker_type: type[Worker] = Worker
-    compactor_type: type[Compactor] = Compactor
     length: Length = LONG
     plots: Sequence[type[Plain]] = PLOTS
     upsets: Sequence[Upset] = UPSETS
@@ -103,7 +97,7 @@ class World:
         self.group = Group()
         self.config: Config = self.plot.before
         self.known = Known()
-        self.compactions = Compactions(self.rng, self.seen, simulation.compactor_type)
+        self.compactions = Compactions(self.rng, self.seen)
         self.saved: list[SavedStore] = []
         self.looks = Looks(self.rng, self.seen)
         self.ledgers: list[FusedLedger] = []
@@ -113,21 +107,17 @@ class World:
 
     def open(self) -> None:
         """Open the store that is there now, and begin to count into it."""
-        first = self.of.ledger
-        opened = type(first).open(first.store.name, create=True, pauses_s=(0.0,),
-                                  sleep=lambda seconds: None)  # fmt: skip
-        assert isinstance(opened, FusedLedger)
-        self.ledger = opened
-        self.ledgers.append(opened)
-        self.unsteady = Unsteady(opened.store._writers)
-        opened.store._writers = self.unsteady  # type: ignore[assignment]
-        self.generation: Generation = opened.begin(
+        self.ledger = opened(Path(self.of.ledger.store.name))
+        self.ledgers.append(self.ledger)
+        self.unsteady = Unsteady(self.ledger.store._writers)
+        self.ledger.store._writers = self.unsteady  # type: ignore[assignment]
+        self.generation: Generation = self.ledger.begin(
             self.config.fingerprints(), self.config.descriptions
         ).generation
         self.heads: dict[Partition, int] = {}
         self.saved.clear()
         self.counts_from_here()
-        self.compactions.open(opened)
+        self.compactions.open(self.ledger)
 
     def counts_from_here(self) -> None:
         """Everything is counted by the metric of the config, and nothing by the other one."""
@@ -139,11 +129,8 @@ class World:
             ledger.close()
 
     def born(self) -> Life:
-        class Made(Life):
-            source_type, worker_type = self.of.source_type, self.of.worker_type
-
         self.ledger.fuse = None
-        return Made(self.config, self.ledger, self.generation, self.logs, self.group)
+        return Life(self.config, self.ledger, self.generation, self.logs, self.group)
 
     # -- a step of one worker -----------------------------------------------------------------
     def attempt(self, index: int, *script: Step) -> None:
@@ -352,18 +339,12 @@ class World:
 FEW = 50  # seeds, in which most mistakes are found
 
 
-def opened(folder: Path, ledger_type: type[FusedLedger] = FusedLedger) -> FusedLedger:
-    ledger = ledger_type.open(
-        str(folder / "simulated.db"), create=True, pauses_s=(0.0,), sleep=lambda seconds: None
-    )
+def opened(place: Path) -> FusedLedger:
+    """The ledger at a path, or that of simulations in a folder."""
+    path = place / "simulated.db" if place.is_dir() else place
+    ledger = FusedLedger.open(str(path), create=True, pauses_s=(0.0,), sleep=lambda seconds: None)
     assert isinstance(ledger, FusedLedger)
     return ledger
-
-
-def is_found_out(
-    simulation: Simulation, *errors: type[Exception], seeds: Sequence[int] = range(FEW)
-) -> bool:
-    return first_found(simulation, seeds, *errors) is not None
 
 
 def first_found(

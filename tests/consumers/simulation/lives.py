@@ -153,9 +153,6 @@ def _lost() -> OperationalError:
 class Life:
     """One worker process, from its start to its end."""
 
-    source_type: type[FusedSource] = FusedSource
-    worker_type: type[Worker] = Worker
-
     def __init__(
         self,
         config: Config,
@@ -166,10 +163,10 @@ class Life:
     ) -> None:
         self.fuse, self.ledger = Fuse(), ledger
         self.now_s = 0.0
-        self.source = self.source_type(logs, assigned=())
+        self.source = FusedSource(logs, assigned=())
         self.source.fuse, self.source.group = self.fuse, group
         self.owned: set[Partition] = set()  # as the group knows it
-        self.worker = self.worker_type(
+        self.worker = Worker(
             config, ledger, generation, self.source, Options(),
             stop=Stop(), monotonic=lambda: self.now_s,
         )  # fmt: skip

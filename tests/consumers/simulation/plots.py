@@ -20,7 +20,7 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import Accumulator, HistogramAUC
-from tests.consumers.counting.test_seen_ids import plain
+from tests.consumers.counting.test_repeats import plain
 from tests.consumers.folded import (
     EPOCH,
     KNOWN_BROKEN,
