@@ -8,7 +8,7 @@ import pytest
 
 from streammetrics import RankingMetrics
 from streammetrics.core.errors import InputError
-from streammetrics.ranking.id_lists import id_lists
+from streammetrics.ranking.lists import id_lists
 
 
 def test_ids_are_graded_by_their_truths() -> None:

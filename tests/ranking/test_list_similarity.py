@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics import InputError, IntraListSimilarity, SettingsError, register_similarity
-from streammetrics.ranking import list_similarity, similarities
+from streammetrics.ranking import list_similarity
 from tests.obd_lists import FEATURES, ITEMS, first_items, ils_cases
 
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def test_a_pair_has_the_same_bits_computed_and_looked_up(monkeypatch: pytest.Mon
         for _ in range(2):
             looked_up.update(lists)
         with monkeypatch.context() as patch:
-            patch.setattr(similarities, "_TABLED", 0)
+            patch.setattr(list_similarity, "_TABLED", 0)
             computed = IntraListSimilarity(given, similarity=name)
             for _ in range(2):
                 computed.update(lists)
