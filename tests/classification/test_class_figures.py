@@ -38,7 +38,7 @@ def weights_of(n: int, random: Random) -> tuple[dict[str, Any], list[int]]:
 
 def test_figures_of_classes() -> None:
     random = Random(1)
-    for _ in range(40):
+    for _ in range(20):
         pairs = [(random.randrange(3), random.randrange(3)) for _ in range(random.randrange(6))]
         given, units = weights_of(len(pairs), random)
         metric = MulticlassConfusion(3, weight_unit=HALF if given else 1)
@@ -70,7 +70,7 @@ def test_figures_of_classes() -> None:
 
 def test_figures_of_labels_and_their_means_over_rows() -> None:
     random = Random(2)
-    for _ in range(40):
+    for _ in range(20):
         n = random.randrange(5)
         truth, said = ([[random.randrange(2) for _ in "ab"] for _ in range(n)] for _ in range(2))
         given, units = weights_of(n, random)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import ExactAUC, InputError, SettingsError, SlidingAUC
+from streammetrics import ExactAUC, InputError, SlidingAUC
 from streammetrics.results.areas import SlidingArea
 from tests.expected import cases_of
 
@@ -153,20 +153,6 @@ def test_what_is_refused_names_its_rows_and_changes_nothing(
 def test_times_are_refused_where_rows_are_counted() -> None:
     with pytest.raises(InputError, match="leave them out"):
         SlidingAUC(rows=5).update(1, 0.5, times_s=1.0)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"rows": 5, "seconds": 1},
-        *({"rows": rows} for rows in (0, -1, 1.5, True, "5")),
-        *({"seconds": s} for s in (0, -1.0, math.nan, math.inf, True, "5")),
-    ],
-)
-def test_bad_settings_are_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingsError, match=r"SlidingAUC.*expected .* got .*; pass "):
-        SlidingAUC(**settings)  # type: ignore[arg-type]
 
 
 def test_it_prints_as_it_is_made() -> None:

@@ -122,30 +122,6 @@ def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> No
     assert panel.empty().state("t") == Tally()
 
 
-@pytest.mark.parametrize(
-    ("metrics", "inputs", "where"),
-    [
-        ({}, None, "Panel.metrics"),
-        ([Ratio()], None, "Panel.metrics"),
-        (Ratio(), None, "Panel.metrics"),
-        ({"": Ratio()}, None, "Panel.metrics"),
-        ({1: Ratio()}, None, "Panel.metrics"),
-        ({"a": Ratio}, None, "Panel.metrics['a']"),
-        ({"a": "Ratio"}, None, "Panel.metrics['a']"),
-        ({"a": Ratio()}, "labels", "Panel.inputs"),
-        ({"a": Ratio()}, {"b": {}}, "Panel.inputs"),
-        ({"a": Ratio()}, {"a": "labels"}, "Panel.inputs"),
-        ({"a": Ratio()}, {"a": {"labels": "x"}}, "Panel.inputs['a']"),
-        ({"a": Ratio()}, {"a": {"numerators": 3}}, "Panel.inputs['a']"),
-    ],
-    ids=range(12),
-)
-def test_settings_that_make_no_panel_are_refused(metrics: Any, inputs: Any, where: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        Panel(metrics, inputs=inputs)
-    assert caught.value.where == where
-
-
 def test_a_metric_that_has_counted_is_no_specification() -> None:
     fed = Tally()
     fed.update([1])

@@ -68,18 +68,6 @@ def test_units_of_several_arms_are_not_known_where_those_of_one_are_not() -> Non
         in_several([counted(1), counted(1, share=0.5)])
 
 
-@pytest.mark.parametrize("share", [0, -0.5, 1.5, math.nan, math.inf, True, "1", None])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(SettingsError, match=r"Units\.share"):
-        Units(share)
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1.0, True, "9", 1 << 63])
-def test_a_limit_that_is_no_number_of_units_is_refused(limit: int) -> None:
-    with pytest.raises(SettingsError, match=r"Units\.max_units"):
-        Units(max_units=limit)
-
-
 def test_sets_that_no_state_writes_are_refused() -> None:
     state = Units(share=0.5, max_units=2)
     head, _ = unframe(STATE_MAGIC, state.to_bytes())

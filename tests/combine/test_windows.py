@@ -59,32 +59,6 @@ def test_equal_spans_are_equal_settings(a: Any, b: Any) -> None:
     assert (first + second).compute().total.rows == 2  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("size_s", "slide_s", "name"),
-    [
-        (0, None, "size_s"),
-        (-60, None, "size_s"),
-        (0.0001, None, "size_s"),
-        (1.0005, None, "size_s"),
-        (float("inf"), None, "size_s"),
-        (float("nan"), None, "size_s"),
-        (10**400, None, "size_s"),
-        (316_000_000, None, "size_s"),
-        (True, None, "size_s"),
-        ("60", None, "size_s"),
-        (None, None, "size_s"),
-        (60, 0, "slide_s"),
-        (60, 61, "slide_s"),
-        (60, "60", "slide_s"),
-        (100.001, 0.001, "slide_s"),
-    ],
-)
-def test_spans_that_are_none_are_refused(size_s: Any, slide_s: Any, name: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        Windows(Tally(), size_s, slide_s)
-    assert caught.value.where == f"Windows.{name}"
-
-
 def test_an_hour_may_slide_by_a_second_and_no_window_by_less_of_itself() -> None:
     assert len(counted([0], 3_600, 1).windows()) == 3_600
     with pytest.raises(SettingsError, match=r"at most 3,600 windows.*slide by at least 24 s"):

@@ -12,7 +12,6 @@ from streammetrics import (
     HashedIds,
     InputError,
     JoinRows,
-    SettingsError,
     StateError,
     hash_ids,
 )
@@ -111,27 +110,6 @@ def test_a_standard_row_takes_less_than_48_bytes() -> None:
     state.compute()
     assert state.nbytes < 30 * n + 1000
     assert len(state.to_bytes()) < 30 * n
-
-
-@pytest.mark.parametrize(
-    ("settings", "where"),
-    [
-        ({"columns": {"score": "double"}}, "columns"),
-        ({"columns": {"ids": "int64"}}, "columns"),
-        ({"columns": None}, "columns"),
-        ({"outcomes": {}}, "outcomes"),
-        ({"outcomes": {"impression": "once"}}, "outcomes"),
-        ({"outcomes": {"click": "twice"}}, "outcomes"),
-        ({"label_window_ms": 0}, "label_window_ms"),
-        ({"label_window_ms": 1.5}, "label_window_ms"),
-        ({"attribution": "first"}, "attribution"),
-        ({"remember_ms": 9}, "remember_ms"),
-    ],
-)
-def test_settings_out_of_range_are_named(settings: dict[str, Any], where: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        rows(**settings)
-    assert caught.value.where == f"JoinRows.{where}"
 
 
 def test_an_error_names_the_event_among_all_events() -> None:

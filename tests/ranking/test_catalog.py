@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streammetrics import CatalogMetrics, SettingsError, StateError
+from streammetrics import CatalogMetrics, StateError
 from streammetrics.results.list_results import CatalogShare
 
 
@@ -73,12 +73,3 @@ def test_a_catalog_may_be_far_larger_than_memory() -> None:
     assert metric.compute().items_shown == 2
     assert metric.nbytes < 10_000
     assert len(metric.to_bytes()) < 200
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [(0, 3), (-1, 3), (3, 0), (1.0, 3), (3, 1.0), (True, 3), (3, None), ((1 << 40) + 1, 3)],
-)
-def test_sizes_are_whole_numbers_from_1(settings: tuple[int, int]) -> None:
-    with pytest.raises(SettingsError):
-        CatalogMetrics(*settings)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, GroupedAUC
-from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.errors import InputError
 from streammetrics.core.multiset import bag
 from streammetrics.kernels.tables.grids import grid_of
 from tests.oracles import grouped
@@ -111,27 +111,6 @@ def test_scores_outside_the_grid_are_refused() -> None:
     real = GroupedAUC(grid="relative", range="real")
     real.update([0, 1], [-math.inf, 1e300], groups=[1, 1])
     assert gauc(real) == Bounded(1.0, 1.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "where"),
-    [
-        ({"grid": "log"}, "grid"),
-        ({"grid": "relative", "resolution": 21}, "resolution"),
-        ({"grid": "equal", "range": "real"}, "range"),
-        ({"grid": "relative", "floor": 0.3}, "floor"),
-        ({"grid": "edges"}, "edges"),
-        ({"grid": "relative", "score_type": "float64"}, "score_type"),
-        ({"resolution": 9}, "resolution"),
-        ({"range": "real"}, "range"),
-        ({"floor": 0.25}, "floor"),
-        ({"ceiling": 8.0}, "ceiling"),
-        ({"edges": (0.5,)}, "edges"),
-    ],
-)
-def test_settings_that_name_no_grid_are_refused(settings: dict[str, object], where: str) -> None:
-    with pytest.raises(SettingsError, match=rf"GroupedAUC\({where}\)"):
-        GroupedAUC(**settings)  # type: ignore[arg-type]
 
 
 def test_settings_that_mean_the_same_are_the_same() -> None:

@@ -192,7 +192,6 @@ REFUSED: dict[str, list[tuple[str, object]]] = {
         *(("share_equal", [[value]]) for value in (0.5, math.nan, math.inf)),
         *(("share_equal", vectors) for vectors in (["ab"], np.zeros((0, 3)))),
     ],
-    "similarity": [("euclid", [[1.0]]), ("", [[1.0]]), (3, [[1.0]])],  # type: ignore[list-item]
 }
 
 
@@ -202,10 +201,6 @@ def test_settings_that_mean_nothing_are_refused() -> None:
             with pytest.raises(SettingsError) as caught:
                 IntraListSimilarity(vectors, similarity=similarity)  # type: ignore[arg-type]
             assert caught.value.where == f"IntraListSimilarity.{where}", vectors
-    k: object
-    for k in (0, -1, 1.5, True, "3", 1 << 31):
-        with pytest.raises(SettingsError, match=r"IntraListSimilarity\.k"):
-            IntraListSimilarity([[1.0]], k=k)  # type: ignore[arg-type]
 
 
 def test_of_features_it_counts_which_values_are_equal_and_not_their_names() -> None:
