@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics import Bounded, ExactAUC, HistogramAUC
+from streammetrics import BinaryConfusion, Bounded, ExactAUC, HistogramAUC
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
@@ -155,10 +155,11 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
         exact, buckets = (c.confusion(case["params"]["threshold"]) for c in curves.of(case))
         assert isinstance(exact, Rates)
         if case["metric"] == "confusion":
-            assert (exact.tn, exact.fp, exact.fn, exact.tp) == (
-                *(case[name] for name in ("tn", "fp", "fn")),
-                case["value"],
-            ), case["id"]
+            counted = BinaryConfusion(threshold=case["params"]["threshold"])
+            counted.update(*curves.columns(case.get("where", {})))
+            assert counted.compute() == exact
+            expected = (*(case[name] for name in ("tn", "fp", "fn")), case["value"])
+            assert (exact.tn, exact.fp, exact.fn, exact.tp) == expected, case["id"]
             for name in ("tn", "fp", "fn", "tp"):
                 count = getattr(buckets, name)
                 known = count if isinstance(count, Bounded) else Bounded(count, count, count)
