@@ -91,7 +91,7 @@ def random_map(random: Random, limit: int | None, width: int) -> tuple[MapColumn
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, None])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_operations_agree_with_dictionaries(limit: int | None, seed: int) -> None:
     random = Random(seed)
     column, model = random_map(random, limit, random.choice([1, 3]))
@@ -171,9 +171,8 @@ def test_a_map_is_written_as_the_readme_draws_it() -> None:
     assert encoded(column) == map_bytes({"a": one(2), "b": one(1)}, {"b": one(3)})
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_maps_that_nobody_writes_are_refused() -> None:
+    for data in (
         map_bytes({"b": one(1), "a": one(1)}),
         map_bytes({b'"a"': one(1), b'"a" ': one(1)}),
         map_bytes({b"a": one(1)}),
@@ -183,14 +182,11 @@ def test_a_map_is_written_as_the_readme_draws_it() -> None:
         map_bytes({"a": one(1)})[:-1],
         b"\x08" + ((1 << 63) - 1).to_bytes(8, "little"),
         b"\x08" + (1 << 40).to_bytes(8, "little") + b"\0" * 50,
-    ],
-    ids=range(9),
-)
-def test_maps_that_nobody_writes_are_refused(data: bytes) -> None:
-    with pytest.raises(StateError):
-        reader = Reader(data)
-        empty(2, 1).read(reader)
-        reader.finish()
+    ):
+        with pytest.raises(StateError):
+            reader = Reader(data)
+            empty(2, 1).read(reader)
+            reader.finish()
 
 
 def test_a_state_of_other_keys_is_refused_where_all_keys_are_kept() -> None:
