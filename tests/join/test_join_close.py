@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 
 from streammetrics import END_OF_TIME, DictionaryColumn, JoinRows
 from streammetrics.join.join_close import (
+    by_id_and_time,
+    first_at_least,
+    pairs,
+    spans,
+    standing,
     sums,
 )
 from streammetrics.join.join_events import ATTRIBUTIONS
