@@ -16,7 +16,7 @@ from tests.depth import EXAMPLES
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED
 
-MEASURES = tuple(truth.measure for truth in truths((1, 3, None), max_grade=(15,)))
+MEASURES = tuple(truth.measure for truth in truths((3,), rel=(1,), max_grade=(15,)))
 NOT_SHOWN = None  # in place of a rank or a score
 
 FEW = settings(max_examples=EXAMPLES // 4)

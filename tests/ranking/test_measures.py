@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import SettingsError
@@ -31,6 +31,7 @@ from streammetrics.ranking import (
     RPrec,
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
+from tests.depth import EXAMPLES
 
 EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP, RPrec, Bpref)
 WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))
@@ -163,6 +164,7 @@ def test_what_a_measure_prints_parses_back(measure: Measure) -> None:
     assert parse_measure(str(measure)) == measure
 
 
+@settings(max_examples=EXAMPLES // 4)
 @given(st.text(max_size=300))
 def test_no_text_does_more_than_parse_or_refuse(text: str) -> None:
     with contextlib.suppress(SettingsError):
