@@ -62,14 +62,6 @@ def test_the_table_has_every_bin() -> None:
     np.testing.assert_array_equal(table.positive_share, [1.0, np.nan, 0.0, 1.0])
 
 
-def test_weights_beyond_2_to_the_53_are_exact() -> None:
-    big = 2**60 + 1
-    metric = Calibration()
-    metric.update([1, 0], [0.1, 0.3], weights=[big, 1])
-    exact = (Fraction(0.9) * 0 + (1 - Fraction(0.1)) ** 2 * big + Fraction(0.3) ** 2) / (big + 1)
-    assert metric.compute().brier == float(exact)
-
-
 scores = st.floats(0, 1) | st.floats(0, 1).map(lambda p: math.ldexp(p, -530))
 
 

@@ -77,19 +77,6 @@ def test_top_k_is_by_score_and_then_by_class_and_says_where_that_mattered() -> N
         result.top_k_accuracy(4)
 
 
-def test_top_k_of_equal_scores_for_all_is_a_matter_of_ties_alone() -> None:
-    metric = MulticlassConfusion(4, top_k=(2,))
-    metric.update([0, 1, 2, 3], np.full((4, 4), 0.25, np.float32))
-    result = metric.compute()
-    assert (result.top_k_accuracy(2), result.top_k_ties(2)) == (0.5, 4)
-
-
-def test_top_k_needs_scores() -> None:
-    metric = MulticlassConfusion(3, top_k=(2,))
-    with pytest.raises(InputError, match="top_k is"):
-        metric.update([0], [1])
-
-
 def test_a_thousand_classes_of_which_few_occur_cost_little() -> None:
     metric = MulticlassConfusion(10_000, top_k=(1,))
     metric.update([9_999], np.arange(10_000.0)[None])

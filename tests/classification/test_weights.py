@@ -29,8 +29,6 @@ from streammetrics import (
 )
 from streammetrics.results import counts_of, views_of
 from tests.expected import cases_of
-from tests.oracles import many_classes as brute
-from tests.oracles import weighted_classes
 
 TENTH = Fraction(1, 10)
 # Each with the number of cells in which it counts a row.
@@ -227,39 +225,6 @@ def test_only_round_weights_takes_weights_that_are_no_multiples(empty: Any, cell
         fed(empty, rows, weights=[1, math.pi])
     with pytest.raises(InputError, match="at least 0"):
         fed(changed(empty, round_weights=True), rows, weights=[1, -0.25])
-
-
-def test_areas_are_averaged_by_the_units_of_a_class() -> None:
-    rng = np.random.default_rng(5)
-    truth, units = rng.integers(0, 3, 60), rng.integers(0, 50, 60)
-    scores = np.round(rng.random((60, 3)) * 8) / 8
-    rows = list(zip(truth.tolist(), scores.tolist(), units.tolist(), strict=True))
-    areas, precisions, support = weighted_classes.areas([row for row in rows if row[2]])
-    for exact in (True, False):
-        metric = MulticlassAUC(3, exact=exact, weight_unit=TENTH)
-        metric.update(truth, scores, weights=units / 10)
-        result = metric.compute()
-        assert result.support == tuple(support)
-        assert (result.weight, result.weight_units) == (sum(support) * TENTH, sum(support))
-        assert result.rows == np.count_nonzero(units)
-        for found, each in ((result.auc, areas), (result.ap, precisions)):
-            for average, weights in (("macro", [1] * 3), ("weighted", support)):
-                value, mean = found(average), brute.mean(each, weights, math.nan)
-                assert mean is not None
-                if exact:
-                    assert value == float(mean)
-                else:
-                    assert isinstance(value, Bounded) and value.low <= mean <= value.high
-
-
-def test_top_k_and_its_ties_are_in_units() -> None:
-    metric = MulticlassConfusion(3, top_k=(1, 2), weight_unit="0.5")
-    scores = [[0.5, 0.5, 0.1], [0.2, 0.3, 0.4], [0.2, 0.2, 0.2]]
-    metric.update([1, 1, 2], scores, weights=[1.5, 4, 0.5])
-    result = metric.compute()
-    assert (result.top_k_accuracy(1), result.top_k_accuracy(2)) == (0.0, 11 / 12)
-    assert (result.top_k_ties(1), result.top_k_ties(2)) == (4, 1)
-    assert (result.rows, result.weight) == (3, 6)
 
 
 def test_weighted_figures_of_higgs_are_those_that_others_computed(data: Path) -> None:

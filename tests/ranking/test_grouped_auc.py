@@ -104,15 +104,6 @@ def test_past_max_rows_a_state_says_so(ids: str) -> None:
     assert both == fed(rows + rows, GroupedAUC(ids=ids, max_rows=3))
 
 
-def test_scores_are_compared_as_float32_by_default_and_the_result_says_so() -> None:
-    close = math.nextafter(0.5, 1)
-    rows = [(1, 0, 0.5), (1, 1, close)]
-    for score_type, gauc in (("float32", 0.5), ("float64", 1.0)):
-        result = fed(rows, GroupedAUC(score_type=score_type)).compute()
-        assert (result.gauc, result.compared_as) == (gauc, score_type)
-    assert fed(rows, GroupedAUC()).compute().exactness == "exact; scores compared as float32"
-
-
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
 def test_codes_that_name_no_string_are_refused(ids: str) -> None:
     metric = GroupedAUC(ids=ids)
