@@ -146,9 +146,7 @@ def _checked_at(given: Given, kind: str, name: str, at: Positions, n: int) -> Va
 def _of_all(error: InputError, at: Positions, name: str) -> InputError:
     """The error about some of the events, with their places among all."""
     rows = at[error.rows]
-    moved = error.but(where=f"{name}[{rows[0]}]" if len(rows) else error.where)
-    moved.rows = rows
-    return moved
+    return error.of_rows(f"{name}[{rows[0]}]" if len(rows) else error.where, rows)
 
 
 def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:
