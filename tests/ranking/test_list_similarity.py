@@ -49,17 +49,6 @@ def test_lists_of_a_shop_have_the_similarity_that_others_computed(data: Path, va
 # -- what a list is -----------------------------------------------------------------------------
 
 
-def test_a_list_of_one_item_leaves_numerator_and_denominator_and_is_counted() -> None:
-    metric = IntraListSimilarity([[1, 0], [0, 1], [1, 1]])
-    metric.update([[0], [], [2]])
-    result = metric.compute()
-    assert math.isnan(result.ils)
-    assert (result.lists_kept, result.lists_short, result.rows) == (0, 3, 3)
-    metric.update([[0, 1]])
-    assert metric.compute().ils == 0
-    assert metric.compute().lists_kept == 1
-
-
 def test_only_the_first_k_items_count_and_their_order_does_not() -> None:
     random = Random(1)
     vectors = [[random.random() for _ in range(7)] for _ in range(9)]
@@ -72,11 +61,6 @@ def test_only_the_first_k_items_count_and_their_order_does_not() -> None:
         values.add(measured(metric, head + items[6:]))
     assert len(values) == 1
     assert measured(metric, items[1:7]) not in values
-
-
-def test_a_table_need_not_be_symmetric_since_pairs_are_ordered() -> None:
-    metric = IntraListSimilarity([[9, 1], [0, 9]], similarity="table")
-    assert measured(metric, [0, 1]) == 0.5
 
 
 def test_a_long_list_is_refused_and_one_at_the_limit_is_not(
@@ -140,10 +124,6 @@ def halved(a: Floats, b: Floats) -> Floats:
 
 
 register_similarity("halved", halved)
-
-
-def test_a_function_of_a_user_gets_rows_of_vectors_in_both_orders() -> None:
-    assert measured(IntraListSimilarity([[3.0, 1], [7.0, 1]], similarity="halved"), [0, 1]) == 2.5
 
 
 def test_what_a_function_may_not_give_is_its_fault_and_changes_nothing() -> None:
