@@ -138,36 +138,26 @@ def test_what_buckets_leave_open_widens_it_and_an_area_stays_within_0_and_1() ->
     assert moved.reason == narrow.reason
 
 
-@pytest.mark.parametrize(
-    ("view", "variance", "reason"),
-    [
-        ("mcc", 0.0, "the variance is 0, which says nothing of other users"),
-        ("f1", math.nan, "the variance is not defined"),
-        ("f1", math.inf, "the variance is not defined"),
-    ],
-)
-def test_what_has_no_variance_is_infinite_and_says_why(
-    view: str, variance: float, reason: str
-) -> None:
-    interval = found(RATES, view, variance)
-    assert (interval.lower, interval.upper) == (-math.inf, math.inf)
-    assert (interval.reason, interval.defined) == (reason, False)
-    assert interval.estimate == RATES.interval(view).estimate
-
-
-def test_an_estimate_that_is_nan_or_at_an_end_of_the_logit_has_none() -> None:
+def test_what_has_no_variance_or_no_error_is_infinite_and_says_why() -> None:
     nothing, perfect = Rates(tp=0, fp=0, fn=0, tn=5), Rates(tp=5, fp=0, fn=0, tn=5)
-    assert found(nothing, "recall", 0.25).reason == "the estimate is nan"
-    assert found(perfect, "f1", 0.25).reason == "the logit of 1.0 has no error"
-    assert found(perfect, "recall", 0.0).reason == (
-        "all groups agree, so that rows are taken as independent"
-    )
+    for result, view, variance, reason in (
+        (RATES, "mcc", 0.0, "the variance is 0, which says nothing of other users"),
+        (RATES, "f1", math.nan, "the variance is not defined"),
+        (RATES, "f1", math.inf, "the variance is not defined"),
+        (nothing, "recall", 0.25, "the estimate is nan"),
+        (perfect, "f1", 0.25, "the logit of 1.0 has no error"),
+    ):
+        interval = found(result, view, variance)
+        assert (interval.lower, interval.upper) == (-math.inf, math.inf), reason
+        assert (interval.reason, interval.defined) == (reason, False)
+        assert str(interval.estimate) == str(result.interval(view).estimate)
 
 
 def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() -> None:
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
     interval = found(perfect, "recall", 0.0, groups=64)
     assert (interval.lower, interval.upper) == wilson_bounds(5, 5, critical(0.95, 63.0))
+    assert interval.reason == "all groups agree, so that rows are taken as independent"
 
 
 def test_doubts_stand_behind_what_else_is_said() -> None:

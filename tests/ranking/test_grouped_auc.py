@@ -29,16 +29,6 @@ def fed(rows: list[grouped.Row], metric: GroupedAUC) -> GroupedAUC:
     return metric
 
 
-def test_the_ends_of_the_integers_are_ids() -> None:
-    ends = [-(2**63), 2**63 - 1, 0, -1]
-    metric = GroupedAUC()
-    for label in (0, 1):
-        metric.update([label] * 4, [label] * 4, groups=np.array(ends))
-    result = metric.compute()
-    assert (result.gauc, result.groups) == (1.0, 4)
-    assert GroupedAUC.from_bytes(metric.to_bytes()) == metric
-
-
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
 def test_any_column_of_strings_is_taken(ids: str) -> None:
     names = ["a", "é", "a", ""]
@@ -114,9 +104,6 @@ def test_codes_that_name_no_string_are_refused(ids: str) -> None:
 
 
 # -- on a grid: certain bounds, from a state that does not grow with rows
-
-
-WEIGHTS = ("impressions", "positives", "uniform")
 
 
 def gauc(metric: GroupedAUC) -> Bounded:
