@@ -118,6 +118,10 @@ def test_an_error_names_the_event_among_all_events() -> None:
         state.update(["click", "impression"], [1, 2], [0, 0], score=[0.5, np.nan])
     assert caught.value.where == "score[1]"
     assert caught.value.rows.tolist() == [1]
+    with pytest.raises(InputError, match=r"^kinds: expected one of click, got 'tap'"):
+        state.update_outcomes("tap", [], [])
+    state.update_outcomes(DictionaryColumn(np.array([1]), ("tap", "click")), [1], [1])
+    assert state.compute().outcomes == {"click": 1}  # a dictionary may name more than there is
 
 
 @pytest.mark.parametrize("bad", [1.5, True, 1 << 63, None])
