@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import (
-    DictionaryColumn,
-    HashedIds,
-    InputError,
-    JoinRows,
-    StateError,
-    hash_ids,
-)
+from streammetrics import DictionaryColumn, HashedIds, InputError, JoinRows, StateError, hash_ids
 from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 
 EVERY = {

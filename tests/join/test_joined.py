@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import (
-    ExactAUC,
-    InputError,
-    Joined,
-    LabelDelays,
-    PerKey,
-    Ratio,
-    Windows,
-)
+from streammetrics import ExactAUC, InputError, Joined, LabelDelays, PerKey, Ratio, Windows
 
 
 def clicks(**settings: Any) -> Joined:
