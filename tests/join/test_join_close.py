@@ -78,6 +78,7 @@ def test_closing_gives_what_every_impression_finds_among_all_outcomes(
 
 @pytest.mark.slow
 @ways
+@settings(max_examples=EXAMPLES // 2)
 @given(
     rows=st.lists(EVENT, max_size=25),
     times=st.lists(st.integers(-5, 40), min_size=1, max_size=4),

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics.ranking import Measure, RankingMetrics
+from tests.depth import EXAMPLES
 from tests.oracles.measure_table import Truth, parted, truths
 from tests.oracles.ranking import UNJUDGED
 
@@ -68,6 +69,7 @@ lists_of_items = st.lists(st.one_of(item, few_scores), max_size=30)
 
 
 @RULES
+@settings(max_examples=EXAMPLES // 2)
 @given(lists=st.lists(lists_of_items, max_size=8), empty=st.sampled_from(["skip", "zero"]))
 def test_several_lists_have_the_correctly_rounded_mean(
     ties: str, lists: list[list[tuple[float, int]]], empty: str
