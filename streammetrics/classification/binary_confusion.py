@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.classification.given_counts import add_counts
+from streammetrics.classification.histogram_auc import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch

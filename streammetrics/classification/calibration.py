@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import as_float, whole
+from streammetrics.core.checks import check_number
+from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
@@ -103,15 +104,8 @@ class Calibration(Accumulator, schema="calibration/3"):
                 hint="pass a small one such as 1e-15, or leave it out for the log loss as it is",
             )
         self._set("clip", clip)
-        bins = whole(self.bins)
-        if bins is None or not 1 <= bins <= _MOST_BINS:
-            raise SettingsError(
-                expected=f"an integer from 1 to {_MOST_BINS}",
-                got=shown(self.bins),
-                where="Calibration.bins",
-                hint="pass how many bins of equal width there are, or leave it out for 15",
-            )
-        self._set("bins", bins)
+        hint = "pass how many bins of equal width there are, or leave it out for 15"
+        self._set("bins", check_number(self.bins, 1, _MOST_BINS, "Calibration.bins", hint))
 
     if TYPE_CHECKING:
 

@@ -13,7 +13,8 @@ from streammetrics.combine.children import Map, MapColumn
 from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.checks import check_number
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
@@ -62,13 +63,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "PerKey.metric"))
-        if type(self.max_keys) is not int or not 1 <= self.max_keys <= 1 << 31:
-            raise SettingsError(
-                expected="an integer from 1 to 2**31",
-                got=shown(self.max_keys),
-                where="PerKey.max_keys",
-                hint="pass how many keys may be kept apart",
-            )
+        hint = "pass how many keys may be kept apart"
+        found = check_number(self.max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
+        self._set("max_keys", found)
 
     def arguments(self) -> Mapping[str, bool]:
         return {"keys": True, **self.metric.arguments()}

@@ -372,7 +372,13 @@ def check_max_rows(value: object, where: str) -> None:
         )
 
 
-def check_number(value: object, least: int, most: int, where: str) -> int:
+def check_number(
+    value: object,
+    least: int,
+    most: int,
+    where: str,
+    hint: str = "pass how many there are, those that never occur included",
+) -> int:
     """A setting as a whole number from `least` to `most`, of any integer type."""
     found = whole(value)
     if found is None or not least <= found <= most:
@@ -380,7 +386,7 @@ def check_number(value: object, least: int, most: int, where: str) -> int:
             expected=f"a whole number from {least} to {most}",
             got=shown(value),
             where=where,
-            hint="pass how many there are, those that never occur included",
+            hint=hint,
         )
     return found
 

@@ -93,6 +93,12 @@ class InputError(StreamMetricsError):
         super().__init__(expected=expected, got=got, where=where, hint=hint)
         self.rows = rows
 
+    def of_rows(self, where: str, rows: NDArray[np.intp]) -> Self:
+        """The same error about other rows, such as the lists that its rows belong to."""
+        new = self.but(where=where)
+        new.rows = rows
+        return new
+
 
 class SettingsError(StreamMetricsError):
     """A setting out of range, or two states whose settings differ."""

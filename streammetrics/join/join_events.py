@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers, numbers, same_length
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
 from streammetrics.core.parts.part import Slots as Positions
@@ -38,13 +38,8 @@ def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventK
     times = integers(times_ms, "times_ms").copy()
     bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
     if len(bad):
-        raise InputError(
-            expected="times in milliseconds, between -2**62 and 2**62",
-            got=f"{times[bad[0]]}",
-            where=f"times_ms[{bad[0]}]",
-            hint="pass milliseconds since the epoch",
-            rows=bad,
-        )
+        expected = "times in milliseconds, between -2**62 and 2**62"
+        raise bad_rows(times, bad, "times_ms", expected, "pass milliseconds since the epoch")
     refuse_other_units(times, "times_ms")
     words = unit_hashes(ids, _ID_SALT, "ids")
     same_length(len(words), times, "times_ms", "ids")
@@ -79,7 +74,7 @@ def impressions(
             )
         if at is None:
             column = checked(given, kinds[name], name)  # type: ignore[arg-type]
-            same_length(n, codes_or_array(column), name, "ids")
+            same_length(n, column, name, "ids")
         else:
             column = _checked_at(given, kinds[name], name, at, n)
         found.append(column)
@@ -98,33 +93,27 @@ def kinds_of(
     n: int,
     known: Sequence[str],
     name: str = "kinds",
-) -> DictionaryColumn:
-    """Which kind each event [n] is, or InputError for one that is not declared."""
+) -> Positions:
+    """The index among the known kinds of each event [n]; InputError for one that is not declared.
+
+    given: the kind of each event, or of all.
+    """
     whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
     kinds = dictionary_column(whole, name)
-    bad = [i for i, value in enumerate(kinds.values) if value not in known]
-    rows = np.flatnonzero(np.isin(kinds.codes, bad)) if bad else np.empty(0, np.intp)
-    if len(rows) or (bad and not n):
-        got = kinds.values[kinds.codes[rows[0]]] if len(rows) else kinds.values[bad[0]]
+    # A dictionary may name more than there is, and one kind is given of no events too.
+    index = np.array([known.index(v) if v in known else -1 for v in kinds.values], np.intp)
+    bad = np.flatnonzero(index[kinds.codes] < 0)
+    if len(bad) or (not n and (index < 0).any()):
+        got = kinds.values[kinds.codes[bad[0]] if len(bad) else int(np.argmin(index))]
         raise InputError(
             expected=f"one of {', '.join(known)}",
             got=shown(got),
-            where=f"{name}[{rows[0]}]" if len(rows) else name,
+            where=f"{name}[{bad[0]}]" if len(bad) else name,
             hint="declare it in the setting outcomes, or leave these events out",
-            rows=rows,
+            rows=bad,
         )
     same_length(n, kinds.codes, name, "ids")
-    if bad:  # a dictionary may name more than there is
-        used, codes = np.unique(kinds.codes, return_inverse=True)
-        kinds = DictionaryColumn(
-            codes.astype(np.intp), tuple(kinds.values[i] for i in used.tolist())
-        )
-    return kinds
-
-
-def codes_or_array(column: Values) -> NDArray[np.generic]:
-    """An array that is as long as the column."""
-    return column.codes if isinstance(column, DictionaryColumn) else column
+    return index[kinds.codes]
 
 
 def _picked(column: Given, at: Positions, n: int, name: str) -> Given:
@@ -157,10 +146,7 @@ def _checked_at(given: Given, kind: str, name: str, at: Positions, n: int) -> Va
 def _of_all(error: InputError, at: Positions, name: str) -> InputError:
     """The error about some of the events, with their places among all."""
     rows = at[error.rows]
-    where = f"{name}[{rows[0]}]" if len(rows) else error.where
-    return InputError(
-        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
-    )
+    return error.of_rows(f"{name}[{rows[0]}]" if len(rows) else error.where, rows)
 
 
 def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -179,16 +165,10 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
         given = numbers(_picked(values, at, len(out), "values"), "values")  # type: ignore[arg-type]
     except InputError as error:
         raise _of_all(error, at, "values") from None
-    bad = np.flatnonzero(~np.isfinite(given))
-    if len(bad):
-        raise InputError(
-            expected="finite numbers",
-            got=f"{given[bad[0]]}",
-            where=f"values[{at[bad[0]]}]",
-            hint="leave these events out",
-            rows=at[bad],
-        )
     out[at] = given
+    bad = np.flatnonzero(~np.isfinite(out))
+    if len(bad):
+        raise bad_rows(out, bad, "values", "finite numbers", "leave these events out")
     return out
 
 

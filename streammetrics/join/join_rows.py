@@ -155,8 +155,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         at = event_keys(ids, times_ms)
         n = len(at.ids)
         known = (IMPRESSION, *self.outcomes)
-        which = kinds_of(kinds, n, known)
-        place = np.array([known.index(str(v)) for v in which.values], np.intp)[which.codes]
+        place = kinds_of(kinds, n, known)
         shown_at = np.flatnonzero(place == 0)
         found = impressions(n, columns, self.columns, shown_at)
         summed = np.array([False, *(c == "sum" for c in self.outcomes.values())])[place]
@@ -186,12 +185,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         """Add outcomes [n], of one kind or of a kind each."""
         at = event_keys(ids, times_ms)
         n = len(at.ids)
-        names = tuple(self.outcomes)
-        which = kinds_of(kinds, n, names)
-        place = np.array([names.index(str(v)) for v in which.values], np.uint8)[which.codes]
+        place = kinds_of(kinds, n, tuple(self.outcomes))
         summed = np.array([c == "sum" for c in self.outcomes.values()])[place]
         value, event = outcomes(n, summed, values, event_ids)
-        self.outcome_rows.add(at.ids, at.times, (place, value, event))
+        self.outcome_rows.add(at.ids, at.times, (place.astype(np.uint8), value, event))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         place, ids, times = batch.kinds, batch.ids, batch.times_ms

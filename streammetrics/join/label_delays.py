@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.checks import integers, same_length
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.checks import integers
+from streammetrics.core.errors import SettingsError, bad_rows, shown
 from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
@@ -99,18 +99,12 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         delays = integers(given["delays_ms"], "delays_ms")
         which = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
-        same_length(len(which), delays, "delays_ms", "outcomes")
         bad = np.flatnonzero(delays < -1)
         if len(bad):
-            raise InputError(
-                expected="delays in milliseconds from 0, or -1 where none is known",
-                got=f"{delays[bad[0]]}",
-                where=f"delays_ms[{bad[0]}]",
-                hint="an outcome before its impression has none: pass -1",
-                rows=bad,
-            )
-        numbers = np.array([self.outcomes.index(str(v)) for v in which.values], np.int64)
-        return Batch(len(delays), {"outcomes": numbers[which.codes], "delays_ms": delays})
+            expected = "delays in milliseconds from 0, or -1 where none is known"
+            hint = "an outcome before its impression has none: pass -1"
+            raise bad_rows(delays, bad, "delays_ms", expected, hint)
+        return Batch(len(delays), {"outcomes": which, "delays_ms": delays})
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         places, delays = batch.outcomes, batch.delays_ms

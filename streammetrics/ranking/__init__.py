@@ -3,7 +3,7 @@
 from streammetrics.ranking.catalog import CatalogMetrics
 from streammetrics.ranking.grouped_auc import GroupedAUC
 from streammetrics.ranking.grouped_scores import GroupedScores
-from streammetrics.ranking.list_similarity import IntraListSimilarity
+from streammetrics.ranking.list_similarity import IntraListSimilarity, register_similarity
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import (
     AP,
@@ -22,7 +22,6 @@ from streammetrics.ranking.measures import (
     parse_measure,
 )
 from streammetrics.ranking.ranking_metrics import RankingMetrics
-from streammetrics.ranking.similarities import register_similarity
 
 __all__ = [
     "AP",

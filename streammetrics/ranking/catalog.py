@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.checks import check_number
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.exact.elementary import mean_self_information
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.ranking.item_lists import INPUTS, ItemLists, check_cut, first_of, item_lists
+from streammetrics.ranking.item_lists import INPUTS, ItemLists, checked_cut, first_of, item_lists
 from streammetrics.results.list_results import CatalogShare
 
 MAX_CATALOG = 1 << 40  # items; cells of a few thousand such states fit into an int64
@@ -84,14 +84,10 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     lists = Counts(3)  # with k items, with fewer, empty
 
     def check_settings(self) -> None:
-        check_cut(self.k, "CatalogMetrics.k")
-        if type(self.n_items) is not int or not 1 <= self.n_items <= MAX_CATALOG:
-            raise SettingsError(
-                expected=f"a whole number of items from 1 to {MAX_CATALOG}",
-                got=shown(self.n_items),
-                where="CatalogMetrics.n_items",
-                hint="pass how many items the catalog has, shown or not",
-            )
+        self._set("k", checked_cut(self.k, "CatalogMetrics.k"))
+        hint = "pass how many items the catalog has, shown or not"
+        n_items = check_number(self.n_items, 1, MAX_CATALOG, "CatalogMetrics.n_items", hint)
+        self._set("n_items", n_items)
 
     if TYPE_CHECKING:
 

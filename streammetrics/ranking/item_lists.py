@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.conversion import array_of, vector
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
 from streammetrics.core.rows import Ragged
 from streammetrics.kernels.ranking.item_similarity import by_length
@@ -45,15 +45,10 @@ def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Rag
     return found
 
 
-def check_cut(k: object, where: str) -> None:
-    """Refuse a number of first items that is not a whole number from 1."""
-    if type(k) is not int or not 1 <= k < 1 << 31:
-        raise SettingsError(
-            expected="a whole number from 1",
-            got=shown(k),
-            where=where,
-            hint="pass how many of the first items of a list count",
-        )
+def checked_cut(k: object, where: str) -> int:
+    """The setting `k`, of how many first items a list is cut to."""
+    hint = "pass how many of the first items of a list count"
+    return checks.check_number(k, 1, (1 << 31) - 1, where, hint)
 
 
 def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:

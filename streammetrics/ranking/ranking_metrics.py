@@ -18,7 +18,6 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged
 from streammetrics.kernels.ranking.graded_lists import Lists
-from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     EmptySetting,
     Moments,
@@ -26,7 +25,7 @@ from streammetrics.ranking.list_values import (
     measured,
     require_grades,
 )
-from streammetrics.ranking.lists import graded_lists
+from streammetrics.ranking.lists import graded_lists, id_lists
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages

@@ -1,4 +1,4 @@
-"""Curves of real data, against values that others computed.
+"""Curves and calibration of real data, against values that others computed.
 
 Every case of a curve in the files below is here, but for two: `auc_ties_zero` and `auc_ties_one`
 are other definitions of the area, in which a tied pair counts 0 or 1. A view would invite to take
@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics import Bounded, ExactAUC, HistogramAUC
+from streammetrics import BinaryConfusion, Bounded, Calibration, ExactAUC, HistogramAUC
+from streammetrics.kernels.exact.elementary import log
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
@@ -32,6 +33,7 @@ Row = Mapping[str, Any]
 Case = Mapping[str, Any]
 Columns = tuple[NDArray[np.int64], NDArray[np.float64]]
 
+TENTH = Fraction(1, 10)
 VIEWS = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")
 RATES = (
     *("accuracy", "error_rate", "recall", "specificity", "fpr", "npv", "jaccard"),
@@ -63,20 +65,24 @@ class Curves:
     """The curves of the cases of one file, each made once."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.cases: list[Case] = list(cases_of(folder, name))
+        self.name, self.cases = name, list(cases_of(folder, name))
         text = (folder / FILES[name]).read_text()
         if FILES[name].endswith("csv"):
             self.rows: list[Row] = list(csv.DictReader(text.splitlines()))
         else:
             self.rows = list(map(json.loads, text.splitlines()))
+        self._columns: dict[str, Columns] = {}
         self._known: dict[str, tuple[ScoreCurve, ScoreCurve]] = {}
 
     def columns(self, where: Mapping[str, Any]) -> Columns:
         rest = dict(where)
         score, positive = rest.pop("score_field", "score"), rest.pop("positive", "")
-        rows = [r for r in self.rows if all(WHERE[name](r, v) for name, v in rest.items())]
-        labels = np.array([label(row, positive) for row in rows])
-        return labels, np.array([float(row[score]) for row in rows])
+        key = repr(where)
+        if key not in self._columns:
+            rows = [r for r in self.rows if all(WHERE[name](r, v) for name, v in rest.items())]
+            labels = np.array([label(row, positive) for row in rows])
+            self._columns[key] = labels, np.array([float(row[score]) for row in rows])
+        return self._columns[key]
 
     def of(self, case: Case) -> tuple[ScoreCurve, ScoreCurve]:
         """Exact, and from the default buckets."""
@@ -96,6 +102,16 @@ class Curves:
             plain = "weighted" not in case["id"] and "group" not in case.get("where", {})
             if case["metric"] in metrics and plain:
                 yield case
+
+
+# The views of Calibration, and how many cases there are of each file at least.
+CALIBRATED = {
+    **{name: name for name in ("log_loss", "brier", "normalized_entropy", "mean_score", "copc")},
+    "ctr": "base_rate",
+    "ece_l1_15": "ece",
+    "mce_15": "mce",
+}
+LEAST = {"obd_men_events": 56, "higgs500": 10, "phishing": 24, "digits": 8, "ltr_test": 0}
 
 
 @pytest.fixture(scope="module", params=list(further_are_slow(*reversed(FILES), fast=4)))
@@ -155,10 +171,11 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
         exact, buckets = (c.confusion(case["params"]["threshold"]) for c in curves.of(case))
         assert isinstance(exact, Rates)
         if case["metric"] == "confusion":
-            assert (exact.tn, exact.fp, exact.fn, exact.tp) == (
-                *(case[name] for name in ("tn", "fp", "fn")),
-                case["value"],
-            ), case["id"]
+            counted = BinaryConfusion(threshold=case["params"]["threshold"])
+            counted.update(*curves.columns(case.get("where", {})))
+            assert counted.compute() == exact
+            expected = (*(case[name] for name in ("tn", "fp", "fn")), case["value"])
+            assert (exact.tn, exact.fp, exact.fn, exact.tp) == expected, case["id"]
             for name in ("tn", "fp", "fn", "tp"):
                 count = getattr(buckets, name)
                 known = count if isinstance(count, Bounded) else Bounded(count, count, count)
@@ -230,3 +247,34 @@ def test_what_river_counted_over_the_stream(data: Path) -> None:
     assert rates.accuracy == cases["Accuracy"]["value"]
     assert rates.f1 == math.nextafter(cases["F1"]["value"], 1)  # it rounds P and R, then F
     assert cases.keys() == {"Accuracy", "F1", "ROCAUC200"}  # the last: test_sliding_auc.py
+
+
+# -- calibration, every value to its last bit
+
+
+def test_calibration_to_the_last_bit(curves: Curves) -> None:
+    cases = [case for case in curves.cases if case["metric"] in CALIBRATED]
+    assert len(cases) >= LEAST[curves.name]
+    for case in cases:
+        labels, scores = curves.columns(case.get("where", {}))
+        metric, weights = Calibration(weight_unit=TENTH), None
+        if "weight" in case.get("params", {}):
+            weights = [float(row["weight"]) for row in curves.rows]
+        metric.update(labels, scores, weights=weights)
+        found = getattr(metric.compute(), CALIBRATED[case["metric"]])
+        assert found == case["value"], case["id"]
+
+
+def test_the_log_loss_of_ten_classes_is_a_mean_of_our_logarithms(data: Path) -> None:
+    """There is no class for it: the loss of a row is that of one probability."""
+    rows = Curves(data, "digits").rows
+    chosen: NDArray[np.float64] = np.array([float(row[f"p{row['y']}"]) for row in rows])
+    high, low = log(chosen)
+    mean = -sum(map(Fraction, (*high.tolist(), *low.tolist()))) / len(rows)
+    found = cases_of(data, "digits")
+    [expected] = [case["value"] for case in found if case["metric"] == "mc_log_loss"]
+    assert float(mean) == expected
+    metric = Calibration()
+    metric.update(np.ones(len(rows)), chosen)
+    assert metric.compute().log_loss == expected
+    assert math.isnan(metric.compute().normalized_entropy)

@@ -30,7 +30,7 @@ Table = NDArray[np.float64]
 AVERAGED = {"prec": "precision", "rec": "recall", "f1": "f1", "jaccard": "jaccard"}
 PLAIN = {"ml_hamming": "hamming_loss", "ml_subset": "subset_accuracy"}
 AREAS = ("mc_auc_ovr", "mc_map", "ml_auc", "ml_map")
-# No figures of these metrics: tests/expected.py says why; test_real_calibration.py has the loss.
+# No figures of these metrics: tests/expected.py says why; test_curves_of_real_data.py has the loss.
 LEFT = ("mc_f1_of_macro", "mc_log_loss", "ml_lrap", "ml_coverage", "ml_rankloss")
 
 

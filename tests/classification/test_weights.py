@@ -1,4 +1,4 @@
-"""Weights of rows: real ones, huge ones, and those that change nothing."""
+"""Weights of rows: real, huge and rounded ones, and those that change nothing."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ from streammetrics import (
     Bounded,
     Calibration,
     ExactAUC,
+    GroupedAUC,
     HistogramAUC,
     InputError,
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
-    Panel,
-    PerKey,
     Regression,
     SettingsError,
     StateError,
 )
-from streammetrics.results import counts_of
+from streammetrics.results import counts_of, views_of
 from tests.expected import cases_of
-from tests.oracles import many_classes as brute
-from tests.oracles import weighted_classes
 
 TENTH = Fraction(1, 10)
 # Each with the number of cells in which it counts a row.
@@ -45,6 +42,9 @@ METRICS = {
     "MultilabelConfusion": (MultilabelConfusion(2), 2),
     "MulticlassAUC": (MulticlassAUC(2), 2),
     "MulticlassAUC, exact": (MulticlassAUC(2, exact=True), 2),
+    "GroupedAUC": (GroupedAUC(), 1),
+    "GroupedAUC, float64": (GroupedAUC(score_type="float64", weight="positives"), 1),
+    "GroupedAUC, grid": (GroupedAUC(grid="equal", resolution=2, weight="uniform"), 1),
 }
 each_metric = pytest.mark.parametrize(("empty", "cells"), METRICS.values(), ids=METRICS)
 
@@ -52,6 +52,7 @@ each_metric = pytest.mark.parametrize(("empty", "cells"), METRICS.values(), ids=
 FIGURES = (
     *("accuracy", "kappa", "matrix", "subset_accuracy", "counts", "scores", "auc", "support"),
     *("bins", "squares", "hits", "losses", "mae", "mse", "rmse", "r2", "absolute"),
+    *("gauc", "groups", "groups_kept", "positives"),
 )
 
 
@@ -59,7 +60,9 @@ def columns(empty: Any, n: int) -> dict[str, Any]:
     """Rows of two classes, of which each metric here takes some form."""
     rng = np.random.default_rng(3)
     if not isinstance(empty, MulticlassConfusion | MultilabelConfusion | MulticlassAUC):
-        return {"labels": rng.integers(0, 2, n), "scores": rng.random(n, np.float32).round(2)}
+        plain = {"labels": rng.integers(0, 2, n), "scores": rng.random(n, np.float32).round(2)}
+        of_groups = isinstance(empty, GroupedAUC)
+        return {**plain, "groups": np.arange(n) % 7} if of_groups else plain
     scores = rng.random((n, 2), np.float32).round(2)
     if isinstance(empty, MulticlassConfusion):
         return {"labels": rng.integers(0, 2, n), "predictions": scores}
@@ -70,8 +73,14 @@ def taken(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
     return {name: column[at] for name, column in rows.items()}
 
 
-def with_unit(empty: Any, unit: object) -> Any:
-    return type(empty)(**{**empty.settings(), "weight_unit": unit})
+def changed(empty: Any, **settings: object) -> Any:
+    return type(empty)(**{**empty.settings(), **settings})
+
+
+def fed(metric: Any, rows: Mapping[str, Any], **more: Any) -> Any:
+    state = metric.empty()
+    state.update(**rows, **more)
+    return state
 
 
 def figures(result: Any) -> dict[str, Any]:
@@ -105,7 +114,7 @@ def test_weights_of_one_are_no_weights_and_rows_of_weight_zero_are_ignored(
     empty: Any, cells: int
 ) -> None:
     rows = columns(empty, 300)
-    plain, ones, tenths = empty.empty(), empty.empty(), with_unit(empty, "1/10")
+    plain, ones, tenths = empty.empty(), empty.empty(), changed(empty, weight_unit="1/10")
     plain.update(**rows)
     for i in range(0, 300, 50):  # small batches of both kinds are buffered together
         some = taken(rows, slice(i, i + 50))
@@ -141,69 +150,81 @@ def test_all_weights_of_a_state_together_stay_below_two_to_the_63(empty: Any, ce
 
 @each_metric
 def test_a_unit_of_weight_is_a_whole_number_or_a_fraction(empty: Any, cells: int) -> None:
-    assert with_unit(empty, "1/10") == with_unit(empty, TENTH)
-    assert with_unit(empty, 1) == empty != with_unit(empty, 2)
+    assert changed(empty, weight_unit="1/10") == changed(empty, weight_unit=TENTH)
+    assert changed(empty, weight_unit=1) == empty != changed(empty, weight_unit=2)
     with pytest.raises(SettingsError, match=r"Fraction\(1, 10\)"):
-        with_unit(empty, 0.1)
+        changed(empty, weight_unit=0.1)
     with pytest.raises(InputError, match="no multiple of 2"):
-        with_unit(empty, 2).update(**columns(empty, 2))
+        changed(empty, weight_unit=2).update(**columns(empty, 2))
 
 
-def test_areas_are_averaged_by_the_units_of_a_class() -> None:
-    rng = np.random.default_rng(5)
-    truth, units = rng.integers(0, 3, 60), rng.integers(0, 50, 60)
-    scores = np.round(rng.random((60, 3)) * 8) / 8
-    rows = list(zip(truth.tolist(), scores.tolist(), units.tolist(), strict=True))
-    areas, precisions, support = weighted_classes.areas([row for row in rows if row[2]])
-    for exact in (True, False):
-        metric = MulticlassAUC(3, exact=exact, weight_unit=TENTH)
-        metric.update(truth, scores, weights=units / 10)
-        result = metric.compute()
-        assert result.support == tuple(support)
-        assert (result.weight, result.weight_units) == (sum(support) * TENTH, sum(support))
-        assert result.rows == np.count_nonzero(units)
-        for found, each in ((result.auc, areas), (result.ap, precisions)):
-            for average, weights in (("macro", [1] * 3), ("weighted", support)):
-                value, mean = found(average), brute.mean(each, weights, math.nan)
-                assert mean is not None
-                if exact:
-                    assert value == float(mean)
-                else:
-                    assert isinstance(value, Bounded) and value.low <= mean <= value.high
+def values(result: object) -> dict[str, Any]:
+    """Every view, with its certain bounds; nan as a text, which equals itself."""
+    found = {
+        name: (x.value, x.low, x.high) if isinstance(x, Bounded) else x
+        for name, x in views_of(result).items()
+    }
+    return {name: "nan" if x != x else x for name, x in found.items()}
 
 
-def test_top_k_and_its_ties_are_in_units() -> None:
-    metric = MulticlassConfusion(3, top_k=(1, 2), weight_unit="0.5")
-    scores = [[0.5, 0.5, 0.1], [0.2, 0.3, 0.4], [0.2, 0.2, 0.2]]
-    metric.update([1, 1, 2], scores, weights=[1.5, 4, 0.5])
-    result = metric.compute()
-    assert (result.top_k_accuracy(1), result.top_k_accuracy(2)) == (0.0, 11 / 12)
-    assert (result.top_k_ties(1), result.top_k_ties(2)) == (4, 1)
-    assert (result.rows, result.weight) == (3, 6)
-
-
-def test_weights_reach_every_metric_of_every_key_and_past_max_rows_none_is_known() -> None:
-    panel = Panel(
-        {
-            "areas": MulticlassAUC(2, exact=True, max_rows=2),
-            "buckets": MulticlassAUC(2, weight_unit="1/2"),
-            "labels": MultilabelConfusion(2),
-        }
+@each_metric
+def test_counts_go_on_to_2_to_the_63_and_figures_stay_as_they_are(empty: Any, cells: int) -> None:
+    state = fed(empty, columns(empty, 20))
+    small, doublings = state.compute(), 0
+    with pytest.raises(StateError, match="at most"):
+        while True:
+            state = state + state
+            doublings += 1
+    assert 20 * cells << doublings < 1 << 63 <= 20 * cells << doublings + 1
+    huge = state.compute()
+    assert huge.rows == 20 << doublings
+    found, expected = (
+        {name: repr(float(view)) for name, view in views_of(one).items()} for one in (huge, small)
     )
-    keyed = PerKey(panel, max_keys=5)
-    labels = np.array([[1, 0], [0, 1], [1, 1], [0, 1]])
-    scores = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.6], [0.1, 0.3]])
-    keyed.update(keys=["a", "b", "a", "a"], labels=labels, scores=scores, weights=[2, 3, 0, 5])
-    a, b = keyed.compute()["a"], keyed.compute()["b"]
-    assert (a["areas"].rows, a["buckets"].rows, a["labels"].rows) == (2, 2, 2)
-    assert (a["areas"].weight, a["buckets"].weight_units, a["labels"].weight) == (7, 14, 7)
-    assert (b["areas"].support, b["labels"].support.tolist()) == ((0, 3), [0, 3])
-    keyed.update(keys=["a"], labels=[[1, 1]], scores=[[0.5, 0.5]], weights=[1])
-    past = keyed.compute()["a"]["areas"]
-    assert (past.rows, past.weight, past.weight_units, past.support) == (3, None, None, (None,) * 2)
-    assert keyed.compute()["a"]["buckets"].support == (6, 12)
-    with pytest.raises(InputError, match="metric 'areas', weights"):
-        panel.update(labels=[[1, 0]], scores=[[0.5, 0.5]], weights=[0.5])
+    assert found == expected  # but for bounds, which of few rows may be closer
+    assert type(state).from_bytes(state.to_bytes()) == state
+
+
+@each_metric
+def test_rounded_weights_give_the_figures_of_what_they_are_rounded_to(
+    empty: Any, cells: int
+) -> None:
+    rows, thirds = columns(empty, 60), np.arange(60) % 10  # of a third of a unit: 0 to 3 units
+    exact = fed(changed(empty, weight_unit="1/4"), rows, weights=(thirds + 1) // 3 / 4).compute()
+    rounding = changed(empty, weight_unit="1/4", round_weights=True)
+    found = fed(rounding, rows, weights=thirds / 12).compute()
+    assert values(found) == values(exact) and found.weight == exact.weight
+    assert found.rows_rounded == np.count_nonzero(thirds % 3)  # 36, of which 6 weigh no unit
+    assert found.rounded_by_at_most == Fraction(1, 8)
+    assert exact.rows_rounded is None and exact.rounded_by_at_most is None
+    assert counts_of(found) == {**counts_of(exact), "rows_rounded": 36}
+    assert (found == exact) is False
+
+
+@each_metric
+def test_weights_that_need_no_rounding_leave_the_intervals(empty: Any, cells: int) -> None:
+    rows = columns(empty, 60)
+    rounding = fed(changed(empty, round_weights=True), rows)
+    found, exact = rounding.compute(), fed(empty, rows).compute()
+    assert (found.rows_rounded, found.rounded_by_at_most) == (0, Fraction(1, 2))
+    assert values(found) == values(exact)
+    assert str(found.interval()) == str(exact.interval())
+    with pytest.raises(SettingsError):
+        rounding.merge(empty)
+    rounding.update(**rows, weights=np.full(60, 1.25))
+    if not isinstance(empty, GroupedAUC):  # groups are independent whatever their rows weigh
+        assert not rounding.compute().interval().defined
+
+
+@each_metric
+def test_only_round_weights_takes_weights_that_are_no_multiples(empty: Any, cells: int) -> None:
+    rows = columns(empty, 2)
+    with pytest.raises(SettingsError, match=r"\.round_weights.*True or False"):
+        changed(empty, round_weights=1)
+    with pytest.raises(InputError, match="round_weights=True"):
+        fed(empty, rows, weights=[1, math.pi])
+    with pytest.raises(InputError, match="at least 0"):
+        fed(changed(empty, round_weights=True), rows, weights=[1, -0.25])
 
 
 def test_weighted_figures_of_higgs_are_those_that_others_computed(data: Path) -> None:

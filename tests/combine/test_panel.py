@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import cycle, product
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from streammetrics import (
     BinaryConfusion,
+    ExactAUC,
     GroupedAUC,
     HistogramAUC,
     InputError,
@@ -15,8 +19,14 @@ from streammetrics import (
     Panel,
     RankingMetrics,
     Ratio,
+    Regression,
     SettingsError,
+    Units,
 )
+from streammetrics.combine import panel as panel_module
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Validator, validated
 from tests.toys import Tally
 
 LABELS = [0, 1, 1, 0, 1]
@@ -73,21 +83,17 @@ def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
     assert "labels, scores, weights, denominators, users" in error.expected
 
 
-@pytest.mark.parametrize(
-    ("name", "column", "metric", "rows"),
-    [
+def test_a_column_that_is_bad_for_one_metric_changes_none() -> None:
+    bad: list[tuple[str, list[Any], str, list[int]]] = [
         ("users", [1, 1, 2, 2, 2.5], "gauc", [4]),
         ("denominators", [1, float("nan"), 1, 1, 1], "ctr", [1]),
         ("scores", [0.1, 1.5, 0.2, 7, 1], "auc", [1, 3]),
         ("labels", [0, 1, 2, 0, 1], "auc", [2]),
-    ],
-)
-def test_a_column_that_is_bad_for_one_metric_changes_none(
-    name: str, column: list[Any], metric: str, rows: list[int]
-) -> None:
-    error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, name: column})
-    assert error.where.startswith(f"metric {metric!r}, ")
-    assert error.rows.tolist() == rows
+    ]
+    for name, column, metric, rows in bad:
+        error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, name: column})
+        assert error.where.startswith(f"metric {metric!r}, ")
+        assert error.rows.tolist() == rows
 
 
 def test_metrics_of_lists_and_metrics_of_events_do_not_mix() -> None:
@@ -122,30 +128,6 @@ def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> No
     assert panel.empty().state("t") == Tally()
 
 
-@pytest.mark.parametrize(
-    ("metrics", "inputs", "where"),
-    [
-        ({}, None, "Panel.metrics"),
-        ([Ratio()], None, "Panel.metrics"),
-        (Ratio(), None, "Panel.metrics"),
-        ({"": Ratio()}, None, "Panel.metrics"),
-        ({1: Ratio()}, None, "Panel.metrics"),
-        ({"a": Ratio}, None, "Panel.metrics['a']"),
-        ({"a": "Ratio"}, None, "Panel.metrics['a']"),
-        ({"a": Ratio()}, "labels", "Panel.inputs"),
-        ({"a": Ratio()}, {"b": {}}, "Panel.inputs"),
-        ({"a": Ratio()}, {"a": "labels"}, "Panel.inputs"),
-        ({"a": Ratio()}, {"a": {"labels": "x"}}, "Panel.inputs['a']"),
-        ({"a": Ratio()}, {"a": {"numerators": 3}}, "Panel.inputs['a']"),
-    ],
-    ids=range(12),
-)
-def test_settings_that_make_no_panel_are_refused(metrics: Any, inputs: Any, where: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        Panel(metrics, inputs=inputs)
-    assert caught.value.where == where
-
-
 def test_a_metric_that_has_counted_is_no_specification() -> None:
     fed = Tally()
     fed.update([1])
@@ -160,3 +142,140 @@ def test_labels_may_be_classes_in_one_small_batch_and_a_table_in_the_next() -> N
         panel.update(labels=labels, scores=scores)
         alone.update(labels, scores)
     assert panel.state("auc") == alone
+
+
+# -- what metrics validate together, and what each must check by itself
+
+
+METRICS: dict[str, Accumulator] = {
+    "auc": HistogramAUC(),
+    "exact": ExactAUC(),
+    "hits": BinaryConfusion(),
+    "gauc": GroupedAUC(),
+    "errors": Regression(),
+    "ctr": Ratio(),
+    "users": Units(),
+}
+TAKES = {
+    **{one: {"labels": "labels", "scores": "scores"} for one in ("auc", "exact", "hits", "errors")},
+    "gauc": {"labels": "labels", "scores": "scores", "groups": "users"},
+    "ctr": {"numerators": "labels"},
+    "users": {"units": "users"},
+}
+COLUMNS: dict[str, Any] = {
+    "labels": np.array([0, 1, 1, 0, 1], np.uint8),
+    "scores": np.array([0.25, 1, 0, 0.5, 0.75], np.float32),
+    "users": np.array([1, -1, 2, 2, 1]),
+}
+
+
+def panel(**more: Accumulator) -> Panel:
+    return Panel({**METRICS, **more}, inputs=TAKES)
+
+
+def alone(batches: list[dict[str, Any]]) -> dict[str, Accumulator]:
+    """Each metric fed by itself, with lists."""
+    states = {name: metric.empty() for name, metric in METRICS.items()}
+    for columns, (name, state) in product(batches, states.items()):
+        read = {argument: columns[column] for argument, column in TAKES[name].items()}
+        state.update(**{argument: [*map(_item, column)] for argument, column in read.items()})
+    return states
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def fed(batches: list[dict[str, Any]]) -> Panel:
+    state = panel()
+    for columns in batches:
+        state.update(**columns)
+    return state
+
+
+def test_metrics_have_the_states_that_they_have_alone_whatever_types_columns_have() -> None:
+    labels, scores = ("u1", "?", "i8", "f4", "f8", "i2", list), ("f4", "f8", "f2", list)
+    for kinds in zip(labels, cycle(scores), cycle(("i8", "i4", list)), strict=False):
+        cast: dict[str, Any] = {
+            name: column.tolist() if kind is list else column.astype(kind)
+            for (name, column), kind in zip(COLUMNS.items(), kinds, strict=True)
+        }
+        assert panel().check(**cast).n == 5
+        batches: list[dict[str, Any]] = [COLUMNS, cast, cast, COLUMNS]
+        together = fed(batches)
+        for name, state in alone(batches).items():
+            assert together.state(name) == state, kinds
+
+
+def test_columns_are_buffered_once_and_as_they_are_where_a_metric_is_sure_of_them() -> None:
+    rows = panel().check(**COLUMNS)
+    assert rows.nbytes == sum(column.nbytes for column in COLUMNS.values())
+    assert rows.total == 5
+    auc = Panel({"auc": HistogramAUC()})
+    unsure = auc.check(labels=COLUMNS["labels"], scores=COLUMNS["scores"].tolist())
+    assert unsure.columns.keys().isdisjoint({"labels", "scores"})
+
+
+def test_a_column_is_validated_once_however_many_metrics_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Validator] = []
+
+    def noted(column: object, validator: Validator) -> NDArray[np.generic] | None:
+        seen.append(validator)
+        return validated(column, validator)
+
+    monkeypatch.setattr(panel_module, "validated", noted)
+    panel().check(**COLUMNS)
+    assert sorted(seen) == [Validator.INTEGERS, Validator.UNIT, Validator.BINARY]
+
+
+def test_a_metric_that_is_not_sure_of_a_column_checks_alone_and_others_are_buffered() -> None:
+    strings = {**COLUMNS, "users": ["a", "b", "b", "c", "a"]}
+    state = Panel(
+        {"auc": HistogramAUC(), "names": GroupedAUC(ids="hashed"), "users": Units()},
+        inputs={"names": {"groups": "users"}, "users": {"units": "users"}},
+    )
+    *_, own = state.check(**strings).columns.values()
+    assert isinstance(own, Batch)
+    assert own.columns.keys() == {"names", "users"}
+    state.update(**strings)
+    state.update(**strings)
+    names, users = GroupedAUC(ids="hashed"), Units()
+    for _ in range(2):
+        names.update(strings["labels"], strings["scores"], groups=strings["users"])
+        users.update(strings["users"])
+    assert state.state("names") == names
+    assert state.state("users") == users
+    assert state.state("auc").compute().rows == 10  # type: ignore[attr-defined]
+
+
+def test_nothing_is_buffered_where_no_metric_is_sure() -> None:
+    several = MulticlassAUC(2)
+    state = Panel({"several": several, "hits": Tally()}, inputs={"hits": {"cells": "labels"}})
+    rows = state.check(labels=np.array([0, 1]), scores=np.array([[0.5, 0.5], [1, 0]]))
+    assert rows.n == 2
+    assert len(rows.columns) == 1
+
+
+def test_weights_are_for_each_metric_to_check() -> None:
+    state = Panel({"auc": HistogramAUC(), "ctr": Ratio()}, inputs={"ctr": TAKES["ctr"]})
+    plain = {name: COLUMNS[name] for name in ("labels", "scores")}
+    state.update(**plain)
+    state.update(**plain, weights=[3, 0, 1, 1, 1])
+    auc = HistogramAUC()
+    auc.update(**plain)
+    auc.update(**plain, weights=[3, 0, 1, 1, 1])
+    assert state.state("auc") == auc
+    assert state.check(**plain, weights=[3, 0, 1, 1, 1]).total == 6
+    with pytest.raises(InputError, match="metric 'auc', weights"):
+        state.check(**plain, weights=[3, 0, 1, 1, -1])
+
+
+def test_a_column_that_is_ids_to_one_metric_and_labels_to_another_is_checked_by_both() -> None:
+    state = Panel({"users": Units(), "auc": HistogramAUC()}, inputs={"users": {"units": "labels"}})
+    plain = {name: COLUMNS[name] for name in ("labels", "scores")}
+    state.update(**plain)
+    assert state.state("users").compute().units == 2  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="metric 'users'"):
+        state.update(labels=plain["labels"] == 1, scores=plain["scores"])

@@ -1,13 +1,27 @@
-"""Units: the different units of a stream, or a sample of them that is the same everywhere."""
+"""Units: the different units of a stream, a sample of them, and states without some of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from streammetrics import SettingsError, StateError, Units
+from streammetrics import (
+    NDCG,
+    Accumulator,
+    GroupedAUC,
+    GroupedScores,
+    Ratio,
+    SettingsError,
+    StateError,
+    Units,
+    UserGroups,
+)
 from streammetrics.combine import UnitsResult, in_several
+from streammetrics.combine.units import keeps_units, without_units
 from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from tests.oracles.users import hash_of
 
@@ -68,18 +82,6 @@ def test_units_of_several_arms_are_not_known_where_those_of_one_are_not() -> Non
         in_several([counted(1), counted(1, share=0.5)])
 
 
-@pytest.mark.parametrize("share", [0, -0.5, 1.5, math.nan, math.inf, True, "1", None])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(SettingsError, match=r"Units\.share"):
-        Units(share)
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1.0, True, "9", 1 << 63])
-def test_a_limit_that_is_no_number_of_units_is_refused(limit: int) -> None:
-    with pytest.raises(SettingsError, match=r"Units\.max_units"):
-        Units(max_units=limit)
-
-
 def test_sets_that_no_state_writes_are_refused() -> None:
     state = Units(share=0.5, max_units=2)
     head, _ = unframe(STATE_MAGIC, state.to_bytes())
@@ -101,3 +103,95 @@ def test_sets_that_no_state_writes_are_refused() -> None:
     no_limit, _ = unframe(STATE_MAGIC, Units().to_bytes())
     with pytest.raises(StateError):
         Units.from_bytes(frame(STATE_MAGIC, no_limit, b"\x80\0"))
+
+
+# -- states without some users: as if these had never come
+
+
+Names = Callable[[NDArray[np.int64]], list[int] | list[str]]
+
+
+def integers(ids: NDArray[np.int64]) -> list[int]:
+    return [int(one) - 20 for one in ids]  # also 0, which tables of ids hold as "nothing here"
+
+
+def strings(ids: NDArray[np.int64]) -> list[str]:
+    return [f"ü{one}" for one in ids]
+
+
+METRICS: list[tuple[Accumulator, str, Names]] = [
+    (GroupedAUC(), "groups", integers),
+    (GroupedAUC(ids="hashed", score_type="float64"), "groups", strings),
+    (GroupedAUC(ids="exact"), "groups", strings),
+    (GroupedAUC(grid="equal", resolution=2), "groups", integers),
+    (GroupedScores([NDCG @ 3], ids="hashed"), "groups", strings),
+]
+
+
+def fed(
+    metric: Accumulator, column: str, names: Names, leave_one_out: Sequence[int] = ()
+) -> Accumulator:
+    """A state of the rows of users, in two updates; without those of some of them."""
+    ids = np.repeat(np.random.default_rng(1).integers(0, 60, 300), 2)
+    rows = np.arange(len(ids))
+    labels, scores = (ids * 7 % 3 == 0) ^ (rows % 2 == 0), (ids * 11 % 17) / 17
+    state = metric.empty()
+    for half in np.array_split(rows[~np.isin(ids, leave_one_out)], 2):
+        columns: dict[str, object] = {"labels": labels[half], "scores": scores[half]}
+        columns[column] = names(ids[half])
+        if isinstance(metric, UserGroups):
+            columns[next(iter(metric.arguments()))] = columns[column]
+        if "items" in metric.arguments():
+            columns["items"] = half
+        state.update(**columns)
+    return state
+
+
+def units(names: list[int] | list[str]) -> Units:
+    state = Units()
+    state.update(names)
+    return state
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("metric", "column", "names"), METRICS, ids=lambda one: getattr(one, "__name__", str(one))[:40]
+)
+def test_it_is_the_state_of_all_the_others(
+    metric: Accumulator, column: str, names: Names, grouped: bool
+) -> None:
+    metric = UserGroups(metric, buckets=16) if grouped else metric
+    dropped = [3, 20, 31, 59]
+    state, others = (fed(metric, column, names, gone) for gone in ((), dropped))
+    before = state.to_bytes()
+    found = without_units(state, units(names(np.array(dropped))).compute())
+    assert found.to_bytes() == others.to_bytes()
+    assert state.to_bytes() == before
+    found.merge(others)  # it goes on as any state does
+    others.merge(others)
+    assert found.to_bytes() == others.to_bytes()
+
+
+def test_nobody_left_out_changes_nothing_and_everybody_leaves_nothing() -> None:
+    for metric, column, names in METRICS:
+        state = fed(metric, column, names)
+        assert without_units(state, Units().compute()) == state
+        everybody = units(names(np.arange(60))).compute()
+        assert without_units(state, everybody) == metric.empty()
+
+
+def test_a_state_past_its_limit_stays_undefined_with_its_reason() -> None:
+    state = GroupedAUC(max_rows=3)
+    state.update([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], groups=[1, 1, 2, 2])
+    found = without_units(state, units([1]).compute())
+    assert isinstance(found, GroupedAUC)
+    assert found.compute().reason == state.compute().reason != ""
+
+
+def test_what_adds_up_users_or_weights_is_refused() -> None:
+    weighted = GroupedAUC()
+    weighted.update([0, 1], [0.1, 0.2], groups=[1, 1], weights=[2, 1])
+    for state in (Ratio(), UserGroups(Ratio()), weighted):
+        with pytest.raises(SettingsError, match="before their rows are counted"):
+            without_units(state, units([1]).compute())
+    assert not keeps_units(UserGroups(Ratio())) and keeps_units(GroupedScores([NDCG @ 3]))

@@ -15,9 +15,9 @@ from streammetrics import (
     Calibration,
     DictionaryColumn,
     ExactAUC,
+    GroupedAUC,
     HistogramAUC,
-    Panel,
-    PerKey,
+    MulticlassAUC,
     RankingMetrics,
     Ratio,
     SettingsError,
@@ -25,9 +25,8 @@ from streammetrics import (
     hash_ids,
     registry,
 )
+from streammetrics.combine.user_groups import ENOUGH, coarse_form
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.kernels.curves.area import area, pairs
-from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.results import headlines_of, views_of
 from tests.oracles.users import hash_of
 
@@ -68,30 +67,13 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
     state = UserGroups(metric, buckets=8)
     state.update(**given)
     groups = groups_of(given["groups"], 8)
+    everybody = without(state.group_metric, given, groups, -1).compute()
     for view in headlines_of(metric.compute()):
         found = state.compute().replicates(view)
+        assert state.compute().group_estimate(view) == float(views_of(everybody)[view])
         for group, value in enumerate(found):
             of_others = without(state.group_metric, given, groups, group).compute()
             assert value == float(views_of(of_others)[view])
-
-
-def test_replicates_of_areas_are_those_of_the_kernel_of_exact_integers() -> None:
-    given = rows(2000)
-    state = UserGroups(HistogramAUC(), buckets=16)
-    state.update(**given)
-    groups = np.array(groups_of(given["groups"], 16))
-    counts = []
-    for group in range(16):
-        coarse = state.group_metric.empty()
-        here = groups == group
-        coarse.update(given["labels"][here], given["scores"][here])
-        coarse.compute()  # counts pending rows
-        counts.append(coarse.counts.dense())  # type: ignore[attr-defined]
-    total = np.sum(counts, axis=0)
-    replicates = [area(pairs(*(total - one))) for one in counts]
-    assert list(state.compute().replicates("auc")) == replicates
-    assert state.compute().variance == jackknife_variance(replicates).variance
-    assert state.compute().group_estimate() == area(pairs(*total))
 
 
 def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> None:
@@ -203,15 +185,9 @@ def test_groups_are_those_of_the_hash_of_integers_of_strings_and_of_their_hashes
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
-    for bad in (0, 1, 3, 8192, True, 64.0):
-        with pytest.raises(SettingsError, match=r"UserGroups\.buckets"):
-            UserGroups(Ratio(), buckets=bad)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="another salt than that of the assignment"):
         UserGroups(Ratio(), salt="exp-7", assignment_salt="exp-7")
     assert UserGroups(Ratio(), assignment_salt="exp-7") == UserGroups(Ratio())  # it is not kept
-    for combined in (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio())):
-        with pytest.raises(SettingsError, match="one metric"):
-            UserGroups(combined)
     with pytest.raises(SettingsError, match="cluster"):
         UserGroups(Ratio()).confidence_interval(cluster="users")
 
@@ -247,3 +223,72 @@ def test_the_former_name_of_buckets_still_works_and_stands_in_bytes() -> None:
     assert UserGroups.from_bytes(former.to_bytes()).buckets == 16
     with pytest.warns(DeprecationWarning):
         assert registry.metric("UserGroups", {"metric": Ratio(), "k": 16}) == former
+
+
+# -- the coarse form that groups keep of a metric
+
+
+SCORES: list[Any] = [
+    *(HistogramAUC(), HistogramAUC(range="real"), ExactAUC()),
+    *(MulticlassAUC(4), MulticlassAUC(4, exact=True)),
+]
+OTHERS: list[Accumulator] = [
+    *(Ratio(), Calibration(bins=5), BinaryConfusion(threshold=0.25), GroupedAUC()),
+    HistogramAUC(grid="equal", resolution=6),
+    HistogramAUC(grid="edges", edges=(0.25, 0.5)),
+    MulticlassAUC(3, grid="equal", resolution=4),
+]
+
+
+def test_groups_keep_about_64_buckets_of_scores_and_any_other_metric_as_it_is() -> None:
+    for metric in SCORES:
+        given = {"weight_unit": "1/10", "round_weights": True}
+        own = metric.settings() | given
+        coarse: Any = coarse_form(type(metric)(**own))
+        assert 60 <= coarse.buckets <= ENOUGH, metric
+        assert coarse_form(coarse) == coarse, "a grid that is coarse is its own coarse form"
+        assert (str(coarse.weight_unit), coarse.round_weights) == ("1/10", True)
+        if isinstance(metric, MulticlassAUC):
+            assert isinstance(coarse, MulticlassAUC)
+            assert (coarse.n_classes, coarse.exact) == (4, False)
+        else:
+            named = coarse_form(type(metric)(positive="yes"))
+            assert isinstance(named, HistogramAUC) and named.positive == "yes"
+    for other in OTHERS:
+        assert coarse_form(other) == other and coarse_form(other) is not other
+    for state in (UserGroups(Ratio()), UserGroups(HistogramAUC())):  # and beside them the whole
+        kept = state.whole.by_name.keys()
+        assert list(kept) == (["metric"] if isinstance(state.metric, HistogramAUC) else [])
+        assert UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys() == kept
+
+
+def test_the_variance_of_an_area_is_that_of_the_scores_within_a_few_percent() -> None:
+    for shift, logit, off in ((-7.0, True, 0.2), (-2.0, False, 0.1), (0.0, True, 0.1)):
+        random = np.random.default_rng(7)
+        labels = (random.random(20_000) < 0.3).astype(np.uint8)
+        scores = random.normal(labels + shift, 1.0)
+        variances = []
+        for state in (ExactAUC(), coarse_form(ExactAUC())):
+            state.update(labels, scores if logit else 1 / (1 + np.exp(-scores)))
+            variances.append(state.confidence_interval().se ** 2)
+        assert math.isclose(*variances, rel_tol=off), (shift, logit)
+
+
+def test_a_grid_of_65_buckets_has_a_coarse_form_and_one_of_64_has_none() -> None:
+    of_64, of_65 = (
+        HistogramAUC(grid="edges", edges=tuple(i / 100 for i in range(1, n))) for n in (64, 65)
+    )
+    assert (of_64.buckets, of_65.buckets) == (64, 65)
+    assert coarse_form(of_64) == of_64
+    assert coarse_form(of_65) == coarse_form(HistogramAUC())
+
+
+def test_the_buckets_of_any_score_tell_log_odds_and_probabilities_apart() -> None:
+    coarse = coarse_form(ExactAUC())
+    assert isinstance(coarse, HistogramAUC)
+    edges = np.array(coarse.edges)
+    assert np.array_equal(edges, np.unique(edges))
+    inside = edges[(edges > 0) & (edges < 1)]
+    assert np.array_equal(inside, 1 - inside[::-1]), "mirrored at 1/2"
+    assert inside.min() == 2.0**-12
+    assert (edges.min(), edges.max()) == (-10.0, 10.0)

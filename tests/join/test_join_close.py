@@ -26,6 +26,7 @@ from streammetrics.join.join_close import (
 from streammetrics.join.join_events import ATTRIBUTIONS
 from streammetrics.results import ClosedRows
 from streammetrics.testing import strategies
+from tests.depth import EXAMPLES
 from tests.join_cases import COLUMNS, COUNTS, EVENT, NAMES, WINDOW, parsed
 from tests.oracles import joins
 from tests.oracles.joins import Terms
@@ -59,6 +60,7 @@ def left(out: ClosedRows) -> list[tuple[Any, int]]:
 
 
 @ways
+@settings(max_examples=EXAMPLES // 2)
 @given(rows=st.lists(EVENT, max_size=25), before=st.integers(-5, 40))
 def test_closing_gives_what_every_impression_finds_among_all_outcomes(
     attribution: str, rows: list[Row], before: int
@@ -76,6 +78,7 @@ def test_closing_gives_what_every_impression_finds_among_all_outcomes(
 
 @pytest.mark.slow
 @ways
+@settings(max_examples=EXAMPLES // 2)
 @given(
     rows=st.lists(EVENT, max_size=25),
     times=st.lists(st.integers(-5, 40), min_size=1, max_size=4),
@@ -104,7 +107,7 @@ def test_closing_at_growing_times_is_closing_once_at_the_last(
 
 @ways
 @given(rows=st.lists(EVENT, max_size=25), before=st.integers(-5, 40))
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES // 4)
 def test_parts_by_id_close_apart_and_come_together_again(
     attribution: str, rows: list[Row], before: int
 ) -> None:

@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import (
-    ExactAUC,
-    InputError,
-    Joined,
-    LabelDelays,
-    PerKey,
-    Ratio,
-    SettingsError,
-    Windows,
-)
+from streammetrics import ExactAUC, InputError, Joined, LabelDelays, PerKey, Ratio, Windows
 
 
 def clicks(**settings: Any) -> Joined:
@@ -91,22 +82,6 @@ def test_what_the_metric_would_refuse_is_refused_when_it_comes() -> None:
     assert state.digest() == before
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"inputs": {"scores": "click"}},
-        {"inputs": {"numerators": "tap"}},
-        {"inputs": ["click"]},
-        {"outcomes": {"click": "once", "sale": "sum"}},
-        {"columns": {"click": "bool"}},
-    ],
-)
-def test_arguments_that_nothing_fills_are_named(settings: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError) as caught:
-        clicks(**settings)
-    assert caught.value.where == "Joined.inputs"
-
-
 def test_an_outcome_of_several_is_named_as_the_label() -> None:
     both = {"click": "once", "sale": "sum"}
     state = clicks(outcomes=both, inputs={"numerators": "sale", "denominators": "click"})
@@ -122,9 +97,3 @@ def test_a_window_that_cuts_shows_in_the_share_of_its_last_tenth() -> None:
     nothing = delays.empty().compute()["click"]
     assert math.isnan(nothing.share_cut)
     assert math.isnan(nothing.share_unattributed)
-
-
-@pytest.mark.parametrize("names", [(), ("a", "a"), ("",), (1,), "click", None])
-def test_names_of_outcomes_differ(names: Any) -> None:
-    with pytest.raises(SettingsError, match="different names"):
-        LabelDelays(names, 10)

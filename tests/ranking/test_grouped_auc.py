@@ -1,22 +1,24 @@
-"""GroupedAUC: worked values, every small sample, splits, kinds of ids, and real clicks."""
+"""GroupedAUC: kinds of ids, limits, what a grid bounds, and weighted rows."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from streammetrics.core.errors import InputError, SettingsError
+from streammetrics import Bounded, GroupedAUC
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.errors import InputError, StateError
+from streammetrics.core.multiset import bag
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.ranking import GroupedAUC
-from tests.oracles import grouped
+from streammetrics.kernels.tables.grids import grid_of
+from tests.oracles import grouped, weighted
 
-WEIGHTS = ("impressions", "positives", "uniform")
-SCORE_TYPES = ("float32", "float64")
 IDS = ("integer", "hashed", "exact")
 any_ids = pytest.mark.parametrize("ids", IDS)
-any_weight = pytest.mark.parametrize("weight", WEIGHTS)
 
 
 def fed(rows: list[grouped.Row], metric: GroupedAUC) -> GroupedAUC:
@@ -25,16 +27,6 @@ def fed(rows: list[grouped.Row], metric: GroupedAUC) -> GroupedAUC:
     groups = [g if metric.ids == "integer" else f"u{g}" for g, _, _ in rows]
     metric.update([y for _, y, _ in rows], [s for _, _, s in rows], groups=groups)
     return metric
-
-
-def test_the_ends_of_the_integers_are_ids() -> None:
-    ends = [-(2**63), 2**63 - 1, 0, -1]
-    metric = GroupedAUC()
-    for label in (0, 1):
-        metric.update([label] * 4, [label] * 4, groups=np.array(ends))
-    result = metric.compute()
-    assert (result.gauc, result.groups) == (1.0, 4)
-    assert GroupedAUC.from_bytes(metric.to_bytes()) == metric
 
 
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
@@ -78,21 +70,6 @@ def test_a_wrong_id_that_no_row_has_does_not_matter(ids: str) -> None:
     assert GroupedAUC.from_bytes(metric.to_bytes()) == metric
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"weight": "views"},
-        {"score_type": "float16"},
-        {"ids": "string"},
-        {"max_rows": -1},
-        {"ids": None},
-    ],
-)
-def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingsError, match="GroupedAUC"):
-        GroupedAUC(**settings)  # type: ignore[arg-type]
-
-
 def test_a_result_says_what_its_comparisons_rest_on() -> None:
     rows = [(i, y, 0.5) for i in range(1_000) for y in (0, 1)]
     exact, hashed = (fed(rows, GroupedAUC(ids=ids)).compute() for ids in ("exact", "hashed"))
@@ -102,23 +79,6 @@ def test_a_result_says_what_its_comparisons_rest_on() -> None:
     )
     assert hashed.collision_probability() == 1_000 * 999 / 2 / 2**64
     assert exact.collision_probability() == 0.0
-
-
-@any_weight
-@pytest.mark.parametrize("score_type", SCORE_TYPES)
-def test_counts_past_32_bits_are_exact(weight: str, score_type: str) -> None:
-    rows = [(1, 0, 0.25), (1, 1, 0.5), (1, 0, 0.5), (1, 1, -1.0), (2, 1, 0.3), (2, 0, 0.1)]
-    metric = fed(rows, GroupedAUC(weight=weight, score_type=score_type))
-    once = metric.compute()
-    for _ in range(40):
-        metric.merge(metric)
-    result = metric.compute()
-    # Areas do not change when every row counts equally more often.
-    assert result.gauc == once.gauc == float(grouped.gauc(rows, weight) or 0)
-    assert (result.rows, result.positives, result.groups) == (6 << 40, 3 << 40, 2)
-    assert GroupedAUC.from_bytes(metric.to_bytes()) == metric
-    metric.update([1], [9.0], groups=[2])  # a large state and a small one
-    assert metric.compute().rows == (6 << 40) + 1
 
 
 @any_ids
@@ -132,22 +92,201 @@ def test_past_max_rows_a_state_says_so(ids: str) -> None:
     assert result.reason == "4 rows are more than max_rows=3"
     assert result.collision_probability() == 0.0
     assert both == fed(rows + rows, GroupedAUC(ids=ids, max_rows=3))
-    assert GroupedAUC.from_bytes(both.to_bytes()) == both
-
-
-def test_scores_are_compared_as_float32_by_default_and_the_result_says_so() -> None:
-    close = math.nextafter(0.5, 1)
-    rows = [(1, 0, 0.5), (1, 1, close)]
-    for score_type, gauc in (("float32", 0.5), ("float64", 1.0)):
-        result = fed(rows, GroupedAUC(score_type=score_type)).compute()
-        assert (result.gauc, result.compared_as) == (gauc, score_type)
-    assert fed(rows, GroupedAUC()).compute().exactness == "exact; scores compared as float32"
 
 
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
-@pytest.mark.parametrize("codes", [[0, 2], [0, -1], [0, 2**40]])
-def test_codes_that_name_no_string_are_refused(ids: str, codes: list[int]) -> None:
+def test_codes_that_name_no_string_are_refused(ids: str) -> None:
     metric = GroupedAUC(ids=ids)
-    with pytest.raises(InputError, match=r"groups.codes\[1\]"):
-        metric.update([0, 1], [0.1, 0.2], groups=DictionaryColumn(np.array(codes), ("a", "b")))
+    for codes in ([0, 2], [0, -1], [0, 2**40]):
+        with pytest.raises(InputError, match=r"groups.codes\[1\]"):
+            metric.update([0, 1], [0.1, 0.2], groups=DictionaryColumn(np.array(codes), ("a", "b")))
     assert metric == GroupedAUC(ids=ids)
+
+
+# -- on a grid: certain bounds, from a state that does not grow with rows
+
+
+def gauc(metric: GroupedAUC) -> Bounded:
+    found = metric.compute().gauc
+    assert isinstance(found, Bounded)
+    return found
+
+
+def bounds(
+    rows: list[grouped.Row], weight: str, bucket: Callable[[float], int]
+) -> tuple[Fraction, Fraction] | None:
+    """The least and the greatest GAUC of any scores in the same buckets."""
+    ends = []
+    for towards in (-1, 1):  # a positive moves down or up within its bucket, past all negatives
+        moved = [(g, y, bucket(s) + 0.25 * y * towards) for g, y, s in rows]
+        ends.append(grouped.gauc(moved, weight))
+    low, high = ends
+    return None if low is None or high is None else (low, high)
+
+
+@pytest.mark.parametrize(
+    ("weight", "settings"),
+    [
+        ("impressions", {"grid": "relative"}),
+        ("positives", {"grid": "equal", "resolution": 4}),
+        ("uniform", {"grid": "relative"}),
+    ],
+)
+def test_many_users_lie_between_their_bounds_however_cut(
+    weight: str, settings: dict[str, object]
+) -> None:
+    rng = np.random.default_rng(31)
+    n = 1_500
+    users, labels = rng.zipf(1.5, n) % 200, (rng.random(n) < 0.2).astype(int)
+    scores = rng.random(n) ** 4
+    empty = GroupedAUC(weight=weight, **settings)  # type: ignore[arg-type]
+    whole = empty.empty()
+    whole.update(labels, scores, groups=users)
+    shards = [empty.empty() for _ in range(3)]
+    for i in range(0, n, 130):
+        here = slice(i, i + 130)
+        shards[i % 3].update(labels[here], scores[here], groups=users[here])
+    assert sum(shards, empty) == whole
+    rows = list(zip(users.tolist(), labels.tolist(), scores.tolist(), strict=True))
+    of_score = dict(zip(scores.tolist(), grid_of(empty).buckets(scores).tolist(), strict=True))
+    ends = bounds(rows, weight, of_score.__getitem__)
+    exact, found = grouped.gauc(rows, weight), gauc(whole)
+    assert exact is not None and ends is not None
+    assert found.low <= ends[0] <= exact <= ends[1] <= found.high
+    assert found.width <= float(ends[1] - ends[0]) + 1e-15
+    mean = sum(ends) / 2
+    assert found.value == mean.numerator / mean.denominator  # a tied pair is worth one half
+
+
+def test_scores_that_no_float32_tells_apart_keep_their_order_between_the_bounds() -> None:
+    close = math.nextafter(0.5, 1)
+    rows: list[grouped.Row] = [(1, 0, 0.5), (1, 1, close)]
+    assert np.float32(close) == np.float32(0.5)
+    assert fed(rows, GroupedAUC()).compute().gauc == 0.5
+    found = gauc(fed(rows, GroupedAUC(grid="relative")))
+    assert found.low <= 1.0 <= found.high
+
+
+def test_the_state_does_not_grow_while_the_same_users_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bag, "_FEW", 1 << 14)
+    rng = np.random.default_rng(33)
+    metric = GroupedAUC(grid="relative", resolution=2)
+    n = 10_000
+    users, labels, scores = rng.integers(0, 2_000, n), rng.random(n) < 0.3, rng.random(n) ** 4
+    sizes = []
+    for _ in range(80):
+        metric.update(labels, scores, groups=users)
+        sizes.append(metric.nbytes)
+    assert metric.compute().rows == 80 * n
+    settled = metric.nbytes
+    pending = (
+        bag._WAIT * 40 + (1 << 18) * 8 * 2
+    )  # rows before their ids are looked up, keys before a sort
+    assert max(sizes) <= pending + 4 * settled
+    assert settled < 400_000
+
+
+def test_scores_outside_the_grid_are_refused() -> None:
+    metric = GroupedAUC(grid="relative")
+    for bad in (1.5, -0.1, math.nan, math.inf):
+        with pytest.raises(InputError, match=r"scores\[1\]"):
+            metric.update([0, 1], [0.5, bad], groups=[1, 1])
+    real = GroupedAUC(grid="relative", range="real")
+    real.update([0, 1], [-math.inf, 1e300], groups=[1, 1])
+    assert gauc(real) == Bounded(1.0, 1.0, 1.0)
+
+
+def test_settings_that_mean_the_same_are_the_same() -> None:
+    for kwargs in ({}, {"grid": "relative", "range": "real"}):
+        plain = GroupedAUC(**kwargs)  # type: ignore[arg-type]
+        assert plain == GroupedAUC(ceiling=2**24, edges=(), **kwargs)  # type: ignore[arg-type]
+    assert GroupedAUC(resolution=8.0) == GroupedAUC()  # type: ignore[arg-type]
+
+
+def test_a_result_says_that_buckets_were_compared() -> None:
+    rows: list[grouped.Row] = [(1, 0, 0.1), (1, 1, 0.2)]
+    result = fed(rows, GroupedAUC(grid="relative")).compute()
+    assert result.compared_as == "buckets"
+    assert result.exactness == "within certain bounds; scores compared as buckets"
+
+
+# -- weighted rows: pairs count the product of weights, groups the sum
+
+
+WeightedRow = tuple[int, int, float, int]  # group, label, score, weight
+
+
+def weighing(rows: list[WeightedRow], metric: GroupedAUC) -> GroupedAUC:
+    groups, labels, scores, weights = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+    metric.update(labels, scores, groups=groups, weights=weights)
+    return metric
+
+
+def test_what_is_known_of_weighted_groups() -> None:
+    rows: list[WeightedRow] = [(7, 1, 0.5, 3), (7, 0, 0.5, 2), (8, 1, 0.1, 4), (9, 0, 0.9, 0)]
+    metric = weighing(rows, GroupedAUC(weight_unit="1/2"))
+    metric.update([0], [0.7], groups=[7])  # without a weight: 1
+    result = metric.compute()
+    assert (result.rows, result.groups, result.groups_kept, result.positives) == (4, 2, 1, 14)
+    assert (result.weight_units, result.weight_units_kept) == (20, 12)
+    assert (result.rows_kept, result.rows_one_class) == (None, None)
+    assert (result.weight, result.weight_unit) == (10, Fraction(1, 2))
+    assert result.gauc == 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("weight", "score_type"),
+    [("impressions", "float32"), ("positives", "float64"), ("uniform", "float32")],
+)
+def test_pairs_past_an_int64_are_exact(weight: str, score_type: str) -> None:
+    big = 2**61 - 1
+    rows: list[WeightedRow] = [
+        *((1, 0, 0.25, big), (1, 1, 0.5, big - 2), (1, 0, 0.5, big // 3), (1, 1, -1.0, 5)),
+        *((2, 1, 0.3, 3), (2, 0, 0.1, 1), (2, 0, 0.4, 1)),
+        *((3, 1, 0.3, 2**30), (3, 0, 0.3, 2**30 - 1), (4, 1, 0.5, 2**31), (4, 0, 0.4, 7)),
+    ]
+    expected = weighted.gauc(rows, weight)
+    assert expected is not None
+    for metric in (
+        GroupedAUC(weight=weight, score_type=score_type),
+        GroupedAUC(weight=weight, grid="edges", edges=(0.0, 0.2, 0.26, 0.35, 0.45), range="real"),
+    ):
+        state = weighing(rows[:5], metric) + weighing(rows[5:], metric.empty())
+        assert GroupedAUC.from_bytes(state.to_bytes()) == state
+        found = state.compute().gauc
+        if isinstance(found, Bounded):
+            assert found.low <= expected <= found.high
+        else:
+            assert found == float(expected)
+
+
+def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
+    rows: list[WeightedRow] = [(1, 0, 0.1, 50), (1, 1, 0.2, 70), (1, 1, 0.2, 0), (2, 1, 0.2, 0)]
+    metric = weighing(rows, GroupedAUC(max_rows=2))
+    assert metric.compute().gauc == 1.0
+    metric.update([1], [0.5], groups=[1], weights=[2])
+    result = metric.compute()
+    assert (result.rows, result.weight_units, result.weight) == (3, None, None)
+    assert result.reason == "3 rows are more than max_rows=2" and np.isnan(result.gauc)  # type: ignore[arg-type]
+
+
+def test_rounded_rows_past_max_rows_are_still_counted() -> None:
+    metric = GroupedAUC(round_weights=True, max_rows=2)
+    metric.update([0, 1, 0], [0.1, 0.2, 0.1], groups=[1, 1, 2], weights=[0.75, 0.75, 0.25])
+    found = metric.compute()  # two rows of a unit each, and one that became none
+    assert (found.gauc, found.rows, found.rows_rounded, found.reason) == (1.0, 2, 3, "")
+
+
+def test_without_the_setting_a_state_has_no_room_for_rounded_rows() -> None:
+    strict, rounding = GroupedAUC(), GroupedAUC(round_weights=True)
+    rows = {"labels": [0, 1], "scores": [0.1, 0.2], "groups": [1, 1]}
+    for metric in (strict, rounding):
+        metric.update(**rows)
+    assert strict.rounded.inner.width == 0 and strict.nbytes < rounding.nbytes
+    rounding.update(**rows, weights=[0.25, 1.25])
+    head, _ = unframe(STATE_MAGIC, strict.to_bytes())
+    _, body = unframe(STATE_MAGIC, rounding.to_bytes())
+    with pytest.raises(StateError):
+        GroupedAUC.from_bytes(frame(STATE_MAGIC, head, bytes(body)))

@@ -1,4 +1,4 @@
-"""GroupedScores: one list from many pieces, and what it refuses."""
+"""GroupedScores: one list from many pieces, items that are in it twice, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ from streammetrics import (
     RankingMetrics,
     RPrec,
     StateError,
-    Windows,
     load,
 )
 from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from streammetrics.ranking import grouped_scores
 
 MEASURES = (NDCG @ 3, MRR, HR(rel=2) @ 2, P @ 3, AP, ERR(max_grade=15), Bpref, RPrec, PooledHR @ 2)
-HOUR = 3_600_000
 
 
 def flat(seed: int, lists: int) -> dict[str, Any]:
@@ -59,46 +57,24 @@ def part(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
     return {name: column[at] for name, column in rows.items()}
 
 
-def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
-    """The same lists as RankingMetrics takes them."""
-    order = np.argsort(rows["groups"], kind="stable")
-    _, sizes = np.unique(rows["groups"], return_counts=True)
-    picked = {name: rows[name][order] for name in ("labels", "scores", "judged")}
-    return {**picked, "offsets": np.cumsum([0, *sizes.tolist()])}
-
-
 def fed(rows: Mapping[str, Any], **settings: Any) -> GroupedScores:
     metric = GroupedScores(MEASURES, **settings)
     metric.update(**rows)
     return metric
 
 
-@pytest.mark.parametrize("score_type", ["float32", "float64"])
-@pytest.mark.parametrize("empty", ["skip", "zero"])
-@pytest.mark.parametrize("ties", ["expected", "worst", "best"])
-def test_the_means_are_those_of_whole_lists(ties: str, empty: str, score_type: str) -> None:
-    rows = flat(1, 400)
-    lists = RankingMetrics(MEASURES, ties=ties, empty=empty)
-    lists.update(**whole(rows))
-    found = fed(rows, ties=ties, empty=empty, score_type=score_type).compute()
-    expected = lists.compute()
-    assert dict(found) == dict(expected)
-    assert (found.lists_kept, found.lists_empty) == (expected.lists_kept, expected.lists_empty)
-    assert found.rows == len(rows["labels"]) and found.conflicting == 0
-    assert (found.compared_as, found.ids, found.reason) == (score_type, "integer", "")
-
-
 def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, expected = flat(3, 40), fed(flat(3, 40)).compute()
+    rows, expected = flat(3, 12), fed(flat(3, 12)).compute()
     for most in (1, 5, 64):
         monkeypatch.setattr(grouped_scores, "_PIECE", most)
         assert fed(rows).compute() == expected
 
 
-@pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
-@pytest.mark.parametrize("item_ids", ["integer", "hashed"])
+@pytest.mark.parametrize(
+    ("ids", "item_ids"), [("integer", "hashed"), ("hashed", "integer"), ("exact", "hashed")]
+)
 def test_any_kinds_of_ids_give_the_same_means(ids: str, item_ids: str) -> None:
-    rows = flat(4, 100)
+    rows = flat(4, 30)
     expected = dict(fed(rows).compute())
     named = dict(rows)
     if ids != "integer":
@@ -120,33 +96,10 @@ def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
         metric.update(**columns, groups=np.full(17, 3))
         lists = RankingMetrics([NDCG, Bpref])
         lists.update(**columns, offsets=[0, 17])
-        assert dict(metric.compute()) == dict(lists.compute())
+        found = metric.compute()
+        assert dict(found) == dict(lists.compute())
+        assert (found.compared_as, found.rows, found.conflicting) == (score_type, 17, 0)
         assert load(metric.to_bytes()) == metric
-
-
-# -- keys and windows
-
-
-def test_a_list_across_two_windows_is_one_in_each_and_one_in_the_totals() -> None:
-    metric = Windows(GroupedScores([MRR]), size_s=3600)
-    times = np.array([HOUR - 1, HOUR, 2 * HOUR])
-    metric.update(
-        times, labels=[1, 0, 1], scores=[0.1, 0.9, 0.5], groups=[7, 7, 7], items=[1, 2, 3]
-    )
-    result = metric.compute()
-    first, second, third = (result[k * HOUR, (k + 1) * HOUR] for k in range(3))
-    assert first["MRR"] == third["MRR"] == 1.0 and math.isnan(second["MRR"])
-    assert (first.lists_kept, second.lists_empty, third.lists_kept) == (1, 1, 1)
-    assert (result.total["MRR"], result.total.lists_kept) == (0.5, 1)
-
-
-# -- what is refused, and what is undefined
-
-
-def test_the_setting_empty_stands_beside_the_method() -> None:
-    metric = GroupedScores([MRR], empty="zero")
-    assert metric.settings()["empty"] == "zero"
-    assert metric.empty() == metric and "empty='zero'" in repr(metric)
 
 
 def test_a_grade_where_nobody_judged_is_refused_with_its_row() -> None:
@@ -179,16 +132,11 @@ def test_past_max_rows_a_state_keeps_its_number_alone() -> None:
     rows = flat(6, 30)
     n = len(rows["labels"])
     full, past = fed(rows, max_rows=n), fed(rows, max_rows=n - 1)
-    assert full.compute().reason == "" and full.compute().lists_kept
     result = past.compute()
     assert all(math.isnan(value) for value in result.values())
-    assert (result.rows, result.lists_kept, result.lists_empty, result.conflicting) == (
-        *(n, None, None),
-        None,
-    )
+    assert (result.rows, result.lists_kept, result.lists_empty) == (n, None, None)
+    assert result.conflicting is None
     assert result.reason == f"{n} rows are more than max_rows={n - 1}"
-    halves = [fed(part(rows, at), max_rows=n - 1) for at in (slice(0, 9), slice(9, n))]
-    assert halves[0] + halves[1] == halves[1] + halves[0] == past
     assert past.nbytes < full.nbytes and len(past.to_bytes()) < 600
 
 
@@ -215,3 +163,87 @@ def test_a_state_of_a_trillion_rows_answers_at_once() -> None:
         plain.merge(plain)
     assert metric.compute().conflicting == 2  # never unrolled
     assert "1099511627776 rows" in plain.compute().reason
+
+
+# -- an item that is in a list twice: refused, or the list leaves the measures
+
+
+@pytest.mark.parametrize("item_ids", ["integer", "hashed"])
+def test_an_item_twice_in_a_list_of_one_update_is_refused(item_ids: str) -> None:
+    items: list[Any] = [5, 6, 5, 5, 7, 5]
+    if item_ids == "hashed":
+        items = [f"i{item}" for item in items]
+    metric = GroupedScores([MRR], item_ids=item_ids)
+    given = {"labels": [0, 1, 0, 1, 0, 0], "scores": [0.5] * 6, "groups": [1, 1, 2, 1, 1, 1]}
+    with pytest.raises(InputError, match=r"items\[3\].*item '?i?5'? again in list 1;") as caught:
+        metric.update(**given, items=items)
+    assert caught.value.rows.tolist() == [3, 5]
+    assert metric == metric.empty()
+    once = [0, 1, 2, 4]
+    metric.update(
+        **{name: [column[i] for i in once] for name, column in given.items()},
+        items=[items[i] for i in once],
+    )
+    assert metric.compute().conflicting == 0
+
+
+def test_the_refusal_names_ids_of_any_column() -> None:
+    metric = GroupedScores([MRR], ids="exact", item_ids="hashed")
+    dictionary_column = DictionaryColumn(np.array([1, 0, 1]), ("bo", "ann"))
+    with pytest.raises(InputError, match="item 'ann' again in list 'ann'"):
+        metric.update([0, 1, 0], [0.1, 0.2, 0.3], groups=dictionary_column, items=dictionary_column)
+
+
+@pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
+def test_a_double_that_a_merge_or_a_later_update_reveals_leaves_the_measures(ids: str) -> None:
+    first, second, third = (0, 1, 2) if ids == "integer" else ("", "b", "c")
+    metric = GroupedScores([MRR], ids=ids)
+    metric.update([1, 0, 1], [0.5, 0.9, 0.1], groups=[first, second, third], items=[8, 8, 8])
+    metric.update([1], [0.2], groups=[second], items=[9])
+    sound = metric.compute()
+    assert (sound["MRR"], sound.lists_kept, sound.conflicting) == ((1 + 1 / 2 + 1) / 3, 3, 0)
+    other = GroupedScores([MRR], ids=ids)
+    other.update([0], [0.9], groups=[first], items=[8])
+    later = metric.copy()
+    later.update([0], [0.9], groups=[first], items=[8])
+    merged = metric + other
+    assert merged == later == other + metric
+    result = merged.compute()
+    assert (result["MRR"], result.lists_kept, result.conflicting) == (0.75, 2, 1)
+    assert result.rows == 5
+    assert load(merged.to_bytes()).compute() == result
+
+
+def test_equal_items_of_different_lists_and_equal_rows_without_items_are_no_conflict() -> None:
+    metric = GroupedScores([P @ 2])
+    metric.update([1, 1], [0.5, 0.5], groups=[1, 2], items=[3, 3])
+    metric.update([1, 1], [0.5, 0.5], groups=[4, 4])  # the same row twice, and no items
+    result = metric.compute()
+    assert (result.conflicting, result.lists_kept, result["P@2"]) == (0, 3, 2 / 3)
+
+
+@pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
+def test_the_list_that_leaves_is_the_one_with_the_double(ids: str) -> None:
+    plain, doubled, sound = (5, 6, 7) if ids == "integer" else ("e", "f", "g")
+    metric = GroupedScores([MRR], ids=ids, duplicates="conflict")
+    metric.update([0, 1], [0.9, 0.5], groups=[plain, plain])  # known to one of the two bags alone
+    metric.update([1, 0], [0.9, 0.5], groups=[doubled, doubled], items=[1, 1])
+    metric.update([0, 0, 1], [0.9, 0.5, 0.4], groups=[sound] * 3, items=[1, 2, 3])
+    result = metric.compute()
+    assert (result["MRR"], result.conflicting) == (5 / 12, 1)
+
+
+def test_items_that_no_double_tells_apart_are_two_items() -> None:
+    metric = GroupedScores([MRR], duplicates="conflict")
+    metric.update([1, 0], [0.9, 0.5], groups=[1, 1], items=[2**53, 2**53 + 1])
+    assert metric.compute().conflicting == 0
+
+
+def test_ids_that_mixing_makes_equal_are_looked_at_as_they_are() -> None:
+    golden, silver = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+    # list * golden + item * silver is 0 for both rows, modulo 2**64.
+    item = (-golden * pow(silver, -1, 1 << 64)) % (1 << 64)
+    item -= (item >= 1 << 63) << 64
+    metric = GroupedScores([MRR])
+    metric.update([0, 1], [0.1, 0.2], groups=[0, 1], items=[0, item])
+    assert metric.compute().lists_kept == 1

@@ -16,7 +16,7 @@ from tests.depth import EXAMPLES
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED
 
-MEASURES = tuple(truth.measure for truth in truths((1, 3, None), max_grade=(15,)))
+MEASURES = tuple(truth.measure for truth in truths((3,), rel=(1,), max_grade=(15,)))
 NOT_SHOWN = None  # in place of a rank or a score
 
 FEW = settings(max_examples=EXAMPLES // 4)
@@ -111,25 +111,6 @@ def test_scored_lists_and_rows_with_missing_items_have_one_value_under_every_rul
         ]
         assert values(states[0]) == expected
         assert states[0] == states[1]
-
-
-@FEW
-@given(_TIED)
-def test_items_that_are_only_counted_are_worth_the_same_as_rows_of_them(
-    lists: list[list[Item]],
-) -> None:
-    """Counts of relevant items know no irrelevant ones, which Bpref alone asks for."""
-    lists = [
-        [(score, grade) for score, grade in one if score is not NOT_SHOWN or grade > 0]
-        for one in lists
-    ]
-    known = np.array(
-        [[sum(g == grade for _, g in one) for grade in range(1, 16)] for one in lists], np.int64
-    ).reshape(-1, 15)
-    listed = [[item for item in one if item[0] is not NOT_SHOWN] for one in lists]
-    counted = RankingMetrics(MEASURES)
-    counted.update(**columns(listed), offsets=np.cumsum([0, *map(len, listed)]), n_relevant=known)
-    assert values(of_lists(lists)) == values(counted)
 
 
 def test_the_numbers_of_the_issue() -> None:

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics.ranking import Measure, RankingMetrics
+from tests.depth import EXAMPLES
 from tests.oracles.measure_table import Truth, parted, truths
-from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists
+from tests.oracles.ranking import UNJUDGED
 
 pytestmark = pytest.mark.slow
 
@@ -60,19 +61,6 @@ def disagreements(
 # -- the closed forms themselves ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("unseen", "most"), [((), 4), ((2, 1, 0), 3)])
-def test_closed_forms_are_the_mean_over_all_orders(unseen: Grades, most: int) -> None:
-    lists = AllOrders(small_lists(2, (UNJUDGED, 0, 1, 2), most), unseen)
-    rules = ("expected", "worst", "best")
-    of_lists = {rule: [parted(one, rule, unseen) for one in lists.lists] for rule in rules}
-    for truth in truths((1, 3, None)):
-        for ties in rules:
-            tops, unit = lists.tops(truth.formula, ties)
-            for items, apart, top in zip(lists.lists, of_lists[ties], tops.tolist(), strict=True):
-                off = abs(truth.of(apart) - Fraction(top, unit))
-                assert off <= (Fraction(1, 10**50) if truth.ulps else 0), (truth.measure, items)
-
-
 # -- random lists ------------------------------------------------------------------------------
 
 item = st.tuples(st.integers(-3, 3).map(lambda x: x / 4), st.integers(UNJUDGED, 2))
@@ -81,6 +69,7 @@ lists_of_items = st.lists(st.one_of(item, few_scores), max_size=30)
 
 
 @RULES
+@settings(max_examples=EXAMPLES // 2)
 @given(lists=st.lists(lists_of_items, max_size=8), empty=st.sampled_from(["skip", "zero"]))
 def test_several_lists_have_the_correctly_rounded_mean(
     ties: str, lists: list[list[tuple[float, int]]], empty: str
@@ -130,10 +119,7 @@ def long_list(n: int, scores: int, relevant: int, seed: int = 22) -> list[tuple[
         (63, 0, 20),
         (64, 9, 64),
         (65, 1, 30),
-        (65, 65, 3),
-        (129, 4, 129),
         (257, 40, 25),
-        (1_000, 0, 400),
         (1_000, 90, 60),
     ],
 )
@@ -141,11 +127,6 @@ def test_lists_longer_than_a_block_are_as_exact(
     n: int, scores: int, relevant: int, ties: str
 ) -> None:
     assert disagreements([long_list(n, scores, relevant)], ties) == []
-
-
-def test_a_thousand_items_that_are_all_tied() -> None:
-    one = [(0.0, grade) for _, grade in long_list(1_000, 0, 12)]
-    assert disagreements([one], "expected") == []
 
 
 @RULES

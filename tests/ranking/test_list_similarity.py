@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics import InputError, IntraListSimilarity, SettingsError, register_similarity
-from streammetrics.ranking import list_similarity, similarities
+from streammetrics.ranking import list_similarity
 from tests.obd_lists import FEATURES, ITEMS, first_items, ils_cases
 
 Floats = NDArray[np.float64]
@@ -49,34 +49,18 @@ def test_lists_of_a_shop_have_the_similarity_that_others_computed(data: Path, va
 # -- what a list is -----------------------------------------------------------------------------
 
 
-def test_a_list_of_one_item_leaves_numerator_and_denominator_and_is_counted() -> None:
-    metric = IntraListSimilarity([[1, 0], [0, 1], [1, 1]])
-    metric.update([[0], [], [2]])
-    result = metric.compute()
-    assert math.isnan(result.ils)
-    assert (result.lists_kept, result.lists_short, result.rows) == (0, 3, 3)
-    metric.update([[0, 1]])
-    assert metric.compute().ils == 0
-    assert metric.compute().lists_kept == 1
-
-
 def test_only_the_first_k_items_count_and_their_order_does_not() -> None:
     random = Random(1)
     vectors = [[random.random() for _ in range(7)] for _ in range(9)]
     metric = IntraListSimilarity(vectors, k=6)
     items = list(range(9))
     values = set()
-    for _ in range(50):
+    for _ in range(9):
         head = items[:6]
         random.shuffle(head)
         values.add(measured(metric, head + items[6:]))
     assert len(values) == 1
     assert measured(metric, items[1:7]) not in values
-
-
-def test_a_table_need_not_be_symmetric_since_pairs_are_ordered() -> None:
-    metric = IntraListSimilarity([[9, 1], [0, 9]], similarity="table")
-    assert measured(metric, [0, 1]) == 0.5
 
 
 def test_a_long_list_is_refused_and_one_at_the_limit_is_not(
@@ -120,14 +104,14 @@ def test_vectors_of_any_size_have_cosines(size: float) -> None:
 def test_a_pair_has_the_same_bits_computed_and_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(4)
     vectors = [[random.gauss(0, 1) for _ in range(16)] for _ in range(40)]
-    lists = [random.sample(range(40), random.randrange(2, 12)) for _ in range(300)]
+    lists = [random.sample(range(40), random.randrange(2, 12)) for _ in range(100)]
     for name in ("cosine", "share_equal", "halved"):
         given = [[int(x * 2) for x in v] for v in vectors] if name == "share_equal" else vectors
         looked_up = IntraListSimilarity(given, similarity=name)
         for _ in range(2):
             looked_up.update(lists)
         with monkeypatch.context() as patch:
-            patch.setattr(similarities, "_TABLED", 0)
+            patch.setattr(list_similarity, "_TABLED", 0)
             computed = IntraListSimilarity(given, similarity=name)
             for _ in range(2):
                 computed.update(lists)
@@ -140,10 +124,6 @@ def halved(a: Floats, b: Floats) -> Floats:
 
 
 register_similarity("halved", halved)
-
-
-def test_a_function_of_a_user_gets_rows_of_vectors_in_both_orders() -> None:
-    assert measured(IntraListSimilarity([[3.0, 1], [7.0, 1]], similarity="halved"), [0, 1]) == 2.5
 
 
 def test_what_a_function_may_not_give_is_its_fault_and_changes_nothing() -> None:
@@ -192,7 +172,6 @@ REFUSED: dict[str, list[tuple[str, object]]] = {
         *(("share_equal", [[value]]) for value in (0.5, math.nan, math.inf)),
         *(("share_equal", vectors) for vectors in (["ab"], np.zeros((0, 3)))),
     ],
-    "similarity": [("euclid", [[1.0]]), ("", [[1.0]]), (3, [[1.0]])],  # type: ignore[list-item]
 }
 
 
@@ -202,10 +181,6 @@ def test_settings_that_mean_nothing_are_refused() -> None:
             with pytest.raises(SettingsError) as caught:
                 IntraListSimilarity(vectors, similarity=similarity)  # type: ignore[arg-type]
             assert caught.value.where == f"IntraListSimilarity.{where}", vectors
-    k: object
-    for k in (0, -1, 1.5, True, "3", 1 << 31):
-        with pytest.raises(SettingsError, match=r"IntraListSimilarity\.k"):
-            IntraListSimilarity([[1.0]], k=k)  # type: ignore[arg-type]
 
 
 def test_of_features_it_counts_which_values_are_equal_and_not_their_names() -> None:

@@ -56,7 +56,7 @@ def some_items(n: int, scores: int, longest: int, seed: int) -> list[list[Item]]
 @RULES
 def test_the_order_of_rows_changes_no_bit(ties: str) -> None:
     rng = np.random.default_rng(7)
-    items = some_items(300, 5, 40, 7)
+    items = some_items(60, 5, 40, 7)
     shuffled = [[one[i] for i in rng.permutation(len(one))] for one in items]
     assert bits(flat(shuffled), EVERY, ties) == bits(flat(items), EVERY, ties)
 
@@ -64,7 +64,7 @@ def test_the_order_of_rows_changes_no_bit(ties: str) -> None:
 @RULES
 def test_other_measures_and_how_deep_they_look_change_no_double(ties: str) -> None:
     # A tie below the cut may be looked at in another way, which shows beyond 90 bits alone.
-    lists = flat(some_items(200, 9, 30, 10))
+    lists = flat(some_items(80, 9, 30, 10))
     shallow = [measure for measure in EVERY if measure.cut == 3]
     [(_, _, together)] = measured(lists, shallow, ties)
     assert len(shallow) > 20

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import SettingsError
@@ -31,6 +31,7 @@ from streammetrics.ranking import (
     RPrec,
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
+from tests.depth import EXAMPLES
 
 EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP, RPrec, Bpref)
 WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))
@@ -163,6 +164,7 @@ def test_what_a_measure_prints_parses_back(measure: Measure) -> None:
     assert parse_measure(str(measure)) == measure
 
 
+@settings(max_examples=EXAMPLES // 4)
 @given(st.text(max_size=300))
 def test_no_text_does_more_than_parse_or_refuse(text: str) -> None:
     with contextlib.suppress(SettingsError):
@@ -183,16 +185,10 @@ REFUSED_TEXTS = {
         "RBP(p=nan)",
     ],
     "each name once": ['NDCG(gain="linear",gain="linear")'],
-    '"exponential" or "linear"': ['NDCG(gain="cubic")', "NDCG(gain=1)"],
     "a parameter of NDCG": ["NDCG(rel=1)"],
     "a parameter of MRR": ["MRR(cut=3)", "MRR(name=3)"],
-    "a parameter of AP (rel, denominator)": ['AP(gain="linear")'],
-    "a parameter of ERR (max_grade)": ["ERR(rel=1)"],
-    "grade from 1 to 15": [
-        *("MRR(rel=0)", "MRR(rel=16)", "MRR(rel=1.0)", "ERR(max_grade=0)", "ERR(max_grade=16)"),
-    ],
-    '"all" or "min"': ['AP(denominator="hits")', "AP(denominator=1)"],
-    "below 1": ["RBP(p=1)", "RBP(p=0)", "RBP(p=1.0)", "RBP(p=0.0)", "RBP(p=1.5)", 'RBP(p="a")'],
+    "grade from 1 to 15": ["MRR(rel=0)", "MRR(rel=1.0)"],
+    "below 1": ["RBP(p=1)", "RBP(p=0.0)", 'RBP(p="a")'],
     "whole lists": ["RPrec@10", "Bpref@10"],
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.errors import InputError
 from streammetrics.ranking import (
     AP,
     CG,
@@ -70,7 +70,7 @@ def test_a_list_shorter_than_the_cut_is_a_list() -> None:
 
 def test_the_mean_of_reciprocal_ranks_is_the_correctly_rounded_one() -> None:
     rng = np.random.default_rng(2)
-    for _ in range(40):
+    for _ in range(10):
         ranks = rng.integers(1, 40, rng.integers(1, 60))
         metric = RankingMetrics([MRR])
         for rank in ranks.tolist():
@@ -109,40 +109,7 @@ def test_the_setting_empty_leaves_the_method_empty_as_it_is() -> None:
         metric.empty = "skip"  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
-    ("settings", "where"),
-    [
-        ({"measures": []}, "measures"),
-        ({"measures": ["NDCG@x"]}, "measure"),
-        ({"measures": [P]}, "measures"),
-        ({"measures": ["MRR@3", "P(rel=2)"]}, "measures"),
-        ({"measures": ["RPrec@3"]}, "RPrec"),
-        ({"measures": ["Bpref@3"]}, "Bpref"),
-        ({"measures": [MRR], "ties": "random"}, "RankingMetrics.ties"),
-        ({"measures": [MRR], "ties": None}, "RankingMetrics.ties"),
-        ({"measures": [MRR], "empty": "drop"}, "RankingMetrics.empty"),
-        ({"measures": [MRR], "empty": ["skip"]}, "RankingMetrics.empty"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings: dict[str, str], where: str) -> None:
-    with pytest.raises(SettingsError) as raised:
-        RankingMetrics(**settings)  # type: ignore[arg-type]
-    assert raised.value.where == where
-
-
 # -- refused lists, and items that nobody judged ------------------------------------------------
-
-
-def test_a_refused_update_leaves_no_trace() -> None:
-    metric = RankingMetrics([NDCG @ 10, MRR])
-    metric.update([[1, 0]])
-    before = metric.digest()
-    with pytest.raises(InputError) as raised:
-        metric.update([[1, 0], [1, 99]])
-    assert raised.value.rows.tolist() == [1]
-    with pytest.raises(InputError):
-        metric.update_ranked([["a", "a"]], [{"a"}])
-    assert metric.digest() == before
 
 
 def test_a_grade_above_the_highest_of_a_measure_is_refused_and_changes_nothing() -> None:
@@ -162,18 +129,6 @@ def test_a_grade_above_the_highest_of_a_measure_is_refused_and_changes_nothing()
         assert error.rows.tolist() == [1]
         assert all((error.expected, error.got, error.where, error.hint))
     assert metric.digest() == before
-
-
-def test_an_item_that_nobody_judged_has_no_grade() -> None:
-    metric = RankingMetrics([Bpref, MRR])
-    with pytest.raises(InputError, match="0 where nobody judged") as raised:
-        metric.update([[1, 0], [0, 2]], judged=[[True, False], [True, False]])
-    assert (raised.value.where, raised.value.rows.tolist()) == ("labels[1, 1]", [1])
-    for judged in ([[True]], [True, True], [[1, 1]], [["yes", "no"]]):
-        with pytest.raises(InputError) as raised:
-            metric.update([[1, 0]], judged=judged)
-        assert raised.value.where == "judged"
-    assert metric == metric.empty()
 
 
 def test_items_that_nobody_judged_are_skipped_by_bpref_and_are_not_relevant() -> None:

@@ -13,8 +13,8 @@ import pytest
 from streammetrics import Accumulator, GroupedAUC, GroupedScores, load
 from tests.id_pools import EVERY, POOLS
 
-SIZES = (3, 30, 2_000, 400)
-any_pool = pytest.mark.parametrize("pool", [*POOLS, "every"])
+SIZES = (3, 30, 400)
+any_pool = pytest.mark.parametrize("pool", ["0 alone", "one bit", "all of int64", "every"])
 any_metric = pytest.mark.parametrize(
     ("metric", "column"),
     [(GroupedAUC, "groups"), (lambda **ids: GroupedScores(("NDCG@3", "AP"), **ids), "groups")],

@@ -1,15 +1,21 @@
-"""Intervals from a variance over users, in the form that the view's own has."""
+"""Intervals from a variance over users, and results without each group in turn."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from streammetrics import Calibration, ExactAUC, HistogramAUC, InputError
-from streammetrics.combine.user_groups_result import clustered
+import streammetrics.combine.user_groups_result as module
+from streammetrics import Calibration, ExactAUC, HistogramAUC, InputError, Ratio
+from streammetrics.combine.user_groups_result import clustered, leave_one_out, summed
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.area_interval import area_bounds
@@ -19,6 +25,8 @@ from streammetrics.kernels.inference.variances import GroupVariance
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.sums import Quotient
+from streammetrics.testing import Case
+from tests.cases import CASES
 
 # Users (views, clicks) of a published example: 17 clicks of 70 views.
 CLICKS = Quotient(17.0, 70.0, (Fraction(17), Fraction(70)), rows=70, is_share=True)
@@ -130,36 +138,26 @@ def test_what_buckets_leave_open_widens_it_and_an_area_stays_within_0_and_1() ->
     assert moved.reason == narrow.reason
 
 
-@pytest.mark.parametrize(
-    ("view", "variance", "reason"),
-    [
-        ("mcc", 0.0, "the variance is 0, which says nothing of other users"),
-        ("f1", math.nan, "the variance is not defined"),
-        ("f1", math.inf, "the variance is not defined"),
-    ],
-)
-def test_what_has_no_variance_is_infinite_and_says_why(
-    view: str, variance: float, reason: str
-) -> None:
-    interval = found(RATES, view, variance)
-    assert (interval.lower, interval.upper) == (-math.inf, math.inf)
-    assert (interval.reason, interval.defined) == (reason, False)
-    assert interval.estimate == RATES.interval(view).estimate
-
-
-def test_an_estimate_that_is_nan_or_at_an_end_of_the_logit_has_none() -> None:
+def test_what_has_no_variance_or_no_error_is_infinite_and_says_why() -> None:
     nothing, perfect = Rates(tp=0, fp=0, fn=0, tn=5), Rates(tp=5, fp=0, fn=0, tn=5)
-    assert found(nothing, "recall", 0.25).reason == "the estimate is nan"
-    assert found(perfect, "f1", 0.25).reason == "the logit of 1.0 has no error"
-    assert found(perfect, "recall", 0.0).reason == (
-        "all groups agree, so that rows are taken as independent"
-    )
+    for result, view, variance, reason in (
+        (RATES, "mcc", 0.0, "the variance is 0, which says nothing of other users"),
+        (RATES, "f1", math.nan, "the variance is not defined"),
+        (RATES, "f1", math.inf, "the variance is not defined"),
+        (nothing, "recall", 0.25, "the estimate is nan"),
+        (perfect, "f1", 0.25, "the logit of 1.0 has no error"),
+    ):
+        interval = found(result, view, variance)
+        assert (interval.lower, interval.upper) == (-math.inf, math.inf), reason
+        assert (interval.reason, interval.defined) == (reason, False)
+        assert str(interval.estimate) == str(result.interval(view).estimate)
 
 
 def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() -> None:
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
     interval = found(perfect, "recall", 0.0, groups=64)
     assert (interval.lower, interval.upper) == wilson_bounds(5, 5, critical(0.95, 63.0))
+    assert interval.reason == "all groups agree, so that rows are taken as independent"
 
 
 def test_doubts_stand_behind_what_else_is_said() -> None:
@@ -184,3 +182,120 @@ def test_other_methods_are_refused_by_name() -> None:
         found(CLICKS, "ratio", 0.0025, "delong")
     with pytest.raises(InputError, match='"auto" or "jackknife", got'):
         found(RATES, "mcc", 0.0025, "logit")
+
+
+# -- results of all states but one
+
+
+def in_slots(slots: list[int], width: int) -> Accumulator:
+    """Row i, numerator i of 10, in slots[i]."""
+    states = Ratio()._empty(width)
+    rows = Ratio().check(np.arange(len(slots)) / 10)
+    states._feed(rows, np.array(slots, np.intp))
+    return states
+
+
+def of_rows(rows: list[int]) -> object:
+    state = Ratio()
+    state.update(np.array(rows) / 10)
+    return state.compute()
+
+
+# Sums one after the other; a few side by side; all of them, however many.
+HELD = [0, 2000, 1 << 60]
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_each_result_is_that_of_the_rows_of_all_other_slots(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SIDE_BY_SIDE", held)
+    for width in (1, 2, 3, 5, 7, 8, 64):
+        slots = (np.random.default_rng(width).permutation(3 * width) % width).tolist()
+        assert list(leave_one_out(in_slots(slots, width), [3] * width)) == [
+            of_rows([row for row, slot in enumerate(slots) if slot != out]) for out in range(width)
+        ]
+
+
+# The first and the last case of each class.
+SOME = {
+    str(case): case
+    for cases in (CASES, CASES[::-1])
+    for case in {type(one.empty): one for one in cases}.values()
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SOME.values(), ids=SOME)
+def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any]) -> None:
+    """All parts of all metrics: the bytes are those of the other states merged one by one."""
+
+    @settings(max_examples=3, deadline=None, database=None)
+    @given(st.lists(case.row, max_size=12), st.integers(1, 7), st.randoms())
+    def holds(rows: list[Any], width: int, random: Random) -> None:
+        slots = [random.randrange(width) for _ in rows]
+        states = case.empty._empty(width)
+        of_rows = [case.fed([row]) for row in rows]
+        for one, slot in zip(of_rows, slots, strict=True):
+            states._merge_slots(one, np.array([slot]))
+        expected = []
+        for out in range(width):
+            state = case.empty.empty()
+            state.merge(one for one, slot in zip(of_rows, slots, strict=True) if slot != out)
+            expected.append(state.to_bytes())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(case.empty), "compute", Accumulator.to_bytes)
+            for held in (0, 3 * states.nbytes, 1 << 60):
+                patch.setattr(module, "SIDE_BY_SIDE", held)
+                assert list(leave_one_out(states, [1] * width)) == expected
+
+    holds()
+
+
+def test_a_slot_without_weight_is_not_left_out_and_adds_nothing() -> None:
+    slots = [0, 3, 3, 5]
+    found = leave_one_out(in_slots(slots, 7), [1, 0, 0, 2, 0, 1, 0])
+    assert [one is None for one in found] == [False, True, True, False, True, False, True]
+    assert found[3] == of_rows([0, 3])
+    assert leave_one_out(in_slots([], 3), [0, 0, 0]) == (None, None, None)
+
+
+def test_one_slot_alone_leaves_nothing() -> None:
+    [found] = leave_one_out(in_slots([0, 0], 1), [2])
+    assert found == Ratio().compute()
+
+
+def test_the_sum_is_of_all_slots_and_the_states_stay_as_they_are() -> None:
+    states = in_slots([0, 2, 2, 1], 3)
+    before = states._take(np.arange(3))
+    assert summed(states).compute() == of_rows([0, 1, 2, 3])
+    leave_one_out(states, [1, 1, 2])
+    after = states._take(np.arange(3))
+    assert [after._take(np.array([i])) == before._take(np.array([i])) for i in range(3)] == [
+        True
+    ] * 3
+
+
+@pytest.mark.parametrize(("held", "most"), [(0, 1), (1 << 60, 64)])
+def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
+    held: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = HistogramAUC()
+    monkeypatch.setattr(module, "SIDE_BY_SIDE", held)
+    width, added, sums = 64, [], []
+    rows = metric.check([0, 1] * width, np.arange(2 * width) / 200)
+    states = metric._empty(width)
+    states._feed(rows, np.arange(2 * width) % width)
+    merge = type(metric)._merge_slots
+
+    def counting(self: Accumulator, other: Accumulator, to: np.typing.NDArray[np.intp]) -> None:
+        added.append(len(to))
+        sums.append(self._width)
+        merge(self, other, to)
+
+    monkeypatch.setattr(type(metric), "_merge_slots", counting)
+    leave_one_out(states, [2] * width)
+    # To know how large a sum is, all of them are added once more.
+    assert sum(added) == width * (7 if held else 6)
+    assert len(added) == (7 if held else 126)
+    assert max(sums) == most
