@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
-from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.results import (
-    SINCE_THE_START,
-    ResultRow,
-    Results,
-    in_order,
-    rows_of,
-    to_json,
-)
+from msgspec.structs import replace
+from streammetrics_consumers.query.answers import SINCE_THE_START, Result, Window
+from streammetrics_consumers.query.results import in_order, rows_of, to_json
 
 from streammetrics import HistogramAUC, Ratio
+from tests.consumers.render.corpus import results
 
-ROW = ResultRow(
+ROW = Result(
     window=SINCE_THE_START,
     slice={"variant": "bts"},
     metric="auc",
@@ -29,18 +23,9 @@ ROW = ResultRow(
     high=0.7015,
     counts={"rows": 10000, "positives": 69},
     digest="sha256:9f",
+    interval=None,
 )
-RESULTS = Results(
-    generation=1,
-    offsets={"obd_men_events.jsonl/0": 20000},
-    rows_read=20000,
-    quarantined=0,
-    late=0,
-    future=0,
-    expired=0,
-    watermark_ms=1575158000000,
-    rows=(ROW,),
-)
+RESULTS = replace(results(iter([ROW])), offsets={"obd_men_events.jsonl/0": 20000}, quarantined=0)
 
 
 def test_the_json_is_that_of_the_interface_to_the_byte() -> None:
@@ -89,17 +74,16 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
 def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:
     ctr, auc = Ratio(), HistogramAUC()
     ctr.update([1, 0, 0, 0])
-    row = next(row for row in rows_of(SINCE_THE_START, {}, "ctr", ctr) if row.view == "ratio")
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "ctr", ctr)[0] if row.view == "ratio")
     assert (row.value, row.low, row.high) == (0.25, 0.25, 0.25)
     assert (row.type, row.counts["rows"], row.digest) == ("Ratio", 4, ctr.digest())
     auc.update([0, 1, 1], [0.1, 0.1, 0.7])
     result = auc.compute().auc
-    row = next(row for row in rows_of(SINCE_THE_START, {}, "auc", auc) if row.view == "auc")
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "auc", auc)[0] if row.view == "auc")
     assert (row.value, row.low, row.high) == (float(result), result.low, result.high)
     assert row.low < row.high
 
 
 def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
-    rows = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
-    assert [row.view for row in rows if row.headline] == ["auc"]
-    assert len(rows) > 1
+    rows, known = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
+    assert known == ("auc",) and len(rows) > 1

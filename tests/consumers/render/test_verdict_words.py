@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
@@ -39,12 +39,12 @@ def test_every_verdict_and_action_has_a_tone_and_only_what_is_good_has_a_tick() 
 
 
 def test_a_column_of_p_values_says_which_they_are() -> None:
-    findings = [row.finding for row in corpus()["kept"].comparisons]
-    title, values = p_column(findings)
+    rows = corpus()["kept"].comparisons
+    title, values = p_column(rows)
     assert title == "p (Holm)"
-    assert values[0] == findings[0].holm and math.isnan(values[1])  # a guardrail has none
-    title, values = p_column([replace(one, holm=None) for one in findings])
-    assert (title, values[0]) == ("p (not adjusted)", findings[0].anytime_pvalue)
+    assert values[0] == rows[0].holm_pvalue and math.isnan(values[1])  # a guardrail has none
+    title, values = p_column([replace(one, holm_pvalue=math.nan) for one in rows])
+    assert (title, values[0]) == ("p (not adjusted)", rows[0].anytime_pvalue)
     assert math.isnan(values[1])
 
 
