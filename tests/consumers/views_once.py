@@ -17,7 +17,7 @@ from streammetrics import Accumulator
 @contextmanager
 def views_computed_once() -> Iterator[None]:
     """What states of the same bytes show is computed once: it costs more than all reads of them,
-    and is tested in test_results."""
+    and is tested in test_answers."""
     known: dict[object, tuple[list[Result], tuple[str, ...]]] = {}
 
     def rows_of(
