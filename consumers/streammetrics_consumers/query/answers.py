@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 
 from streammetrics.experiments import Action, Verdict
-from streammetrics_consumers.query import answer_texts as texts
 from streammetrics_consumers.query.query import Slice, WindowState
 
 ALARM: Final = 1000.0  # an e-value against the declared shares, from which on it is one
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
+Tone = Literal["good", "bad", "warn", "neutral"]
 ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
 HealthState = Literal["live", "idle", "stale", "broken"]
 
@@ -53,6 +53,68 @@ Figure: TypeAlias = Annotated[
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """An object of an answer."""
+
+
+class Text(Struct, frozen=True, forbid_unknown_fields=True):
+    """The texts of one object of an answer: what people read in place of its numbers, as the view
+    model of `render.cells` writes it."""
+
+
+class ResultText(Text, frozen=True):
+    """A result as tables show it. certain, interval: "" where there is none."""
+
+    value: str
+    certain: str
+    interval: str
+    level: str
+    rows: str
+
+
+class ComparisonText(Text, frozen=True):
+    """A comparison as tables show it. margin: "" of a decision."""
+
+    verdict: str
+    symbol: str
+    tone: Tone
+    effect: str
+    margin: str
+    once: str
+    p_once: str
+    always: str
+    p: str
+    p_title: str
+
+
+class OutcomeText(Text, frozen=True):
+    """An outcome of a join as tables show it."""
+
+    attributed: str
+    unattributed: str
+    after_window: str
+
+
+class ExperimentText(Text, frozen=True):
+    """An experiment as a reader sees it. advice: the sentence of the recommendation before, within
+    and after the words about units of several variants. tone: of the action; worst: of the whole.
+    standing: what else may be concluded. units: of each variant."""
+
+    symbol: str
+    tone: Tone
+    worst: Tone
+    advice: tuple[str, str, str]
+    standing: str
+    units: str
+
+
+class HealthText(Text, frozen=True):
+    """The numbers of health as a reader sees them. others: events of the rarer kinds."""
+
+    lag: str
+    read: str
+    skipped: str
+    late: str
+    quarantined: str
+    others: str
 
 
 class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
@@ -115,7 +177,7 @@ class Result(Answer, frozen=True):
     counts: Counts
     digest: Digest
     interval: Annotated[Interval | None, Meta(description="null where there is no formula")]
-    text: texts.ResultText | UnsetType = UNSET
+    text: ResultText | UnsetType = UNSET
 
 
 class Direction(Answer, frozen=True):
@@ -125,7 +187,7 @@ class Direction(Answer, frozen=True):
     target: float | None
 
 
-class _Contrast(Answer, frozen=True):
+class ContrastNames(Answer, frozen=True):
     """A treatment beside the control."""
 
     metric: str
@@ -135,7 +197,7 @@ class _Contrast(Answer, frozen=True):
     guardrail: bool
 
 
-class Comparison(_Contrast, frozen=True):
+class Comparison(ContrastNames, frozen=True):
     """A treatment beside the control over one window, as it stands after some looks.
 
     holm_pvalue: among the decisions, of all rows since the start; null elsewhere. margin: the
@@ -175,7 +237,7 @@ class Comparison(_Contrast, frozen=True):
     margin: Number
     looks: Count
     sentence: str
-    text: texts.ComparisonText | UnsetType = UNSET
+    text: ComparisonText | UnsetType = UNSET
 
     @property
     def name(self) -> str:
@@ -228,7 +290,7 @@ class JoinOutcome(Answer, frozen=True):
     share_last_tenth: Share
     delays_s: tuple[Bin, ...]
     unattributed_delays_s: tuple[Bin, ...]
-    text: texts.OutcomeText | UnsetType = UNSET
+    text: OutcomeText | UnsetType = UNSET
 
 
 class Join(Answer, frozen=True):
@@ -308,91 +370,6 @@ class Results(
         return f"incomplete: the store went back, and what it lost is counted again: {logs}"
 
 
-class StoreMetric(Answer, frozen=True):
-    """A metric, its views, those that it is known by, and the figures that it has."""
-
-    name: str
-    type: str
-    views: tuple[str, ...]
-    headlines: tuple[str, ...]
-    figures: tuple[str, ...]
-
-
-class Windows(Answer, frozen=True):
-    """The newest windows of a store; `more` are not listed."""
-
-    size_ms: Count
-    slide_ms: Count
-    spans: tuple[Window, ...]
-    more: Count
-
-
-class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
-    """What may be asked of a store. outline: changes when any of it does."""
-
-    name: str
-    outline: str
-    generation: Count
-    generations: tuple[int, ...]
-    variants: tuple[str, ...]
-    control: str | None
-    groupings: tuple[tuple[str, ...], ...]
-    metrics: tuple[StoreMetric, ...]
-    windows: Windows
-    experiment: bool
-
-
-class HistorySeries(Answer, frozen=True):
-    """One slice, its arrays parallel to the windows; rows are null where nothing was counted."""
-
-    slice: Names
-    value: tuple[Number, ...]
-    low: tuple[Number, ...]
-    high: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-    rows: tuple[int | None, ...]
-
-
-class EffectLooks(Answer, frozen=True):
-    """The looks at one comparison since the start, in parallel arrays."""
-
-    watermark_ms: tuple[Time | None, ...]
-    effect: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-    gated: tuple[bool, ...]
-
-
-class EffectWindows(Answer, frozen=True):
-    """The effect of each window by itself, in arrays parallel to the windows."""
-
-    effect: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-
-
-class HistoryEffect(_Contrast, frozen=True):
-    """One comparison over time."""
-
-    looks: EffectLooks
-    windows: EffectWindows
-
-
-class History(Answer, frozen=True, tag_field="format", tag="streammetrics-history/1"):
-    """One view of one metric by window; `more` windows and `more_series` are left out."""
-
-    generation: Count
-    offsets: Counts
-    metric: str
-    view: str
-    windows: tuple[Window, ...]
-    more: Count
-    series: tuple[HistorySeries, ...]
-    more_series: Count
-    effects: tuple[HistoryEffect, ...]
-
-
 class Plan(Answer, frozen=True):
     """An experiment as it was declared."""
 
@@ -419,7 +396,7 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     srm: SampleRatio | None
     contamination: Contamination | None
     notes: tuple[str, ...]
-    text: texts.ExperimentText | UnsetType = UNSET
+    text: ExperimentText | UnsetType = UNSET
 
 
 class HealthWorker(Answer, frozen=True):
@@ -443,7 +420,7 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
     committed_s: float | None
     since_s: float
     workers: tuple[HealthWorker, ...]
-    text: texts.HealthText
+    text: HealthText
 
 
 def dumps(value: Json | Answer) -> bytes:

@@ -14,7 +14,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import Answer, Count, Window, dumps
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
@@ -22,6 +22,40 @@ from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_
 MAX_SPANS: Final = 1000  # windows that are listed, the newest
 OVER_TIME: Final = "history"  # a figure that every metric has
 EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
+
+
+class StoreMetric(Answer, frozen=True):
+    """A metric, its views, those that it is known by, and the figures that it has."""
+
+    name: str
+    type: str
+    views: tuple[str, ...]
+    headlines: tuple[str, ...]
+    figures: tuple[str, ...]
+
+
+class Windows(Answer, frozen=True):
+    """The newest windows of a store; `more` are not listed."""
+
+    size_ms: Count
+    slide_ms: Count
+    spans: tuple[Window, ...]
+    more: Count
+
+
+class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
+    """What may be asked of a store. outline: changes when any of it does."""
+
+    name: str
+    outline: str
+    generation: Count
+    generations: tuple[int, ...]
+    variants: tuple[str, ...]
+    control: str | None
+    groupings: tuple[tuple[str, ...], ...]
+    metrics: tuple[StoreMetric, ...]
+    windows: Windows
+    experiment: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +123,7 @@ class Catalogue:
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
             metrics = metrics_of(seen, Query())
-            found = answers.Store(
+            found = Store(
                 name=self._name,
                 outline="",
                 generation=seen.generation.id,
@@ -101,8 +135,8 @@ class Catalogue:
                 windows=_windows(seen, metrics),
                 experiment=experiment is not None,
             )
-            outline = hashlib.sha256(answers.dumps(found)).hexdigest()
-            return answers.dumps(replace(found, outline=outline))
+            outline = hashlib.sha256(dumps(found)).hexdigest()
+            return dumps(replace(found, outline=outline))
 
         return view(self._ledger, read, generation=generation)
 
@@ -130,9 +164,9 @@ def _bare(now: View) -> Snapshot:
     return Snapshot(now.version.generation, now.version.heads, ())
 
 
-def _metric(metric: Metric, known: Known, compared: set[str]) -> answers.StoreMetric:
+def _metric(metric: Metric, known: Known, compared: set[str]) -> StoreMetric:
     over_time = (OVER_TIME, EFFECT) if metric.name in compared else (OVER_TIME,)
-    return answers.StoreMetric(
+    return StoreMetric(
         metric.name, known.type, known.views, known.headlines, (*known.figures, *over_time)
     )
 
@@ -142,12 +176,12 @@ def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(found, key=lambda names: (len(names), names)))
 
 
-def _windows(seen: Snapshot, metrics: list[Metric]) -> answers.Windows:
+def _windows(seen: Snapshot, metrics: list[Metric]) -> Windows:
     windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
     starts = {size.pane.start_ms for size in seen.panes}
     kept = (start for start in starts if start is not None)
     spans = windows.over(kept, seen.generation.floor_ms) if metrics else ()
-    return answers.Windows(
+    return Windows(
         size_ms=windows.size_ms,
         slide_ms=windows.slide_ms,
         spans=tuple(window_of(span, seen) for span in spans[-MAX_SPANS:]),

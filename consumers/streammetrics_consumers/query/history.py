@@ -15,15 +15,16 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.query.answers import (
+    Answer,
     Comparison,
-    EffectLooks,
-    EffectWindows,
-    History,
-    HistoryEffect,
-    HistorySeries,
+    ContrastNames,
+    Count,
+    Counts,
+    Names,
     Number,
     Result,
     Results,
+    Time,
     Window,
 )
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
@@ -38,6 +39,57 @@ Effects = Literal["none", "total", "all"]  # compared over no window, since the 
 MAX_WINDOWS: Final = 400  # the newest
 MAX_SERIES: Final = 40
 MAX_POINTS: Final = 500  # looks at one comparison
+
+
+class HistorySeries(Answer, frozen=True):
+    """One slice, its arrays parallel to the windows; rows are null where nothing was counted."""
+
+    slice: Names
+    value: tuple[Number, ...]
+    low: tuple[Number, ...]
+    high: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    rows: tuple[int | None, ...]
+
+
+class EffectLooks(Answer, frozen=True):
+    """The looks at one comparison since the start, in parallel arrays."""
+
+    watermark_ms: tuple[Time | None, ...]
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    gated: tuple[bool, ...]
+
+
+class EffectWindows(Answer, frozen=True):
+    """The effect of each window by itself, in arrays parallel to the windows."""
+
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+
+
+class HistoryEffect(ContrastNames, frozen=True):
+    """One comparison over time."""
+
+    looks: EffectLooks
+    windows: EffectWindows
+
+
+class History(Answer, frozen=True, tag_field="format", tag="streammetrics-history/1"):
+    """One view of one metric by window; `more` windows and `more_series` are left out."""
+
+    generation: Count
+    offsets: Counts
+    metric: str
+    view: str
+    windows: tuple[Window, ...]
+    more: Count
+    series: tuple[HistorySeries, ...]
+    more_series: Count
+    effects: tuple[HistoryEffect, ...]
 
 
 def history_of(

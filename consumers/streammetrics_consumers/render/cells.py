@@ -22,19 +22,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answer_texts import (
-    ComparisonText,
-    ExperimentText,
-    OutcomeText,
-    ResultText,
-)
 from streammetrics_consumers.query.answers import (
     Comparison,
+    ComparisonText,
     Experiment,
+    ExperimentText,
     Join,
     JoinOutcome,
+    OutcomeText,
     Result,
     Results,
+    ResultText,
     SampleRatio,
     Tables,
     Window,

@@ -20,7 +20,7 @@ from streammetrics.present import (
     placed,
 )
 from streammetrics.results import figure_by_series
-from streammetrics_consumers.query.answers import History
+from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.query import OTHER, Slice
 
 Theme = Literal["light", "dark"]

@@ -17,9 +17,9 @@ from typing import Final
 
 from streammetrics.experiments import Plan
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answer_texts import ComparisonText
 from streammetrics_consumers.query.answers import (
     Comparison,
+    ComparisonText,
     Join,
     Recommendation,
     Result,

@@ -22,14 +22,15 @@ from rich.table import Table
 from rich.text import Text
 
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answer_texts import ComparisonText, Tone
 from streammetrics_consumers.query.answers import (
     Comparison,
+    ComparisonText,
     Contamination,
     Join,
     Recommendation,
     Results,
     SampleRatio,
+    Tone,
 )
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.render.cells import (

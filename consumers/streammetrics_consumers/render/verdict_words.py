@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from streammetrics.experiments import Action, Verdict
-from streammetrics_consumers.query.answer_texts import Tone
-from streammetrics_consumers.query.answers import Contamination, Recommendation, Results
+from streammetrics_consumers.query.answers import Contamination, Recommendation, Results, Tone
 from streammetrics_consumers.query.comparisons import State, verdict
 from streammetrics_consumers.query.experiment_plan import Declared
 

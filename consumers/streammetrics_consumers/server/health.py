@@ -19,7 +19,7 @@ from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answer_texts import HealthText
+from streammetrics_consumers.query.answers import HealthText
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted

@@ -13,6 +13,8 @@ from msgspec.json import schema_components
 
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.catalogue import Store
+from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.status import Status
 
 Schema = dict[str, Json]
@@ -38,9 +40,9 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answ
     "/api/status": (
         "what `status --json` prints, to the byte", Status, ("generation",),
     ),
-    "/api/store": ("what may be asked", answers.Store, ("generation",)),
+    "/api/store": ("what may be asked", Store, ("generation",)),
     "/api/history": (
-        "a view of a metric by window, and its effect look by look", answers.History,
+        "a view of a metric by window, and its effect look by look", History,
         ("metric", "view", "by", "where", "generation"),
     ),
     "/api/experiment": (

@@ -13,14 +13,18 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import history
 from streammetrics_consumers.query.answers import (
     SINCE_THE_START,
-    EffectWindows,
-    History,
     Result,
     Window,
 )
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.history import HistoryReader, history_of, thinned
+from streammetrics_consumers.query.history import (
+    EffectWindows,
+    History,
+    HistoryReader,
+    history_of,
+    thinned,
+)
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from streammetrics_consumers.query.answers import (
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.history import (
     EffectLooks,
     EffectWindows,
     History,
     HistoryEffect,
     HistorySeries,
-    Window,
 )
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.render.charts import (
