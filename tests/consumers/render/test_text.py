@@ -19,7 +19,10 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 def test_texts_fit_into_their_width_and_colours_change_no_letter() -> None:
     coloured = ("hostile names", "what asks for attention", "joined, with warnings", "broken",
                 "units of several variants")  # fmt: skip
-    for name, found in corpus().items():
+    wide = ("more variants than fit", "huge figures", "small figures", "joined over weeks",
+            "names that look alike once they are cut")  # fmt: skip
+    for name in (*coloured, *wide):
+        found = corpus()[name]
         for render in (text, terminal):
             plain = render(found, Style(80))
             assert all(len(line) <= 80 for line in plain.splitlines()), name
