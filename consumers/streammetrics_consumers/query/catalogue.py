@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -33,6 +32,19 @@ class StoreMetric(Answer, frozen=True):
     headlines: tuple[str, ...]
     figures: tuple[str, ...]
 
+    def view(self, asked: str | None) -> str:
+        """This view, or the first that the metric is known by; QueryError where there is none."""
+        if asked is None and self.headlines:
+            return self.headlines[0]
+        if asked is None or asked not in self.views:
+            raise QueryError(
+                expected=f"a view of this metric ({', '.join(self.views) or 'no row is counted'})",
+                got=repr(asked if asked is None else asked[:80]),
+                where="view",
+                hint="correct the name, or leave it out for the first one",
+            )
+        return asked
+
 
 class Windows(Answer, frozen=True):
     """The newest windows of a store; `more` are not listed."""
@@ -58,30 +70,6 @@ class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"
     experiment: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Of one metric: its class, its views, those that it is known by, and the figures that show a
-    state."""
-
-    type: str = ""
-    views: tuple[str, ...] = ()
-    headlines: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
-
-    def view(self, asked: str | None) -> str:
-        """This view, or the first that the metric is known by; QueryError where there is none."""
-        if asked is None and self.headlines:
-            return self.headlines[0]
-        if asked is None or asked not in self.views:
-            raise QueryError(
-                expected=f"a view of this metric ({', '.join(self.views) or 'no row is counted'})",
-                got=repr(asked if asked is None else asked[:80]),
-                where="view",
-                hint="correct the name, or leave it out for the first one",
-            )
-        return asked
-
-
 def watched_by(of: Declared) -> set[str]:
     """The metrics that an experiment compares; it may name a view of one, after a dot."""
     return {of.metric_of(named) for named in of.plan.watched}
@@ -93,12 +81,13 @@ class Catalogue:
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, name
-        self._known: dict[str, Known] = {}  # by fingerprint; a metric's views never change
+        # By name and fingerprint: the views of a metric never change.
+        self._known: dict[tuple[str, str], StoreMetric] = {}
 
-    def known(self, metric: str, generation: int | None = None) -> Known:
+    def known(self, metric: str, generation: int | None = None) -> StoreMetric:
         """What is known of one metric."""
 
-        def read(now: View) -> Known:
+        def read(now: View) -> StoreMetric:
             return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
 
         return view(self._ledger, read, generation=generation)
@@ -131,7 +120,7 @@ class Catalogue:
                 variants=next((m.variants for m in metrics if m.variants), ()),
                 control=None if experiment is None else experiment.plan.control,
                 groupings=_groupings(metrics),
-                metrics=tuple(_metric(one, self._of(now, one), compared) for one in metrics),
+                metrics=tuple(_with_time(self._of(now, one), compared) for one in metrics),
                 windows=_windows(seen, metrics),
                 experiment=experiment is not None,
             )
@@ -140,23 +129,25 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: View, metric: Metric) -> Known:
-        if metric.fingerprint not in self._known:
+    def _of(self, now: View, metric: Metric) -> StoreMetric:
+        key = metric.name, metric.fingerprint
+        if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                return Known()
+                return StoreMetric(metric.name, "", (), (), ())
             least = min(panes, key=lambda size: size.nbytes / size.rows)
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
             result = empty.compute()
-            self._known[metric.fingerprint] = Known(
+            self._known[key] = StoreMetric(
+                metric.name,
                 type(empty).__name__,
                 tuple(views_of(result)),
                 headlines_of(result),
                 kinds_of(result),
             )
-        return self._known[metric.fingerprint]
+        return self._known[key]
 
 
 def _bare(now: View) -> Snapshot:
@@ -164,11 +155,9 @@ def _bare(now: View) -> Snapshot:
     return Snapshot(now.version.generation, now.version.heads, ())
 
 
-def _metric(metric: Metric, known: Known, compared: set[str]) -> StoreMetric:
-    over_time = (OVER_TIME, EFFECT) if metric.name in compared else (OVER_TIME,)
-    return StoreMetric(
-        metric.name, known.type, known.views, known.headlines, (*known.figures, *over_time)
-    )
+def _with_time(known: StoreMetric, compared: set[str]) -> StoreMetric:
+    over_time = (OVER_TIME, EFFECT) if known.name in compared else (OVER_TIME,)
+    return replace(known, figures=(*known.figures, *over_time))
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:

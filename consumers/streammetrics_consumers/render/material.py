@@ -10,7 +10,7 @@ from typing import Final
 from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Results
-from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
+from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
@@ -128,7 +128,7 @@ class _Reader:
         return self._answers.states(query, lambda states: charts.figure_of_states(
             states, variants, kind, metric, "light"))  # fmt: skip
 
-    def _known(self, metric: str) -> Known:
+    def _known(self, metric: str) -> StoreMetric:
         return self._catalogue.known(metric, self._query.generation)
 
 
