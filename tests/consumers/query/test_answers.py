@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 import numpy as np
 from msgspec.structs import replace
+from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import (
     SINCE_THE_START,
     Error,
     Problem,
     Result,
-    SampleRatio,
     Window,
     dumps,
 )
@@ -22,6 +22,7 @@ from streammetrics_consumers.query.results import in_order, rows_of, to_json
 from streammetrics_consumers.server.openapi import openapi_json
 
 from streammetrics import HistogramAUC, Ratio
+from streammetrics.experiments import SampleRatio
 from tests.consumers.render.corpus import results
 
 
@@ -32,7 +33,7 @@ def test_numbers_that_json_does_not_have_are_null_and_texts() -> None:
 
 def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
     counts = MappingProxyType({"b": HTTPStatus.OK, "a": 1})
-    found = dumps(SampleRatio(np.float64(0.25), math.nan, counts, np.str_("why")))
+    found = dumps(answers.SampleRatio(np.float64(0.25), math.nan, counts, np.str_("why")))
     assert json.loads(found) == {
         "counts": {"a": 1, "b": 200}, "e_value": None, "pvalue": 0.25, "reason": "why",
     }  # fmt: skip
@@ -110,3 +111,14 @@ def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -
 def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
     rows, known = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
     assert known == ("auc",) and len(rows) > 1
+
+
+def test_units_are_an_alarm_where_the_library_says_so() -> None:
+    declared = SampleRatio({"old": 1, "new": 1})
+    alarms = []
+    for n in range(5000, 5400, 20):
+        found = declared.at({"old": n, "new": 10_000 - n})
+        alarms.append(found.alarm)
+        answer = answers.SampleRatio(found.pvalue, found.e_value, dict(found.counts), "")
+        assert answer.alarm is found.alarm
+    assert len(set(alarms)) == 2

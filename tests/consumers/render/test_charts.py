@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msgspec.structs import replace
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.history import (
     EffectLooks,
@@ -64,7 +65,10 @@ def test_states_stand_as_variants_are_declared() -> None:
     assert [row["series"] for row in rows(data)] == ["b", "a"]
 
 
-def test_a_window_without_rows_is_a_gap_and_not_a_zero() -> None:
+def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() -> None:
+    undefined = replace(of(1), series=(replace(of(1).series[0], rows=(1, 0, 1)),))
+    shown = rows(figure_of_history(undefined, (), "ctr", "dark"))
+    assert [row["value"] for row in shown] == [0.5, None, 0]
     found = rows(figure_of_history(of(1), (), "ctr", "dark"))
     assert [row["value"] for row in found] == [0.5, 0]
     assert len({row["at"] for row in found}) == 2
