@@ -131,7 +131,7 @@ def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query:
 @pytest.mark.parametrize(
     ("databases", "seed", "rounds"),
     over_stores(*((seed, 20) for seed in range(tries(1, 8))), postgres=tries(0, 8))
-    + over_stores((3, 10), postgres=1)[1:],
+    + over_stores((3, 6), postgres=1)[1:],
     indirect=["databases"],
 )
 def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
