@@ -50,9 +50,8 @@ SHAPES = (
     "StateShard",  # of a state, to be stored
     "Commit",
     "DeltaMetadata",  # of a stored row
-    "SliceState",
-    "ResultRow",
-    "Results",
+    "Result",  # a row of an answer
+    "Results",  # the answer, as every surface shows it and as JSON has it
 )
 # Files that one writes or edits for a new simple metric, as far as they name the one here.
 METRIC_FILES = (

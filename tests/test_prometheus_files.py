@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.counting.worker_status import WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.render.prometheus import join_gauges
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
@@ -25,7 +25,7 @@ from tests.requirements import ROOT, absent
 RULES = ROOT / "consumers/alerts.yml"
 DASHBOARD = json.loads((ROOT / "consumers/grafana-dashboard.json").read_text(encoding="utf-8"))
 SERIES = re.compile(r"\bstreammetrics_\w+")
-NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
+NO_JOIN = Join(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}, ())  # its series are there all the same
 VARIABLES = {
     "$instance": ".*",
     "$metric": ".*",

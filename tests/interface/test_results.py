@@ -16,10 +16,10 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.demo import JOINED_CONFIG
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.server.api import PARAMETERS
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.openapi import QUERY
 
 from tests.consumers import verdict_cases
 from tests.consumers.server.asking import Client
@@ -113,8 +113,8 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
         assert all(client.request("HEAD", route).status_code == 200 for route in asked)
         assert all(client.request("POST", route).status_code == 405 for route in routes)
         [row] = [row for row in table("route") if "/api/results" in row[0]]
-        assert spans(row[1])[1:] == [*PARAMETERS, "views", "texts"]
-        assert set(PARAMETERS) < {flag.name for c in COMMANDS for flag in c.flags}
+        assert spans(row[1])[1:] == [*QUERY, "views", "texts"]
+        assert set(QUERY) < {flag.name for c in COMMANDS for flag in c.flags}
 
 
 def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The answers of the HTTP interface and of `--json`: their shapes, and the text that they become.
+"""The answers to queries, from which every surface is made, and the JSON that they become.
 
 /openapi.json is made from these classes, docstrings and constraints included. An object is closed:
-it has exactly these keys. JSON has sorted keys, UTF-8 and a last newline.
+it has exactly these keys. JSON has sorted keys, UTF-8 and a last newline. It is a function of the
+rows that were counted and of the offsets read: no clock, host or worker is in results.
 """
 
 from __future__ import annotations
@@ -9,22 +10,26 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 
 from streammetrics.experiments import Action, Verdict
-from streammetrics_consumers.query import answer_texts as texts
 from streammetrics_consumers.query.query import Slice, WindowState
 
+ALARM: Final = 1000.0  # an e-value against the declared shares, from which on it is one
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
+Tone = Literal["good", "bad", "warn", "neutral"]
 ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
 HealthState = Literal["live", "idle", "stale", "broken"]
 
-Number: TypeAlias = Annotated[
-    float | Literal["inf", "-inf"] | None, Meta(description="a double; null where undefined")
-]
+if TYPE_CHECKING:
+    Number: TypeAlias = float
+else:  # as JSON has it, for the schema
+    Number: TypeAlias = Annotated[
+        float | Literal["inf", "-inf"] | None, Meta(description="a double; null where undefined")
+    ]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Counts: TypeAlias = Mapping[str, Count]
 Time: TypeAlias = Annotated[int, Meta(description="milliseconds since 1970, UTC")]
@@ -48,6 +53,68 @@ Figure: TypeAlias = Annotated[
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """An object of an answer."""
+
+
+class Text(Struct, frozen=True, forbid_unknown_fields=True):
+    """The texts of one object of an answer: what people read in place of its numbers, as the view
+    model of `render.cells` writes it."""
+
+
+class ResultText(Text, frozen=True):
+    """A result as tables show it. certain, interval: "" where there is none."""
+
+    value: str
+    certain: str
+    interval: str
+    level: str
+    rows: str
+
+
+class ComparisonText(Text, frozen=True):
+    """A comparison as tables show it. margin: "" of a decision."""
+
+    verdict: str
+    symbol: str
+    tone: Tone
+    effect: str
+    margin: str
+    once: str
+    p_once: str
+    always: str
+    p: str
+    p_title: str
+
+
+class OutcomeText(Text, frozen=True):
+    """An outcome of a join as tables show it."""
+
+    attributed: str
+    unattributed: str
+    after_window: str
+
+
+class ExperimentText(Text, frozen=True):
+    """An experiment as a reader sees it. advice: the sentence of the recommendation before, within
+    and after the words about units of several variants. tone: of the action; worst: of the whole.
+    standing: what else may be concluded. units: of each variant."""
+
+    symbol: str
+    tone: Tone
+    worst: Tone
+    advice: tuple[str, str, str]
+    standing: str
+    units: str
+
+
+class HealthText(Text, frozen=True):
+    """The numbers of health as a reader sees them. others: events of the rarer kinds."""
+
+    lag: str
+    read: str
+    skipped: str
+    late: str
+    quarantined: str
+    others: str
 
 
 class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
@@ -75,6 +142,9 @@ class Window(Answer, frozen=True):
     start_ms: Time | None
     end_ms: Time | None
     state: WindowState
+
+
+SINCE_THE_START: Final = Window(None, None, "total")
 
 
 class Interval(Answer, frozen=True):
@@ -107,7 +177,7 @@ class Result(Answer, frozen=True):
     counts: Counts
     digest: Digest
     interval: Annotated[Interval | None, Meta(description="null where there is no formula")]
-    text: texts.ResultText | UnsetType = UNSET
+    text: ResultText | UnsetType = UNSET
 
 
 class Direction(Answer, frozen=True):
@@ -117,7 +187,7 @@ class Direction(Answer, frozen=True):
     target: float | None
 
 
-class _Contrast(Answer, frozen=True):
+class ContrastNames(Answer, frozen=True):
     """A treatment beside the control."""
 
     metric: str
@@ -127,7 +197,7 @@ class _Contrast(Answer, frozen=True):
     guardrail: bool
 
 
-class Comparison(_Contrast, frozen=True):
+class Comparison(ContrastNames, frozen=True):
     """A treatment beside the control over one window, as it stands after some looks.
 
     holm_pvalue: among the decisions, of all rows since the start; null elsewhere. margin: the
@@ -167,7 +237,12 @@ class Comparison(_Contrast, frozen=True):
     margin: Number
     looks: Count
     sentence: str
-    text: texts.ComparisonText | UnsetType = UNSET
+    text: ComparisonText | UnsetType = UNSET
+
+    @property
+    def name(self) -> str:
+        """By which its looks are known."""
+        return f"{self.metric}.{self.view}/{self.treatment_variant}"
 
 
 class Recommendation(Answer, frozen=True):
@@ -197,6 +272,11 @@ class SampleRatio(Answer, frozen=True):
     counts: Counts
     reason: Annotated[str, Meta(description="why it is undefined, or empty")]
 
+    @property
+    def alarm(self) -> bool:
+        """Whether effects are not to be believed."""
+        return self.e_value >= ALARM
+
 
 class JoinOutcome(Answer, frozen=True):
     """One outcome of a join. waiting: outcomes that belong to no impression yet for certain."""
@@ -210,7 +290,7 @@ class JoinOutcome(Answer, frozen=True):
     share_last_tenth: Share
     delays_s: tuple[Bin, ...]
     unattributed_delays_s: tuple[Bin, ...]
-    text: texts.OutcomeText | UnsetType = UNSET
+    text: OutcomeText | UnsetType = UNSET
 
 
 class Join(Answer, frozen=True):
@@ -245,7 +325,21 @@ class _Counted(Answer, frozen=True):
     watermark_ms: Time | None
 
 
-class Results(_Counted, frozen=True, tag_field="format", tag="streammetrics-results/1"):
+class Tables(NamedTuple):
+    """What tables know of results beside them. variants: as they are declared, in the order of
+    their columns; headlines: each metric and view that is shown unasked."""
+
+    variants: tuple[str, ...] = ()
+    headlines: frozenset[tuple[str, str]] = frozenset()
+
+
+class Results(
+    _Counted,
+    frozen=True,
+    tag_field="format",
+    tag="streammetrics-results/1",
+    rename={"rows": "results"},
+):
     """The answer to a query: how far the logs were read, the values, and the experiment.
 
     incomplete: the logs of which less is counted than before the store went back, each with the
@@ -255,98 +349,25 @@ class Results(_Counted, frozen=True, tag_field="format", tag="streammetrics-resu
     generation: Count
     offsets: Counts
     incomplete: Counts
-    results: tuple[Result, ...]
+    rows: tuple[Result, ...]
     comparisons: tuple[Comparison, ...]
     recommendation: Recommendation | None
     contamination: Contamination | None
     srm: SampleRatio | None
     notes: tuple[str, ...]
     join: Annotated[Join | None, Meta(description="null where events are not joined")]
+    tables: Tables = Tables()  # not in the JSON
 
-
-class StoreMetric(Answer, frozen=True):
-    """A metric, its views, those that it is known by, and the figures that it has."""
-
-    name: str
-    type: str
-    views: tuple[str, ...]
-    headlines: tuple[str, ...]
-    figures: tuple[str, ...]
-
-
-class Windows(Answer, frozen=True):
-    """The newest windows of a store; `more` are not listed."""
-
-    size_ms: Count
-    slide_ms: Count
-    spans: tuple[Window, ...]
-    more: Count
-
-
-class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
-    """What may be asked of a store. outline: changes when any of it does."""
-
-    name: str
-    outline: str
-    generation: Count
-    generations: tuple[int, ...]
-    variants: tuple[str, ...]
-    control: str | None
-    groupings: tuple[tuple[str, ...], ...]
-    metrics: tuple[StoreMetric, ...]
-    windows: Windows
-    experiment: bool
-
-
-class HistorySeries(Answer, frozen=True):
-    """One slice, its arrays parallel to the windows; rows are null where nothing was counted."""
-
-    slice: Names
-    value: tuple[Number, ...]
-    low: tuple[Number, ...]
-    high: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-    rows: tuple[int | None, ...]
-
-
-class EffectLooks(Answer, frozen=True):
-    """The looks at one comparison since the start, in parallel arrays."""
-
-    watermark_ms: tuple[Time | None, ...]
-    effect: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-    gated: tuple[bool, ...]
-
-
-class EffectWindows(Answer, frozen=True):
-    """The effect of each window by itself, in arrays parallel to the windows."""
-
-    effect: tuple[Number, ...]
-    lower: tuple[Number, ...]
-    upper: tuple[Number, ...]
-
-
-class HistoryEffect(_Contrast, frozen=True):
-    """One comparison over time."""
-
-    looks: EffectLooks
-    windows: EffectWindows
-
-
-class History(Answer, frozen=True, tag_field="format", tag="streammetrics-history/1"):
-    """One view of one metric by window; `more` windows and `more_series` are left out."""
-
-    generation: Count
-    offsets: Counts
-    metric: str
-    view: str
-    windows: tuple[Window, ...]
-    more: Count
-    series: tuple[HistorySeries, ...]
-    more_series: Count
-    effects: tuple[HistoryEffect, ...]
+    @property
+    def incomplete_text(self) -> str | None:
+        """In a sentence which logs are incomplete; None where none is."""
+        if not self.incomplete:
+            return None
+        logs = ", ".join(
+            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, and was up to {known}"
+            for name, known in sorted(self.incomplete.items())
+        )
+        return f"incomplete: the store went back, and what it lost is counted again: {logs}"
 
 
 class Plan(Answer, frozen=True):
@@ -375,7 +396,7 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     srm: SampleRatio | None
     contamination: Contamination | None
     notes: tuple[str, ...]
-    text: texts.ExperimentText | UnsetType = UNSET
+    text: ExperimentText | UnsetType = UNSET
 
 
 class HealthWorker(Answer, frozen=True):
@@ -399,98 +420,32 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
     committed_s: float | None
     since_s: float
     workers: tuple[HealthWorker, ...]
-    text: texts.HealthText
-
-
-class StatusLog(Answer, frozen=True):
-    """How far a log was read. lost: offsets that were gone before they could be read."""
-
-    cluster: str
-    topic: str
-    topic_id: str
-    partition: Count
-    closed: bool
-    idle: bool
-    start_offset: Count
-    next_offset: Count
-    greatest_event_ms: Time | None
-    rows: Count
-    late: Count
-    future: Count
-    expired: Count
-    quarantined: Count
-    tombstones: Count
-    repeated: Count
-    skipped: Count
-    lost: Count
-
-
-class Hole(Answer, frozen=True):
-    """The offsets [start_offset, end_offset) of a log, which a metric did not count."""
-
-    log: str
-    start_offset: int
-    end_offset: int
-
-
-class StatusMetric(Answer, frozen=True):
-    """A metric with its settings. ended: the config has it no more."""
-
-    name: str
-    type: str
-    settings: Mapping[str, str]
-    fingerprint: str
-    ended: bool
-    holes: tuple[Hole, ...]
-
-
-class Quarantined(Answer, frozen=True):
-    """Refused events that are open, and those that a retry counted."""
-
-    open: Count
-    done: Count
-
-
-class Deltas(Answer, frozen=True):
-    """What the store holds of this generation."""
-
-    rows: Count
-    panes: Count
-    nbytes: Count
-
-
-class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
-    """How a store stands: its generation, how far each log was read, and what it holds."""
-
-    generation: Count
-    revision: Count
-    floor_ms: Time | None
-    watermark_ms: Time | None
-    logs: tuple[StatusLog, ...]
-    metrics: tuple[StatusMetric, ...]
-    quarantine: Quarantined
-    deltas: Deltas
-    join: Join | None
+    text: HealthText
 
 
 def dumps(value: Json | Answer) -> bytes:
-    """JSON with sorted keys, in UTF-8, with a last newline."""
-    plain = to_builtins(value, enc_hook=_plain) if isinstance(value, Answer) else value
-    text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    """JSON with sorted keys, in UTF-8, with a last newline; nan is null, infinities are texts."""
+    text = json.dumps(finite(plain(value)), sort_keys=True, ensure_ascii=False, allow_nan=False)
     # A lone surrogate has no UTF-8; its backslash form is what JSON writes for it.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def number(value: float) -> float | Literal["inf", "-inf"] | None:
-    """A float as JSON has it: nan is null, and infinities are texts."""
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return value
+def plain(value: Json | Answer) -> Json:
+    """An answer as mappings, sequences, numbers and texts."""
+    found: Json = to_builtins(value, enc_hook=_builtin)
+    return found
 
 
-def _plain(value: object) -> object:
+def finite(value: Json) -> Json:
+    """The same with nulls and texts in place of the floats that JSON does not have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    return [*map(finite, value)] if isinstance(value, list | tuple) else value
+
+
+def _builtin(value: object) -> object:
     """A number of NumPy or a view of a mapping as JSON has it."""
     for kind in (float, int, str):
         if isinstance(value, kind):

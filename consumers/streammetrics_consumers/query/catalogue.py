@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import Answer, Count, Window, dumps
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
@@ -23,15 +22,14 @@ OVER_TIME: Final = "history"  # a figure that every metric has
 EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Of one metric: its class, its views, those that it is known by, and the figures that show a
-    state."""
+class StoreMetric(Answer, frozen=True):
+    """A metric, its views, those that it is known by, and the figures that it has."""
 
-    type: str = ""
-    views: tuple[str, ...] = ()
-    headlines: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
+    name: str
+    type: str
+    views: tuple[str, ...]
+    headlines: tuple[str, ...]
+    figures: tuple[str, ...]
 
     def view(self, asked: str | None) -> str:
         """This view, or the first that the metric is known by; QueryError where there is none."""
@@ -47,6 +45,30 @@ class Known:
         return asked
 
 
+class Windows(Answer, frozen=True):
+    """The newest windows of a store; `more` are not listed."""
+
+    size_ms: Count
+    slide_ms: Count
+    spans: tuple[Window, ...]
+    more: Count
+
+
+class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
+    """What may be asked of a store. outline: changes when any of it does."""
+
+    name: str
+    outline: str
+    generation: Count
+    generations: tuple[int, ...]
+    variants: tuple[str, ...]
+    control: str | None
+    groupings: tuple[tuple[str, ...], ...]
+    metrics: tuple[StoreMetric, ...]
+    windows: Windows
+    experiment: bool
+
+
 def watched_by(of: Declared) -> set[str]:
     """The metrics that an experiment compares; it may name a view of one, after a dot."""
     return {of.metric_of(named) for named in of.plan.watched}
@@ -58,12 +80,13 @@ class Catalogue:
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, name
-        self._known: dict[str, Known] = {}  # by fingerprint; a metric's views never change
+        # By name and fingerprint: the views of a metric never change.
+        self._known: dict[tuple[str, str], StoreMetric] = {}
 
-    def known(self, metric: str, generation: int | None = None) -> Known:
+    def known(self, metric: str, generation: int | None = None) -> StoreMetric:
         """What is known of one metric."""
 
-        def read(now: View) -> Known:
+        def read(now: View) -> StoreMetric:
             return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
 
         return view(self._ledger, read, generation=generation)
@@ -88,7 +111,7 @@ class Catalogue:
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
             metrics = metrics_of(seen, Query())
-            found = answers.Store(
+            found = Store(
                 name=self._name,
                 outline="",
                 generation=seen.generation.id,
@@ -96,32 +119,34 @@ class Catalogue:
                 variants=next((m.variants for m in metrics if m.variants), ()),
                 control=None if experiment is None else experiment.plan.control,
                 groupings=_groupings(metrics),
-                metrics=tuple(_metric(one, self._of(now, one), compared) for one in metrics),
+                metrics=tuple(_with_time(self._of(now, one), compared) for one in metrics),
                 windows=_windows(seen, metrics),
                 experiment=experiment is not None,
             )
-            outline = hashlib.sha256(answers.dumps(found)).hexdigest()
-            return answers.dumps(replace(found, outline=outline))
+            outline = hashlib.sha256(dumps(found)).hexdigest()
+            return dumps(replace(found, outline=outline))
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: View, metric: Metric) -> Known:
-        if metric.fingerprint not in self._known:
+    def _of(self, now: View, metric: Metric) -> StoreMetric:
+        key = metric.name, metric.fingerprint
+        if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                return Known()
+                return StoreMetric(metric.name, "", (), (), ())
             least = min(panes, key=lambda size: size.nbytes / size.rows)
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
             result = empty.compute()
-            self._known[metric.fingerprint] = Known(
+            self._known[key] = StoreMetric(
+                metric.name,
                 type(empty).__name__,
                 tuple(views_of(result)),
                 headlines_of(result),
                 kinds_of(result),
             )
-        return self._known[metric.fingerprint]
+        return self._known[key]
 
 
 def _bare(now: View) -> Snapshot:
@@ -129,11 +154,9 @@ def _bare(now: View) -> Snapshot:
     return Snapshot(now.version.generation, now.version.heads, ())
 
 
-def _metric(metric: Metric, known: Known, compared: set[str]) -> answers.StoreMetric:
-    over_time = (OVER_TIME, EFFECT) if metric.name in compared else (OVER_TIME,)
-    return answers.StoreMetric(
-        metric.name, known.type, known.views, known.headlines, (*known.figures, *over_time)
-    )
+def _with_time(known: StoreMetric, compared: set[str]) -> StoreMetric:
+    over_time = (OVER_TIME, EFFECT) if known.name in compared else (OVER_TIME,)
+    return replace(known, figures=(*known.figures, *over_time))
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
@@ -141,12 +164,12 @@ def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(found, key=lambda names: (len(names), names)))
 
 
-def _windows(seen: Snapshot, metrics: list[Metric]) -> answers.Windows:
+def _windows(seen: Snapshot, metrics: list[Metric]) -> Windows:
     windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
     starts = {size.pane.start_ms for size in seen.panes}
     kept = (start for start in starts if start is not None)
     spans = windows.over(kept, seen.generation.floor_ms) if metrics else ()
-    return answers.Windows(
+    return Windows(
         size_ms=windows.size_ms,
         slide_ms=windows.slide_ms,
         spans=tuple(window_of(span, seen) for span in spans[-MAX_SPANS:]),

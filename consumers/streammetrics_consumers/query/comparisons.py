@@ -8,20 +8,21 @@ result, the interval of that result is the one of the groups.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from streammetrics import Interval, UserGroups
 from streammetrics.experiments import (
-    Contamination,
     Experiment,
     Finding,
     Outcome,
     Plan,
-    Recommendation,
-    SampleRatioFound,
+    Report,
 )
 from streammetrics.results import counts_of
 from streammetrics_consumers.config.states import ROWS
@@ -30,6 +31,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
 from streammetrics_consumers.query.experiment_plan import (
     FAMILY,
     UNITS,
@@ -41,20 +43,17 @@ from streammetrics_consumers.query.experiment_plan import (
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
 from streammetrics_consumers.query.query import Query, Span
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
-from streammetrics_consumers.query.results import (
-    ComparisonRow,
-    ResultRow,
-    Results,
-    comparison_answer,
-    contamination_answer,
-    recommendation_answer,
-    sample_ratio_answer,
-)
+from streammetrics_consumers.query.results import interval_answer
 
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # to read rows, and what stands beside them, of one moment
+_COMPARED: Final = (  # fields of the library's Comparison, under their own names
+    *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
+    *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
+    *("statistic", "std_error", "df", "level", "n", "n_eff", "deff", "method", "reason"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,10 @@ class _Found:
 
     version: StoreVersion
     offsets: dict[str, int]
-    rows: tuple[ComparisonRow, ...] = ()
-    srm: SampleRatioFound | None = None
-    notes: tuple[str, ...] = ()
-    recommendation: Recommendation | None = None
-    contamination: Contamination | None = None
-    users: Users = field(default_factory=dict)
+    rows: tuple[Comparison, ...]
+    report: Report
+    notes: tuple[str, ...]
+    users: Users
 
 
 def of_one_moment(
@@ -127,15 +124,9 @@ class ComparisonReader:
             return results
         self._found = found
         rows = tuple(of_users(row, found.users) for row in results.rows)
-        return replace(
-            results,
-            rows=rows,
-            comparisons=found.rows,
-            srm=found.srm,
-            notes=(*results.notes, *found.notes),
-            recommendation=found.recommendation,
-            contamination=found.contamination,
-        )
+        notes = (*results.notes, *found.notes)
+        shown = replace(results, rows=rows, comparisons=found.rows, notes=notes)
+        return with_report(shown, found.report)
 
     def _at(self, now: View) -> _Found | None:
         of = declared(now.version.generation)
@@ -158,7 +149,7 @@ class ComparisonReader:
         windows = _layout(of).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
         delta_metadata = self._delta_metadata(now, of, [span for span in spans if span is not None])
-        rows: list[ComparisonRow] = []
+        rows: list[Comparison] = []
         users = dict(total.users)
         for span in spans:
             counted, seen, found = total, watched, report.findings
@@ -172,11 +163,9 @@ class ComparisonReader:
                 continue  # it asks for some of the rows, and an experiment is about all of them
             for finding in found:
                 if self._query.metric in (None, finding.contrast.metric):
-                    if span is not None:  # one decision may be read here without the others
-                        finding = replace(finding, holm=None, e_bh=None)
                     one = seen.get(finding.contrast.name)
                     looks = 0 if one is None else one.looks
-                    rows.append(ComparisonRow(window_of(span, now.snapshot), finding, looks))
+                    rows.append(comparison_answer(window_of(span, now.snapshot), finding, looks))
         for gone in set(self._counted) - set(spans):
             del self._counted[gone]
         offsets = now.snapshot.offsets
@@ -184,10 +173,8 @@ class ComparisonReader:
             now.version,
             offsets,
             tuple(rows),
-            report.srm,
+            report,
             (*report.notes, *_late_note(now.snapshot)),
-            report.recommendation,
-            report.contamination,
             users,
         )
 
@@ -267,9 +254,9 @@ class InGroups:
         self._state = state
         self._result: _Result | None = None
         self._counts: Mapping[str, object] = {}
-        self._intervals: dict[object, Interval] = {}
+        self._intervals: dict[object, answers.Interval] = {}
 
-    def interval(self, row: ResultRow) -> Interval | None:
+    def interval(self, row: Result) -> answers.Interval | None:
         """The interval of this row, or that which it has where it is of other rows."""
         if self._result is None:
             self._result = self._state.compute()
@@ -277,7 +264,7 @@ class InGroups:
         if self._counts != row.counts:
             return row.interval
         if row.view not in self._intervals:
-            self._intervals[row.view] = self._result.interval(row.view)
+            self._intervals[row.view] = interval_answer(self._result.interval(row.view))
         return self._intervals[row.view]
 
 
@@ -299,7 +286,7 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
     return {(*bounds, *one): InGroups(state) for one, state in sums.items()}
 
 
-def of_users(row: ResultRow, users: Users) -> ResultRow:
+def of_users(row: Result, users: Users) -> Result:
     """The row of a variant with the interval of its users, where they are known."""
     if row.interval is None or tuple(row.slice) != ("variant",):
         return row
@@ -315,16 +302,16 @@ _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
 
 
-def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, str]:
+def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str]:
     """The state, and what may be concluded in words; `rows`: the comparisons since the start. What
     to do now is said by `Results.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
-    distrusted = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
+    distrusted = next((row for row in rows if row.verdict == "disbelieved"), None)
     if distrusted is not None:
         return "distrusted", distrusted.sentence
-    decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
-    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
+    decisions = [row for row in rows if not row.guardrail]
+    broken = [row.sentence for row in rows if row.verdict == "broken"]
     if not decisions:
         return "waiting", " ".join(broken) or _NOTHING
     shown = [one for one in decisions if one.verdict in _SHOWN]
@@ -348,7 +335,7 @@ def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, 
 
 def experiment_answer(results: Results, of: Declared | None, looks: int) -> answers.Experiment:
     """The answer of `GET /api/experiment`; results: an answer over the total."""
-    rows = [row for row in results.comparisons if row.window.start_ms is None]
+    rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(of, rows)
     return answers.Experiment(
         generation=results.generation,
@@ -356,13 +343,63 @@ def experiment_answer(results: Results, of: Declared | None, looks: int) -> answ
         incomplete=results.incomplete,
         state=state,
         sentence=sentence,
-        recommendation=recommendation_answer(results.recommendation),
+        recommendation=results.recommendation,
         plan=None if of is None else _plan(of.plan),
         looks=looks,
-        comparisons=tuple(comparison_answer(row) for row in rows),
-        srm=sample_ratio_answer(results.srm),
-        contamination=contamination_answer(results.contamination),
+        comparisons=rows,
+        srm=results.srm,
+        contamination=results.contamination,
         notes=results.notes,
+    )
+
+
+def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
+    """A comparison over one window, as it stands after its looks."""
+    contrast, holm = finding.contrast, math.nan
+    found, rail = contrast.comparison, contrast.safeguard
+    if window.start_ms is None and finding.holm is not None:
+        holm = finding.holm  # of windows, one decision may be read without the others
+    compared: dict[str, Any] = {name: getattr(found, name) for name in _COMPARED}
+    return Comparison(
+        window=window,
+        metric=contrast.metric,
+        view=contrast.view,
+        control_variant=contrast.control_variant,
+        treatment_variant=contrast.treatment_variant,
+        guardrail=rail is not None,
+        **compared,
+        anytime_lower=finding.anytime_lower,
+        anytime_upper=finding.anytime_upper,
+        anytime_pvalue=finding.anytime_pvalue,
+        anytime_reason=finding.reason,
+        holm_pvalue=holm,
+        e_value=finding.e_value,
+        gated=finding.gated,
+        distrusted=finding.distrusted,
+        verdict=finding.verdict,
+        direction=answers.Direction(finding.direction.better, finding.direction.target),
+        faded=finding.faded,
+        margin=math.nan if rail is None else -rail.margin if rail.higher_is_better else rail.margin,
+        looks=looks,
+        sentence=finding.sentence,
+    )
+
+
+def with_report(results: Results, report: Report) -> Results:
+    """The results with what a report says of the whole of an experiment."""
+    advice, mixed, ratio = report.recommendation, report.contamination, report.srm
+    contamination = None
+    if mixed is not None:
+        contamination = answers.Contamination(
+            mixed.units, mixed.share, mixed.dropped, mixed.warning, mixed.sentence
+        )
+    return replace(
+        results,
+        recommendation=answers.Recommendation(
+            advice.action, advice.sentence, advice.rests_on, advice.treatments
+        ),
+        contamination=contamination,
+        srm=answers.SampleRatio(ratio.pvalue, ratio.e_value, dict(ratio.counts), ratio.reason),
     )
 
 

@@ -15,31 +15,30 @@ heads while nothing is counted, and the new rows of the store when something was
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Final, TypeVar
 
-from streammetrics import PerKey
+from streammetrics import Accumulator, PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
 from streammetrics_consumers.query.join_status import JoinReader
-from streammetrics_consumers.query.query import Query, QueryError, require_generation
+from streammetrics_consumers.query.query import Query, QueryError, Slice, require_generation
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
 from streammetrics_consumers.query.reader import (
-    SliceState,
     read_results,
-    results_of,
     states_of,
     with_join,
     with_states,
 )
-from streammetrics_consumers.query.results import Results
+from streammetrics_consumers.query.results import State, results_of
 
 T = TypeVar("T")
 
@@ -99,12 +98,13 @@ class IncrementalView:
         self._last = news.version, results
         return results
 
-    def states(self) -> list[SliceState]:
-        """What the rows of the answer are made of. They are ours, and change with the next call."""
+    def states(self) -> list[tuple[Slice, Accumulator]]:
+        """What the rows of the answer are made of, by slice. They are ours, and change with the
+        next call."""
         self.results()
         if self._taken is None:
-            return with_states(self._ledger, self._query, lambda _1, _2, states: list(states))
-        return list(self._states(self._taken))
+            return with_states(self._ledger, self._query, lambda _1, _2, found: _by_slice(found))
+        return _by_slice(self._states(self._taken))
 
     @property
     def nbytes(self) -> int:
@@ -174,7 +174,7 @@ class IncrementalView:
     def _answer(self, news: _News) -> Results:
         return results_of(news.snapshot, self._states(news), headlines=self._query.headlines)
 
-    def _states(self, news: _News) -> Iterator[SliceState]:
+    def _states(self, news: _News) -> Iterator[State]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
         for pane, state in self._panes.items():
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
@@ -184,6 +184,10 @@ class IncrementalView:
     def _forget(self) -> None:
         self._last = self._taken = None
         self._panes, self._retries, self._nbytes = {}, {}, 0
+
+
+def _by_slice(states: Iterable[State]) -> list[tuple[Slice, Accumulator]]:
+    return [(slice_, state) for _, slice_, _, state in states]
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -226,8 +230,8 @@ class QueryCache:
 
         return self._with(query, lambda _, experiment: experiment.beside(read))
 
-    def states(self, query: Query, take: Callable[[Sequence[SliceState]], T]) -> T:
-        """What `take` makes of the states behind the rows; it may not keep them."""
+    def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
+        """What `take` makes of the states behind the rows, by slice; it may not keep them."""
         return self._with(query, lambda following, _: take(following.states()))
 
     def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:

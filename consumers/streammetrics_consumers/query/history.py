@@ -6,20 +6,31 @@ Arrays run parallel to the windows, so that a month of ten variants is a few lin
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
-from streammetrics.experiments import Comparison, Contrast
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.ledger.looks import Point
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import Number, Window, number
+from streammetrics_consumers.query.answers import (
+    Answer,
+    Comparison,
+    ContrastNames,
+    Count,
+    Counts,
+    Names,
+    Number,
+    Result,
+    Results,
+    Time,
+    Window,
+)
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.query import Query, Slice
-from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.results import slice_key
 
 T = TypeVar("T")
 Effects = Literal["none", "total", "all"]  # compared over no window, since the start, or over all
@@ -29,43 +40,62 @@ MAX_SERIES: Final = 40
 MAX_POINTS: Final = 500  # looks at one comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One slice, with its row in each window; None where nothing was counted."""
+class HistorySeries(Answer, frozen=True):
+    """One slice, its arrays parallel to the windows; rows are null where nothing was counted."""
 
-    slice: Slice
-    rows: tuple[ResultRow | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One comparison: the looks at it since the start, and what each window says by itself."""
-
-    contrast: Contrast
-    looks: tuple[Point, ...]
-    windows: tuple[ComparisonRow | None, ...]
+    slice: Names
+    value: tuple[Number, ...]
+    low: tuple[Number, ...]
+    high: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    rows: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """What is shown over time; `more` windows and `more_series` were left out. variants: as
-    they are declared."""
+class EffectLooks(Answer, frozen=True):
+    """The looks at one comparison since the start, in parallel arrays."""
 
+    watermark_ms: tuple[Time | None, ...]
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    gated: tuple[bool, ...]
+
+
+class EffectWindows(Answer, frozen=True):
+    """The effect of each window by itself, in arrays parallel to the windows."""
+
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+
+
+class HistoryEffect(ContrastNames, frozen=True):
+    """One comparison over time."""
+
+    looks: EffectLooks
+    windows: EffectWindows
+
+
+class History(Answer, frozen=True, tag_field="format", tag="streammetrics-history/1"):
+    """One view of one metric by window; `more` windows and `more_series` are left out."""
+
+    generation: Count
+    offsets: Counts
     metric: str
     view: str
     windows: tuple[Window, ...]
-    series: tuple[Series, ...]
-    effects: tuple[Effect, ...]
-    more: int
-    more_series: int
-    variants: tuple[str, ...] = ()
+    more: Count
+    series: tuple[HistorySeries, ...]
+    more_series: Count
+    effects: tuple[HistoryEffect, ...]
 
 
 def history_of(
     results: Results,
     metric: str,
     view: str,
-    comparisons: Sequence[ComparisonRow],
+    comparisons: Sequence[Comparison],
     points: Callable[[str], Sequence[Point]],
 ) -> History:
     """The history of a view, from an answer over all windows.
@@ -74,41 +104,34 @@ def history_of(
     """
     rows = [r for r in results.rows if r.view == view and r.window.start_ms is not None]
     windows = tuple(dict.fromkeys(row.window for row in rows))
-    shown = windows[-MAX_WINDOWS:]
-    positions = {window: i for i, window in enumerate(shown)}
-    found: dict[tuple[object, ...], tuple[Slice, list[ResultRow | None]]] = {}
+    shown = dict.fromkeys(windows[-MAX_WINDOWS:])
+    found: dict[tuple[object, ...], dict[Window, Result]] = {}
     for row in rows:
-        if row.window in positions:
-            _, cells = found.setdefault(slice_key(row.slice), (row.slice, [None] * len(shown)))
-            cells[positions[row.window]] = row
-    slices = _in_order([slice_ for slice_, _ in found.values()], results.variants)
-    series = tuple(Series(one, tuple(found[slice_key(one)][1])) for one in slices)
+        if row.window in shown:
+            found.setdefault(slice_key(row.slice), {})[row.window] = row
+    order: dict[object, int] = {name: i for i, name in enumerate(results.tables.variants)}
+
+    def as_declared(key: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
+        slice_ = next(iter(found[key].values())).slice
+        return order.get(slice_.get("variant"), len(order)), key
+
+    by_slice = [found[key] for key in sorted(found, key=as_declared)]
+    by_name: dict[str, dict[Window, Comparison]] = defaultdict(dict)
+    for one in comparisons:
+        by_name[one.name][one.window] = one
     return History(
+        generation=results.generation,
+        offsets=results.offsets,
         metric=metric,
         view=view,
-        windows=shown,
-        series=series[:MAX_SERIES],
-        effects=_effects(comparisons, positions, points),
+        windows=tuple(shown),
         more=len(windows) - len(shown),
-        more_series=max(len(series) - MAX_SERIES, 0),
-        variants=results.variants,
-    )
-
-
-def history_json(results: Results, history: History) -> bytes:
-    """The bytes of `GET /api/history`."""
-    return answers.dumps(
-        answers.History(
-            generation=results.generation,
-            offsets=results.offsets,
-            metric=history.metric,
-            view=history.view,
-            windows=history.windows,
-            more=history.more,
-            series=tuple(_series(one) for one in history.series),
-            more_series=history.more_series,
-            effects=tuple(_effect(one) for one in history.effects),
-        )
+        series=tuple(_series([by.get(w) for w in shown]) for by in by_slice[:MAX_SERIES]),
+        more_series=max(len(by_slice) - MAX_SERIES, 0),
+        effects=tuple(
+            _effect([by.get(w) for w in shown], next(iter(by.values())), thinned(points(name)))
+            for name, by in by_name.items()
+        ),
     )
 
 
@@ -123,67 +146,45 @@ def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
     return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
 
 
-def _in_order(slices: list[Slice], variants: Sequence[str]) -> list[Slice]:
-    """Variants as they are declared, and other values in order."""
-    positions: dict[object, int] = {name: i for i, name in enumerate(variants)}
-    return sorted(
-        slices, key=lambda one: (positions.get(one.get("variant"), len(positions)), slice_key(one))
-    )
+def _series(cells: Sequence[Result | None]) -> HistorySeries:
+    """One slice in each window; nan where nothing was counted."""
 
+    def column(cell: Callable[[Result], float]) -> tuple[Number, ...]:
+        return tuple(math.nan if row is None else cell(row) for row in cells)
 
-def _effects(
-    comparisons: Sequence[ComparisonRow],
-    positions: dict[Window, int],
-    points: Callable[[str], Sequence[Point]],
-) -> tuple[Effect, ...]:
-    found: dict[str, tuple[Contrast, list[ComparisonRow | None]]] = {}
-    for row in comparisons:
-        contrast = row.finding.contrast
-        _, cells = found.setdefault(contrast.name, (contrast, [None] * len(positions)))
-        if row.window in positions:
-            cells[positions[row.window]] = row
-    return tuple(
-        Effect(contrast, tuple(thinned(points(name))), tuple(cells))
-        for name, (contrast, cells) in found.items()
-    )
-
-
-def _series(series: Series) -> answers.HistorySeries:
-    def column(cell: Callable[[ResultRow], float]) -> tuple[Number, ...]:
-        return tuple(None if row is None else number(cell(row)) for row in series.rows)
-
-    return answers.HistorySeries(
-        slice=series.slice,
+    return HistorySeries(
+        slice=next(row for row in cells if row is not None).slice,
         value=column(lambda row: row.value),
         low=column(lambda row: row.low),
         high=column(lambda row: row.high),
         lower=column(lambda row: math.nan if row.interval is None else row.interval.lower),
         upper=column(lambda row: math.nan if row.interval is None else row.interval.upper),
-        rows=tuple(None if row is None else row.counts.get("rows") for row in series.rows),
+        rows=tuple(None if row is None else row.counts.get("rows") for row in cells),
     )
 
 
-def _effect(effect: Effect) -> answers.HistoryEffect:
-    cells = [None if row is None else row.finding.contrast.comparison for row in effect.windows]
+def _effect(
+    cells: Sequence[Comparison | None], of: Comparison, looks: Sequence[Point]
+) -> HistoryEffect:
+    """One comparison: the looks at it since the start, and what each window says by itself."""
 
     def column(cell: Callable[[Comparison], float]) -> tuple[Number, ...]:
-        return tuple(None if one is None else number(cell(one)) for one in cells)
+        return tuple(math.nan if one is None else cell(one) for one in cells)
 
-    contrast, looks = effect.contrast, effect.looks
-    return answers.HistoryEffect(
-        metric=contrast.metric,
-        view=contrast.view,
-        control_variant=contrast.control_variant,
-        treatment_variant=contrast.treatment_variant,
-        guardrail=contrast.safeguard is not None,
-        looks=answers.EffectLooks(
+    return HistoryEffect(
+        metric=of.metric,
+        view=of.view,
+        control_variant=of.control_variant,
+        treatment_variant=of.treatment_variant,
+        guardrail=of.guardrail,
+        looks=EffectLooks(
             watermark_ms=tuple(one.watermark_ms for one in looks),
-            effect=tuple(number(one.effect) for one in looks),
-            lower=tuple(number(one.reading.lower) for one in looks),
-            upper=tuple(number(one.reading.upper) for one in looks),
+            effect=tuple(one.effect for one in looks),
+            lower=tuple(one.reading.lower for one in looks),
+            upper=tuple(one.reading.upper for one in looks),
             gated=tuple(one.reading.gated for one in looks),
         ),
-        windows=answers.EffectWindows(
+        windows=EffectWindows(
             effect=column(lambda one: one.effect_size),
             lower=column(lambda one: one.effect_size_ci_lower),
             upper=column(lambda one: one.effect_size_ci_upper),
@@ -216,20 +217,20 @@ class HistoryReader:
             results,
             metric,
             shown,
-            [row for row in compared if row.finding.contrast.view == shown],
+            [row for row in compared if row.view == shown],
             lambda name: self._points(query, of, name),
         )
 
     def _compared(
         self, query: Query, of: Declared | None, metric: str, effects: Effects
-    ) -> list[ComparisonRow]:
+    ) -> list[Comparison]:
         if of is None or effects == "none" or metric not in watched_by(of):
             return []
         asked = Query(generation=query.generation)  # of the total, all metrics are read together
         if effects == "all":
             asked = replace(asked, window="all", metric=metric)
         rows = self._answers.experiment(asked).comparisons
-        return [row for row in rows if row.finding.contrast.metric == metric]
+        return [row for row in rows if row.metric == metric]
 
     def _points(self, query: Query, of: Declared | None, name: str) -> Sequence[Point]:
         def read(now: View) -> list[Point]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
+from msgspec.structs import replace
+
 from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
 from streammetrics_consumers.config.states import DELAYS, ROWS
@@ -22,8 +24,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, vi
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import number
+from streammetrics_consumers.query.answers import Join, JoinOutcome
 
 TOO_LATE: Final = 0.01  # more than this share of the events being too late is warned of
 
@@ -46,127 +47,45 @@ def late_warning(late: int, events: int) -> str | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedOutcome:
-    """One outcome. waiting: outcomes that belong to no impression yet for certain. delays: of the
+def outcome_answer(waiting: int, delays: OutcomeDelays) -> JoinOutcome:
+    """One outcome. waiting: outcomes that belong to no impression yet for certain; delays: of the
     impressions whose label windows have closed."""
-
-    waiting: int
-    delays: OutcomeDelays
-
-    @property
-    def after_window(self) -> int:
-        """How many came after their impression's label window, for certain: that of others of the
-        unattributed is not known."""
-        return self.delays.unattributed - self.delays.unknown
-
-    def within_s(self, share: float) -> int | None:
-        """In how many seconds at most such a share of the attributed came, as the bins of the
-        delays say; None where there are none."""
-        least, so_far = share * self.delays.attributed, 0
-        for (_, end_s), n in sorted(self.delays.delays.items()):
-            so_far += n
-            if so_far >= least:
-                return end_s
-        return None
-
-    def answer(self) -> answers.JoinOutcome:
-        """As results have it."""
-        delays = self.delays
-        return answers.JoinOutcome(
-            waiting=self.waiting,
-            attributed=delays.attributed,
-            unattributed=delays.unattributed,
-            unknown=delays.unknown,
-            share_unattributed=number(delays.share_unattributed),
-            share_after_window=number(self.share_after_window),
-            share_last_tenth=number(delays.share_cut),
-            delays_s=_bins(delays.delays),
-            unattributed_delays_s=_bins(delays.unattributed_delays),
-        )
-
-    @property
-    def share_after_window(self) -> float:
-        """These / all whose impression is known: what the label window has cut off, at least."""
-        known = self.delays.attributed + self.after_window
-        return self.after_window / known if known else math.nan
+    # Those that came after their impression's label window for certain: that of others of the
+    # unattributed is not known.
+    after_window = delays.unattributed - delays.unknown
+    return JoinOutcome(
+        waiting=waiting,
+        attributed=delays.attributed,
+        unattributed=delays.unattributed,
+        unknown=delays.unknown,
+        share_unattributed=delays.share_unattributed,
+        share_after_window=_share(after_window, delays.attributed + after_window),
+        share_last_tenth=delays.share_cut,
+        delays_s=_bins(delays.delays),
+        unattributed_delays_s=_bins(delays.unattributed_delays),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class JoinFound:
-    """How a join stands, since the start.
-
-    events: those that could be joined or were late. closed: impressions that are counted, all
-    before `closed_ms`; pending: those that are not yet; conflicts: those left out, since another
-    one of their id comes before them. late_impressions, late_outcomes: too late by their log to be
-    joined, and in quarantine. repeated: events that had come before.
-    """
-
-    closed_ms: int | None
-    label_window_s: float
-    warn_cut: float
-    events: int
-    closed: int
-    pending: int
-    conflicts: int
-    late_impressions: int
-    late_outcomes: int
-    repeated: int
-    outcomes: Mapping[str, JoinedOutcome]
-
-    @property
-    def share_pending(self) -> float:
-        """Pending / (closed + pending); nan where there are none."""
-        return _share(self.pending, self.closed + self.pending)
-
-    @property
-    def share_repeated(self) -> float:
-        """Repeated / events; nan where there are none."""
-        return _share(self.repeated, self.events)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence where more than TOO_LATE of the events were too late, and one for each outcome
-        of which the label window cuts off more than `warn_cut`."""
-        return tuple(self._warnings())
-
-    def answer(self) -> answers.Join:
-        """As results have it."""
-        return answers.Join(
-            closed_ms=self.closed_ms,
-            label_window_s=self.label_window_s,
-            events=self.events,
-            closed=self.closed,
-            pending=self.pending,
-            share_pending=number(self.share_pending),
-            conflicts=self.conflicts,
-            late_impressions=self.late_impressions,
-            late_outcomes=self.late_outcomes,
-            repeated=self.repeated,
-            share_repeated=number(self.share_repeated),
-            outcomes={name: one.answer() for name, one in self.outcomes.items()},
-            warnings=self.warnings,
-        )
-
-    def _warnings(self) -> Iterator[str]:
-        late = late_warning(self.late_impressions + self.late_outcomes, self.events)
-        if late is not None:
-            yield late
-        window = f"{plain(self.label_window_s)} s"
-        hint = "raise [join] label_window_s, or warn_cut"
-        limit = f"and {percent(self.warn_cut)} are allowed; {hint} if that is meant"
-        for name, one in self.outcomes.items():
-            after, last = one.share_after_window, one.delays.share_cut
-            if after > self.warn_cut:
-                yield (
-                    f"the label window cuts {name} off: at least {percent(after)} come "
-                    f"after its {window}, {limit}"
-                )
-            elif last > self.warn_cut:
-                yield (
-                    f"the label window may cut {name} off: {percent(last)} come in the "
-                    f"last tenth of its {window}, {limit}"
-                )
+def join_warnings(found: Join, warn_cut: float) -> Iterator[str]:
+    """A sentence where more than TOO_LATE of the events were too late, and one for each outcome of
+    which the label window cuts off more than `warn_cut`."""
+    late = late_warning(found.late_impressions + found.late_outcomes, found.events)
+    if late is not None:
+        yield late
+    window = f"{plain(found.label_window_s)} s"
+    hint = "raise [join] label_window_s, or warn_cut"
+    limit = f"and {percent(warn_cut)} are allowed; {hint} if that is meant"
+    for name, one in found.outcomes.items():
+        if one.share_after_window > warn_cut:
+            yield (
+                f"the label window cuts {name} off: at least {percent(one.share_after_window)} "
+                f"come after its {window}, {limit}"
+            )
+        elif one.share_last_tenth > warn_cut:
+            yield (
+                f"the label window may cut {name} off: {percent(one.share_last_tenth)} come in "
+                f"the last tenth of its {window}, {limit}"
+            )
 
 
 def _bins(counts: Mapping[tuple[int, int], int]) -> tuple[tuple[int, int, int], ...]:
@@ -196,17 +115,15 @@ class JoinReader:
         self._ledger = ledger
         self._lock = Lock()
         self._panes: dict[Pane, _PanePending] = {}
-        self._last: tuple[StoreVersion, JoinFound | None] | None = None
+        self._last: tuple[StoreVersion, Join | None] | None = None
         self.panes_read = 0
 
-    def found(
-        self, generation: int | None = None
-    ) -> tuple[JoinFound | None, Mapping[str, int] | None]:
+    def found(self, generation: int | None = None) -> tuple[Join | None, Mapping[str, int] | None]:
         """How the join stands, and the offsets of that moment; None where events are not joined."""
         with self._lock:
             return view(self._ledger, self._at, generation=generation)
 
-    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int] | None]:
+    def _at(self, now: View) -> tuple[Join | None, Mapping[str, int] | None]:
         if _metric(now.version.generation) is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
@@ -214,7 +131,7 @@ class JoinReader:
             self._last = now.version, self._read(now)
         return self._last[1], offsets
 
-    def _read(self, now: View) -> JoinFound:
+    def _read(self, now: View) -> Join:
         seen = now.snapshot
         of = _metric(now.version.generation)
         assert of is not None
@@ -229,19 +146,24 @@ class JoinReader:
         events = could_be_joined(logs)
         apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
         apart += sum(one.outcomes for one in left.values())
-        return JoinFound(
+        repeated = max(events - logs.late - apart, 0)
+        found = Join(
             closed_ms=seen.closed_ms,
             label_window_s=_setting(of, "join", "label_window_s", 0),
-            warn_cut=_setting(of, SHOWN, "warn_cut", 1),
             events=events,
             closed=mine.closed,
             pending=pending,
+            share_pending=_share(pending, mine.closed + pending),
             conflicts=mine.conflicts,
             late_impressions=logs.late - logs.late_outcomes,
             late_outcomes=logs.late_outcomes,
-            repeated=max(events - logs.late - apart, 0),
-            outcomes={name: JoinedOutcome(outcomes[name], left[name]) for name in sorted(left)},
+            repeated=repeated,
+            share_repeated=_share(repeated, events),
+            outcomes={name: outcome_answer(outcomes[name], left[name]) for name in sorted(left)},
+            warnings=(),
         )
+        warnings = join_warnings(found, _setting(of, SHOWN, "warn_cut", 1))
+        return replace(found, warnings=tuple(warnings))
 
     def _pending_panes(self, now: View) -> Iterator[PendingRows]:
         """The pending rows of each pane that is not closed."""

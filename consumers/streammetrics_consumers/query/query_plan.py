@@ -15,9 +15,8 @@ from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import SHOWN, Metric, Pane
-from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.answers import SINCE_THE_START, Window
 from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
-from streammetrics_consumers.query.results import SINCE_THE_START
 
 
 @dataclass(frozen=True, slots=True)

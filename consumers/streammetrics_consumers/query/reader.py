@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from streammetrics import Accumulator, PerKey, Ratio
 from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
-from streammetrics_consumers.model.commit import JOIN_START, Snapshot
-from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.comparisons import ComparisonReader, of_one_moment
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import (
@@ -31,11 +32,10 @@ from streammetrics_consumers.query.query import (
     Slice,
     SliceValue,
     Span,
-    iso_utc,
     require_generation,
 )
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
-from streammetrics_consumers.query.results import ResultRow, Results, in_order, rows_of
+from streammetrics_consumers.query.results import State, results_of
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # bytes of stored states: read so far, and in all
@@ -46,21 +46,10 @@ _Key = SliceValue | tuple[SliceValue, ...]
 HELD_BYTES: Final = 512 << 20  # of the rows of an answer that are in memory before they are merged
 RANGE_BYTES: Final = 64 << 20  # of the rows of one range of keys, as they are stored
 MAX_RANGE_BYTES: Final = 2 << 30  # of the merged states of one range, in memory
-MAX_HOLES: Final = 5  # that a sentence names
 
 
 def no_report(done: int, total: int) -> None:
     """Report to nobody."""
-
-
-@dataclass(frozen=True, slots=True)
-class SliceState:
-    """The state of one metric in one slice of one window."""
-
-    window: Window
-    slice: Slice
-    metric: str
-    state: Accumulator
 
 
 def states_of(
@@ -69,7 +58,7 @@ def states_of(
     planned: Mapping[str, Wanted],
     state: tuple[str, int],
     panes: Mapping[int | None, PerKey],
-) -> Iterator[SliceState]:
+) -> Iterator[State]:
     """What a query asks of one metric and grouping, from the state of each of its panes by its
     start, None for the total."""
     name, grouping = state
@@ -81,58 +70,7 @@ def states_of(
         window = window_of(span, snapshot)
         for slice_, one in slices_of(total, wanted.layout.groupings[grouping]):
             if query.takes(slice_):
-                yield SliceState(window, slice_, name, one)
-
-
-def results_of(
-    snapshot: Snapshot, states: Iterable[SliceState], *, headlines: bool = False
-) -> Results:
-    """The rows of these states, with how far the log was read when they were taken; `headlines`:
-    only those that a metric is known by."""
-    rows: list[ResultRow] = []
-    for found in states:
-        state = found.window, found.slice, found.metric, found.state
-        rows.extend(rows_of(*state, headlines=headlines))
-    counters = snapshot.counters
-    return Results(
-        generation=snapshot.generation.id,
-        offsets=snapshot.offsets,
-        incomplete=snapshot.incomplete,
-        rows_read=counters.rows,
-        quarantined=counters.quarantined,
-        late=counters.late,
-        future=counters.future,
-        expired=counters.expired,
-        repeated=counters.repeated,
-        skipped=counters.skipped,
-        watermark_ms=snapshot.greatest_event_ms,
-        rows=in_order(rows),
-        notes=tuple(hole_notes(snapshot)),
-        variants=next((m.variants for m in snapshot.generation.metrics if m.variants), ()),
-    )
-
-
-def hole_notes(seen: Snapshot) -> Iterator[str]:
-    """A sentence for each metric that came back after it had been dropped, and what it missed."""
-    heads = {head.id: head for head in seen.heads}
-    for metric in seen.generation.metrics:
-        missed = [
-            f"offsets {start} to {end - 1} of {heads[of].partition}"
-            if not heads[of].is_join
-            else f"impressions {_since(start)}before {iso_utc(end)}"
-            for of, some in sorted(metric.holes.items())
-            for start, end in some
-        ]
-        if missed and not metric.ended:
-            more = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
-            yield (
-                f"Metric {metric.name} was dropped and came back: it did not count "
-                f"{', '.join(missed[:MAX_HOLES])}{more}."
-            )
-
-
-def _since(start_ms: int) -> str:
-    return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
+                yield window, slice_, name, one
 
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
@@ -212,7 +150,7 @@ class _Keys:
 def with_states(
     ledger: Ledger,
     query: Query,
-    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[SliceState]], T],
+    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[State]], T],
     report: Progress = no_report,
 ) -> T:
     """What `take` makes of the states that a query asks for, in one read transaction. `report` is
@@ -252,7 +190,7 @@ def _states(
     rows: Sequence[DeltaMetadata],
     stored: Stored,
     report: Progress,
-) -> Iterator[SliceState]:
+) -> Iterator[State]:
     by_state: dict[tuple[str, int], list[DeltaMetadata]] = defaultdict(list)
     whole = done = 0
     for row in rows:
@@ -276,7 +214,7 @@ def _by_range(
     planned: Mapping[str, Wanted],
     state: tuple[str, int],
     ranges: Iterable[Mapping[int | None, PerKey]],
-) -> Iterator[SliceState]:
+) -> Iterator[State]:
     """As `states_of`, from the panes of one range of keys after the other."""
     name, grouping = state
     names = planned[name].layout.groupings[grouping]
@@ -290,10 +228,10 @@ def _by_range(
             for key, one in mine.take(total):
                 slice_ = _slice(key, names)
                 if query.takes(slice_):
-                    yield SliceState(window_of(span, snapshot), slice_, name, one)
+                    yield window_of(span, snapshot), slice_, name, one
     for span, mine in keys.items():
         if mine.other is not None and query.takes({OTHER: names}):
-            yield SliceState(window_of(span, snapshot), {OTHER: names}, name, mine.other)
+            yield window_of(span, snapshot), {OTHER: names}, name, mine.other
 
 
 def _how_many(size: int) -> int:

@@ -22,16 +22,15 @@ from streammetrics.engines import Sealed, merge_once
 from streammetrics.results import counts_of, views_of
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head, Snapshot
-from streammetrics_consumers.query.answers import Json, number
-from streammetrics_consumers.query.query import OTHER, Query, QueryError, Span, iso_utc
+from streammetrics_consumers.query.answers import Json, Window, finite
+from streammetrics_consumers.query.query import OTHER, Query, QueryError, Slice, Span, iso_utc
 from streammetrics_consumers.query.query_plan import Wanted
 from streammetrics_consumers.query.reader import (
     Progress,
-    SliceState,
     no_report,
     with_states,
 )
-from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.results import State, bounds
 
 # How the library begins to say what it expected where a state is sound, but not for this version.
 _OTHER_VERSION: Final = ("format version", "a known schema")
@@ -78,29 +77,30 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             where="--where",
             hint="name one grouping whole, or leave --where out for all rows",
         ) from None
-    if all(one.state == one.state.empty() for one in found):  # or there is none
+    if all(one == one.empty() for *_, one in found):  # or there is none
         raise QueryError(
             expected="a slice with rows",
             got="one in which nothing was counted, or only rows of weight 0",
             where="--where" if query.where else "--window",
             hint="look at `results` for the slices and windows that there are",
         )
-    state = found[0].state if query.metric is not None else _panel(found)
-    for one in found:
-        _add_provenance(state, seen, wanted[one.metric], one)
+    state = found[0][-1] if query.metric is not None else _panel(found)
+    for window, slice_, name, _ in found:
+        pieces = _pieces(wanted[name], window, slice_, name)
+        _add_provenance(state, seen, name, pieces)
     return state
 
 
 def _all(
-    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[SliceState]
-) -> tuple[Snapshot, Mapping[str, Wanted], list[SliceState]]:
+    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[State]
+) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
     return seen, wanted, list(states)
 
 
-def _panel(found: Sequence[SliceState]) -> Panel:
-    panel = Panel({one.metric: one.state.empty() for one in found})
-    for one in found:
-        panel.states.by_name[one.metric].merge(one.state)
+def _panel(found: Sequence[State]) -> Panel:
+    panel = Panel({name: one.empty() for _, _, name, one in found})
+    for _, _, name, one in found:
+        panel.states.by_name[name].merge(one)
     return Panel.from_bytes(panel.to_bytes())
 
 
@@ -252,7 +252,7 @@ def _result_json(state: Accumulator) -> dict[str, Json]:
     result = state.compute()
     views: dict[str, Json] = {}
     for view, figure in views_of(result).items():
-        value, low, high = map(number, bounds(figure))
+        value, low, high = bounds(figure)
         views[view] = {"value": value, "low": low, "high": high}
     return {
         "type": type(state).__name__,
@@ -267,7 +267,7 @@ def _setting_json(value: object) -> Json:
         case None | bool() | int() | str():
             return value
         case float():
-            return number(value)
+            return finite(value)
         case tuple():
             return [_setting_json(one) for one in value]
         case Mapping():
@@ -275,11 +275,11 @@ def _setting_json(value: object) -> Json:
     return str(value)
 
 
-def _add_provenance(state: Accumulator, seen: Snapshot, wanted: Wanted, one: SliceState) -> None:
+def _add_provenance(state: Accumulator, seen: Snapshot, name: str, pieces: Iterable[str]) -> None:
     """Note the offsets of every log, once for each pane, since panes are what is counted once."""
-    metric = next(m for m in seen.generation.metrics if m.name == one.metric)
+    metric = next(m for m in seen.generation.metrics if m.name == name)
     sources = _sources(seen.logs)
-    for piece in _pieces(wanted, one):
+    for piece in pieces:
         for head in seen.logs:
             start = metric.start_offsets.get(head.id, head.start_offset)
             for missing, goes_on in metric.holes.get(head.id, ()):
@@ -290,15 +290,15 @@ def _add_provenance(state: Accumulator, seen: Snapshot, wanted: Wanted, one: Sli
             state.provenance.add(f"{sources[head.id]}~retries", 0, seen.retry, piece)
 
 
-def _pieces(wanted: Wanted, one: SliceState) -> Iterator[str]:
-    slice_ = json.dumps(one.slice, sort_keys=True, ensure_ascii=False)
-    start_ms, end_ms = one.window.start_ms, one.window.end_ms
+def _pieces(wanted: Wanted, window: Window, slice_: Slice, name: str) -> Iterator[str]:
+    of = f"{json.dumps(slice_, sort_keys=True, ensure_ascii=False)}/{name}"
+    start_ms, end_ms = window.start_ms, window.end_ms
     if start_ms is None or end_ms is None:
-        yield f"total/{slice_}/{one.metric}"
+        yield f"total/{of}"
         return
     pane_ms = wanted.layout.windows.pane_ms
     for pane in range(start_ms, end_ms, pane_ms):
-        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{slice_}/{one.metric}"
+        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{of}"
 
 
 def _sources(heads: Sequence[Head]) -> dict[int, str]:

@@ -2,17 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model.commit import Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import Answer, Count, Join, Time, dumps
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
+from streammetrics_consumers.query.results import COUNTED
+
+
+class StatusLog(Answer, frozen=True):
+    """How far a log was read. lost: offsets that were gone before they could be read."""
+
+    cluster: str
+    topic: str
+    topic_id: str
+    partition: Count
+    closed: bool
+    idle: bool
+    start_offset: Count
+    next_offset: Count
+    greatest_event_ms: Time | None
+    rows: Count
+    late: Count
+    future: Count
+    expired: Count
+    quarantined: Count
+    tombstones: Count
+    repeated: Count
+    skipped: Count
+    lost: Count
+
+
+class Hole(Answer, frozen=True):
+    """The offsets [start_offset, end_offset) of a log, which a metric did not count."""
+
+    log: str
+    start_offset: int
+    end_offset: int
+
+
+class StatusMetric(Answer, frozen=True):
+    """A metric with its settings. ended: the config has it no more."""
+
+    name: str
+    type: str
+    settings: Mapping[str, str]
+    fingerprint: str
+    ended: bool
+    holes: tuple[Hole, ...]
+
+
+class Quarantined(Answer, frozen=True):
+    """Refused events that are open, and those that a retry counted."""
+
+    open: Count
+    done: Count
+
+
+class Deltas(Answer, frozen=True):
+    """What the store holds of this generation."""
+
+    rows: Count
+    panes: Count
+    nbytes: Count
+
+
+class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
+    """How a store stands: its generation, how far each log was read, and what it holds."""
+
+    generation: Count
+    revision: Count
+    floor_ms: Time | None
+    watermark_ms: Time | None
+    logs: tuple[StatusLog, ...]
+    metrics: tuple[StatusMetric, ...]
+    quarantine: Quarantined
+    deltas: Deltas
+    join: Join | None
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
@@ -22,19 +94,17 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(seen)
     join, _ = JoinReader(ledger).found(wanted)
-    return answers.dumps(
-        answers.Status(
+    return dumps(
+        Status(
             generation=generation.id,
             revision=generation.revision,
             floor_ms=generation.floor_ms,
             watermark_ms=seen.greatest_event_ms,
             logs=tuple(_log(head, idle=head.id in idle) for head in seen.logs),
             metrics=tuple(_metric(metric, seen.heads) for metric in generation.metrics),
-            quarantine=answers.Quarantined(entries.open, entries.done),
-            deltas=answers.Deltas(
-                rows=seen.stored_rows, panes=len(seen.panes), nbytes=seen.stored_nbytes
-            ),
-            join=None if join is None else join.answer(),
+            quarantine=Quarantined(entries.open, entries.done),
+            deltas=Deltas(rows=seen.stored_rows, panes=len(seen.panes), nbytes=seen.stored_nbytes),
+            join=join,
         )
     )
 
@@ -46,8 +116,8 @@ def snapshot_of(ledger: Ledger, wanted: int | None) -> Snapshot:
     return ledger.snapshot(generation=wanted)
 
 
-def _metric(metric: Metric, heads: Sequence[Head]) -> answers.StatusMetric:
-    return answers.StatusMetric(
+def _metric(metric: Metric, heads: Sequence[Head]) -> StatusMetric:
+    return StatusMetric(
         name=metric.name,
         type=cast("str", metric.description.get("type")),
         settings=cast("dict[str, str]", metric.description.get("settings")),
@@ -57,15 +127,15 @@ def _metric(metric: Metric, heads: Sequence[Head]) -> answers.StatusMetric:
     )
 
 
-def _holes(metric: Metric, heads: Sequence[Head]) -> Iterator[answers.Hole]:
+def _holes(metric: Metric, heads: Sequence[Head]) -> Iterator[Hole]:
     names = {head.id: str(head.partition) for head in heads}
     for of, some in sorted(metric.holes.items()):
         for start, end in some:
-            yield answers.Hole(names[of], start, end)
+            yield Hole(names[of], start, end)
 
 
-def _log(head: Head, *, idle: bool) -> answers.StatusLog:
-    return answers.StatusLog(
+def _log(head: Head, *, idle: bool) -> StatusLog:
+    return StatusLog(
         cluster=head.partition.cluster,
         topic=head.partition.topic,
         topic_id=head.partition.topic_id,
@@ -75,13 +145,6 @@ def _log(head: Head, *, idle: bool) -> answers.StatusLog:
         start_offset=head.start_offset,
         next_offset=head.next_offset,
         greatest_event_ms=head.greatest_event_ms,
-        rows=head.counters.rows,
-        late=head.counters.late,
-        future=head.counters.future,
-        expired=head.counters.expired,
-        quarantined=head.counters.quarantined,
-        tombstones=head.counters.tombstones,
-        repeated=head.counters.repeated,
-        skipped=head.counters.skipped,
+        **{name: getattr(head.counters, name) for name in ("rows", "tombstones", *COUNTED)},
         lost=head.lost,
     )

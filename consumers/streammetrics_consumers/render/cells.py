@@ -1,9 +1,9 @@
 """The view model: what an answer shows, as texts beside the exact values that they stand for.
 
     block     one table of values: a window, and slices that differ in one name
-      figure  one view of one metric: a cell for each column, all to the same number of decimals
-        cell  value, certain bounds, statistical interval, rows
-    effect    one comparison of an experiment
+      figure  one view of one metric: a row for each column, all to the same number of decimals
+        texts value, certain bounds, statistical interval, rows
+    effect    the texts of one comparison of an experiment
     units     how many units each variant has, and whether that is as planned
     reading   how far and how well the stream was read
 
@@ -14,19 +14,41 @@ them. Names are cut by each surface to the room that it has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from streammetrics.experiments import Finding, Safeguard, SampleRatioFound
+from msgspec.structs import replace
+
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answer_texts import Tone
-from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.join_status import JoinedOutcome, JoinFound
+from streammetrics_consumers.query.answers import (
+    Comparison,
+    ComparisonText,
+    Experiment,
+    ExperimentText,
+    Join,
+    JoinOutcome,
+    OutcomeText,
+    Result,
+    Results,
+    ResultText,
+    SampleRatio,
+    Tables,
+    Window,
+)
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
-from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
-from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
+from streammetrics_consumers.query.results import slice_key
+from streammetrics_consumers.render.verdict_words import (
+    ACTION_SYMBOLS,
+    ACTION_TONES,
+    SYMBOLS,
+    TONES,
+    parted,
+    standing,
+    tone_of,
+    words,
+)
 
 VARIANT: Final = "variant"  # the role whose values stand side by side
 NONE: Final = "none"
@@ -38,40 +60,29 @@ OUTCOME_HEAD: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One value. certain: its certain bounds, "" where it is exact. interval: the statistical
-    interval, "" where there is none. rows: how many it is of, "" where that is not known."""
-
-    row: ResultRow
-    value: str
-    certain: str
-    interval: str
-    rows: str
-
-
-@dataclass(frozen=True, slots=True)
 class Figure:
-    """One view of one metric, with a cell for each column of its block; None where the column has
-    no such value. only_view: of its metric, in this block."""
+    """One view of one metric, with a row and its texts for each column of its block; None where the
+    column has no such value. only_view: of its metric, in this block."""
 
     metric: str
     view: str
     only_view: bool
     decimals: int
-    cells: tuple[Cell | None, ...]
+    rows: tuple[Result | None, ...]
+    texts: tuple[ResultText | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """The rows of one window whose slices differ in one name, `across`; all rows where it is None.
-    names: the grouping. fixed: what the slices share. variants: as declared, control first."""
+    names: the grouping. fixed: what the slices share."""
 
     window: Window
     across: str | None
     names: frozenset[str]
     fixed: Slice
-    rows: Sequence[ResultRow] = field(repr=False)
-    variants: Sequence[str]
+    rows: Sequence[Result] = field(repr=False)
+    tables: Tables
 
     @property
     def heading(self) -> str:
@@ -83,14 +94,14 @@ class Block:
             parts.append(f"by {formatting.name(self.across)}")
         return ", ".join(parts)
 
-    def columns(self) -> list[tuple[str, list[ResultRow]]]:
+    def columns(self) -> list[tuple[str, list[Result]]]:
         """The rows of each value of `across` under its name: variants in the order in which they
         are declared, then other values in order."""
         rows = self.rows
         if self.across == VARIANT:
-            order: dict[SliceValue, int] = {name: i for i, name in enumerate(self.variants)}
+            order: dict[SliceValue, int] = {name: i for i, name in enumerate(self.tables.variants)}
             rows = sorted(rows, key=lambda row: order.get(row.slice.get(VARIANT), len(order)))
-        found: dict[tuple[bool, SliceValue], list[ResultRow]] = {}
+        found: dict[tuple[bool, SliceValue], list[Result]] = {}
         for row in rows:
             value = row.slice.get(self.across) if self.across else None
             found.setdefault((OTHER in row.slice, value), []).append(row)
@@ -113,23 +124,23 @@ class Block:
         return "all rows" if self.across is None else formatting.name(value, COLUMN)
 
 
-def blocks_of(rows: Sequence[ResultRow], variants: Sequence[str]) -> Iterator[Block]:
+def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
     """The blocks of rows that are in order: for each window, grouping, and value of the names that
     do not stand side by side."""
     for window, in_window in groupby(rows, key=lambda row: row.window):
-        tables: dict[tuple[object, ...], list[ResultRow]] = {}
+        blocks: dict[tuple[object, ...], list[Result]] = {}
         for row in in_window:
             names = names_of(row)
             fixed = slice_key(_fixed(row, _across(names)))
-            tables.setdefault((len(names), tuple(sorted(names)), fixed), []).append(row)
-        for key in sorted(tables):
-            first = tables[key][0]
+            blocks.setdefault((len(names), tuple(sorted(names)), fixed), []).append(row)
+        for key in sorted(blocks):
+            first = blocks[key][0]
             names = names_of(first)
             across = _across(names)
-            yield Block(window, across, names, _fixed(first, across), tables[key], variants)
+            yield Block(window, across, names, _fixed(first, across), blocks[key], tables)
 
 
-def names_of(row: ResultRow) -> frozenset[str]:
+def names_of(row: Result) -> frozenset[str]:
     """The grouping of a row, also where it is the sum of the keys past `max_keys`."""
     other = row.slice.get(OTHER)
     return frozenset(other) if isinstance(other, tuple) else frozenset(row.slice)
@@ -143,10 +154,16 @@ def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozense
     return next(iter(with_variants or found), None), found
 
 
-def rows_shown(results: Results) -> list[ResultRow]:
+def rows_shown(results: Results) -> list[Result]:
     """The headline rows of the grouping that is shown unasked."""
     chosen, _ = groupings_of(results)
-    return [row for row in results.rows if row.headline and names_of(row) == chosen]
+    return [row for row in headline_rows(results) if names_of(row) == chosen]
+
+
+def headline_rows(results: Results) -> list[Result]:
+    """The rows of the views that a metric is known by."""
+    known = results.tables.headlines
+    return [row for row in results.rows if (row.metric, row.view) in known]
 
 
 def value_texts(
@@ -166,64 +183,40 @@ def window_text(window: Window) -> str:
     return f"{iso_utc(window.start_ms)} to {iso_utc(window.end_ms)}, {window.state}"
 
 
-def interval_bounds(row: ResultRow) -> tuple[float, float]:
+def interval_bounds(row: Result) -> tuple[float, float]:
     """The bounds of the statistical interval; nan where there is none."""
     one = row.interval
     return (math.nan, math.nan) if one is None else (one.lower, one.upper)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One comparison. symbol, tone: beside the words of the verdict. once: the interval at one
-    look; always: the always-valid one, "none" where there is none. p: of the column of p-values,
-    "none" where it has none. p_always, holm, margin, looks: "" where it has none."""
-
-    row: ComparisonRow
-    verdict: str
-    symbol: str
-    tone: Tone
-    control: str
-    treatment: str
-    effect: str
-    once: str
-    p_once: str
-    always: str
-    p_always: str
-    holm: str
-    p: str
-    margin: str
-    deff: str
-    looks: str
+def effects_of(rows: Sequence[Comparison], *, compact: bool = False) -> list[ComparisonText]:
+    """The texts of each comparison. compact: where room is short, with as many decimals as the two
+    estimates need, however small the effect is."""
+    title, chances = p_column(rows)
+    return [_effect(row, p, title, compact) for row, p in zip(rows, chances, strict=True)]
 
 
-def effects_of(rows: Sequence[ComparisonRow], *, compact: bool = False) -> tuple[str, list[Effect]]:
-    """The title of the column of p-values, and each comparison. compact: where room is short, with
-    as many decimals as the two estimates need, however small the effect is."""
-    title, chances = p_column(row.finding for row in rows)
-    return title, [_effect(row, p, compact) for row, p in zip(rows, chances, strict=True)]
-
-
-def p_column(findings: Iterable[Finding]) -> tuple[str, list[float]]:
-    """The title of a column of p-values, and the values; nan where a finding has none.
+def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
+    """The title of a column of p-values, and the values; nan where a comparison has none.
 
     Decisions have the always-valid p-value with Holm's adjustment, where all of them were asked
     for; guardrails are judged by their margin, and have none. Where only some decisions were asked
     for, it is not adjusted, and the title says so.
     """
-    rows = list(findings)
-    adjusted = all(one.contrast.safeguard is not None or one.holm is not None for one in rows)
+    adjusted = all(one.guardrail or not math.isnan(one.holm_pvalue) for one in rows)
 
-    def value(one: Finding) -> float:
-        if one.reason or one.contrast.safeguard is not None:
+    def value(one: Comparison) -> float:
+        if one.anytime_reason or one.guardrail:
             return math.nan
-        return one.anytime_pvalue if one.holm is None or not adjusted else one.holm
+        return one.holm_pvalue if adjusted else one.anytime_pvalue
 
     return "p (Holm)" if adjusted else "p (not adjusted)", [value(one) for one in rows]
 
 
-def margin_of(rail: Safeguard) -> float:
-    """The effect at which a guardrail is broken, with its sign."""
-    return -rail.margin if rail.higher_is_better else rail.margin
+def decimals_of(row: Comparison, *, compact: bool = False) -> int:
+    """How many decimals the values of a comparison have."""
+    effect = [] if compact else [row.effect_size]
+    return formatting.decimals_for([row.control, row.treatment, *effect])
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +237,11 @@ class Units:
         return counts, planned
 
 
-def units_of(found: SampleRatioFound) -> Units:
+def units_of(found: SampleRatio) -> Units:
     """The sample ratio check."""
-    compared = not found.reason
+    compared, counts = not found.reason, found.counts.items()
     return Units(
-        tuple((formatting.name(variant), formatting.count(n)) for variant, n in found.counts),
+        tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
         formatting.chance(found.pvalue) if compared else "",
         formatting.evidence(found.e_value) if compared else "",
         found.alarm,
@@ -257,7 +250,7 @@ def units_of(found: SampleRatioFound) -> Units:
 
 def notes_of(results: Results) -> list[str]:
     """The notes that no comparison says already."""
-    said = {row.finding.sentence for row in results.comparisons}
+    said = {row.sentence for row in results.comparisons}
     return [note for note in results.notes if note not in said]
 
 
@@ -290,14 +283,14 @@ def reading_of(results: Results) -> Reading:
     )
 
 
-def join_window(found: JoinFound) -> str:
+def join_window(found: Join) -> str:
     """The label window of a join."""
     return f"label window {formatting.plain(found.label_window_s)} s"
 
 
-def join_line(found: JoinFound) -> str:
+def join_line(found: Join) -> str:
     """A join in a line."""
-    unattributed = sum(one.delays.unattributed for one in found.outcomes.values())
+    unattributed = sum(one.unattributed for one in found.outcomes.values())
     return (
         f"{formatting.count(found.closed)} impressions counted, "
         f"{formatting.count(found.pending)} pending, "
@@ -306,7 +299,7 @@ def join_line(found: JoinFound) -> str:
     )
 
 
-def join_counts(found: JoinFound) -> Iterator[tuple[str, str, str]]:
+def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
     """What became of the events of a join: a name, a count, and its share."""
     count, late = formatting.count, found.late_impressions + found.late_outcomes
     yield "impressions counted", count(found.closed), ""
@@ -317,18 +310,18 @@ def join_counts(found: JoinFound) -> Iterator[tuple[str, str, str]]:
     yield "  too late to be joined", count(late), ""
 
 
-def join_outcomes(found: JoinFound) -> Iterator[tuple[str, ...]]:
+def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
     """For each outcome of a join the cells under OUTCOME_HEAD."""
     for name, one in found.outcomes.items():
-        alone = one.delays.unattributed
-        share = f" ({formatting.percent(one.delays.share_unattributed)})" if alone else ""
+        alone = one.unattributed
+        share = f" ({formatting.percent(one.share_unattributed)})" if alone else ""
         yield (
             formatting.name(name, COLUMN),
-            formatting.count(one.delays.attributed),
+            formatting.count(one.attributed),
             formatting.count(alone) + share,
             _within(found, one, 0.5),
             _within(found, one, 0.99),
-            formatting.percent(one.share_after_window) if one.delays.attributed else "",
+            formatting.percent(one.share_after_window) if one.attributed else "",
         )
 
 
@@ -336,33 +329,30 @@ def _across(names: frozenset[str]) -> str | None:
     return VARIANT if VARIANT in names else max(names, default=None)
 
 
-def _fixed(row: ResultRow, across: str | None) -> dict[str, SliceValue]:
+def _fixed(row: Result, across: str | None) -> dict[str, SliceValue]:
     return {k: v for k, v in row.slice.items() if k not in (across, OTHER)}
 
 
-def _figure(metric: str, view: str, only_view: bool, rows: Sequence[ResultRow | None]) -> Figure:
+def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | None]) -> Figure:
     exact = (f for row in rows if row for f in (row.value, row.low, row.high))
     decimals = formatting.decimals_for(exact)
-    cells = tuple(None if row is None else _cell(row, decimals) for row in rows)
-    return Figure(metric, view, only_view, decimals, cells)
+    texts = tuple(None if row is None else _result(row, decimals) for row in rows)
+    return Figure(metric, view, only_view, decimals, tuple(rows), texts)
 
 
-def _cell(row: ResultRow, decimals: int) -> Cell:
+def _result(row: Result, decimals: int) -> ResultText:
     lower, upper = interval_bounds(row)
     known, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
-    return Cell(
-        row,
+    return ResultText(
         *value_texts(row.value, row.low, row.high, decimals),
         formatting.between(lower, upper, decimals) if known else "",
+        formatting.level(row.interval.level) if row.interval else "",
         "" if n is None else formatting.count(n),
     )
 
 
-def _effect(row: ComparisonRow, p: float, compact: bool) -> Effect:
-    finding, found = row.finding, row.finding.contrast.comparison
-    rail, chance = finding.contrast.safeguard, formatting.chance
-    exact = [found.control, found.treatment, *([] if compact else [found.effect_size])]
-    decimals = formatting.decimals_for(exact)
+def _effect(row: Comparison, p: float, p_title: str, compact: bool) -> ComparisonText:
+    decimals, chance = decimals_of(row, compact=compact), formatting.chance
 
     def signed(value: float) -> str:
         return formatting.number(value, decimals, signed=True)
@@ -370,24 +360,17 @@ def _effect(row: ComparisonRow, p: float, compact: bool) -> Effect:
     def interval(lower: float, upper: float) -> str:
         return formatting.between(lower, upper, decimals, signed=True)
 
-    is_decided = rail is None and not finding.reason  # by a p-value that is always valid
-    return Effect(
-        row,
-        words(finding.verdict),
-        SYMBOLS[finding.verdict],
-        TONES[finding.verdict],
-        control=formatting.number(found.control, decimals),
-        treatment=formatting.number(found.treatment, decimals),
-        effect=signed(found.effect_size),
-        once=interval(found.effect_size_ci_lower, found.effect_size_ci_upper),
-        p_once=chance(found.pvalue),
-        always=NONE if finding.reason else interval(finding.anytime_lower, finding.anytime_upper),
-        p_always=chance(finding.anytime_pvalue) if is_decided else "",
-        holm=chance(finding.holm) if is_decided and finding.holm is not None else "",
+    return ComparisonText(
+        verdict=words(row.verdict),
+        symbol=SYMBOLS[row.verdict],
+        tone=TONES[row.verdict],
+        effect=signed(row.effect_size),
+        margin=signed(row.margin) if row.guardrail else "",
+        once=interval(row.effect_size_ci_lower, row.effect_size_ci_upper),
+        p_once=chance(row.pvalue),
+        always=NONE if row.anytime_reason else interval(row.anytime_lower, row.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
-        margin="" if rail is None else signed(margin_of(rail)),
-        deff=formatting.number(found.deff, 2),
-        looks=formatting.count(row.looks) if row.looks else "",
+        p_title=p_title,
     )
 
 
@@ -395,6 +378,73 @@ def _share(share: float, of: str) -> str:
     return f"{formatting.percent(share)} of {of}" if share > 0 else ""
 
 
-def _within(found: JoinFound, one: JoinedOutcome, share: float) -> str:
-    end_s = one.within_s(share)
-    return "" if end_s is None else f"{formatting.plain(min(end_s, found.label_window_s))} s"
+def _within(found: Join, one: JoinOutcome, share: float) -> str:
+    """In how many seconds at most such a share of the attributed came, by the bins of the delays;
+    "" where there are none."""
+    least, so_far = share * one.attributed, 0
+    for _, end_s, n in one.delays_s:
+        so_far += n
+        if so_far >= least:
+            return f"{formatting.plain(min(end_s, found.label_window_s))} s"
+    return ""
+
+
+# -- answers with their texts ------------------------------------------------------------------
+
+
+def results_with_texts(results: Results) -> Results:
+    """The answer to a query, each number as the table of its window and slices shows it."""
+    texts = {
+        id(row): text
+        for block in blocks_of(results.rows, results.tables)
+        for figure in block.figures()
+        for row, text in zip(figure.rows, figure.texts, strict=True)
+        if row is not None and text is not None
+    }
+    return replace(
+        results,
+        rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),
+        comparisons=_compared(results.comparisons),
+        join=None if results.join is None else _joined(results.join),
+    )
+
+
+def experiment_with_texts(answer: Experiment) -> Experiment:
+    """The answer about an experiment, each number as its table shows it."""
+    advice, mixed = answer.recommendation, answer.contamination
+    if advice is None:
+        return answer
+    text = ExperimentText(
+        symbol=ACTION_SYMBOLS[advice.action],
+        tone=ACTION_TONES[advice.action],
+        worst=tone_of(advice, mixed),
+        advice=parted(advice.sentence, mixed),
+        standing=standing(answer.state, answer.sentence, mixed, advice),
+        units="" if answer.srm is None else "".join(units_of(answer.srm).line),
+    )
+    return replace(answer, text=text, comparisons=_compared(answer.comparisons))
+
+
+def _compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    found = []
+    for row, text in zip(rows, effects_of(rows), strict=True):
+        if math.isnan(row.effect_size_ci_lower) and math.isnan(row.effect_size_ci_upper):
+            text = replace(text, once=NONE)
+        if math.isnan(row.pvalue):
+            text = replace(text, p_once=NONE)
+        found.append(replace(row, text=text))
+    return tuple(found)
+
+
+def _joined(found: Join) -> Join:
+    counts = ", ".join(
+        f"{count} {name.strip()}" + (f" ({share})" if share else "")
+        for name, count, share in join_counts(found)
+    )
+    outcomes = {
+        name: replace(one, text=OutcomeText(attributed, unattributed, after_window))
+        for (name, one), (_, attributed, unattributed, _, _, after_window) in zip(
+            found.outcomes.items(), join_outcomes(found), strict=True
+        )
+    }
+    return replace(found, outcomes=outcomes, text=counts)

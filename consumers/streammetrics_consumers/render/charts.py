@@ -6,9 +6,11 @@ over time is drawn from its history.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from streammetrics import Accumulator
 from streammetrics.present import (
     EffectValue,
     Place,
@@ -20,8 +22,6 @@ from streammetrics.present import (
 from streammetrics.results import figure_by_series
 from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.query import OTHER, Slice
-from streammetrics_consumers.query.reader import SliceState
-from streammetrics_consumers.render.cells import interval_bounds
 
 Theme = Literal["light", "dark"]
 MAX_SERIES: Final = 12  # curves in one figure; more nobody tells apart
@@ -41,58 +41,84 @@ def series_name(slice_: Slice) -> str:
 
 
 def figure_of_states(
-    states: Sequence[SliceState], variants: Sequence[str], kind: str, title: str, theme: Theme
+    states: Sequence[tuple[Slice, Accumulator]],
+    variants: Sequence[str],
+    kind: str,
+    title: str,
+    theme: Theme,
 ) -> dict[str, object]:
-    """The figure of one kind of these states of one metric, in one window."""
+    """The figure of one kind of these states of one metric, by slice, in one window."""
     order: dict[object, int] = {name: i for i, name in enumerate(variants)}
-    ordered = sorted(states, key=lambda one: order.get(one.slice.get("variant"), len(order)))
-    shown = {series_name(one.slice): one.state.compute() for one in ordered[:MAX_SERIES]}
+    ordered = sorted(states, key=lambda one: order.get(one[0].get("variant"), len(order)))
+    shown = {series_name(slice_): state.compute() for slice_, state in ordered[:MAX_SERIES]}
     spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
-    return placed(spec, _places([one.slice for one in ordered[:MAX_SERIES]], variants))
+    return placed(spec, _places([slice_ for slice_, _ in ordered[:MAX_SERIES]], variants))
 
 
-def figure_of_history(history: History, title: str, theme: Theme) -> dict[str, object]:
+def figure_of_history(
+    history: History, variants: Sequence[str], title: str, theme: Theme
+) -> dict[str, object]:
     """Values by window, a series for each slice."""
+    shown = history.series[:MAX_SERIES]
     values = [
         WindowValue(
             start_ms=window.start_ms,
             end_ms=window.end_ms,
             series=series_name(series.slice),
-            value=row.value,
-            low=row.low,
-            high=row.high,
-            lower=interval_bounds(row)[0],
-            upper=interval_bounds(row)[1],
+            value=value,
+            low=low,
+            high=high,
+            lower=lower,
+            upper=upper,
         )
-        for series in history.series[:MAX_SERIES]
-        for window, row in zip(history.windows, series.rows, strict=True)
-        if row is not None and window.start_ms is not None and window.end_ms is not None
+        for series in shown
+        for window, rows, value, low, high, lower, upper in zip(
+            history.windows,
+            series.rows,
+            series.value,
+            series.low,
+            series.high,
+            series.lower,
+            series.upper,
+            strict=True,
+        )
+        if not (rows is None and math.isnan(value))
+        and window.start_ms is not None
+        and window.end_ms is not None
     ]
     count = len(history.series) + history.more_series
     spec = over_time(values, title=_counted(title, count), y=history.view, theme=theme)
-    slices = [series.slice for series in history.series[:MAX_SERIES]]
-    return placed(spec, _places(slices, history.variants))
+    return placed(spec, _places([series.slice for series in shown], variants))
 
 
-def figure_of_effects(history: History, title: str, theme: Theme) -> dict[str, object]:
+def figure_of_effects(
+    history: History, variants: Sequence[str], title: str, theme: Theme
+) -> dict[str, object]:
     """The effect since the start, look by look, with its always-valid interval against zero."""
     values = [
         EffectValue(
-            at=point.watermark_ms,
-            series=effect.contrast.treatment_variant,
-            effect=point.effect,
-            lower=point.reading.lower,
-            upper=point.reading.upper,
-            gated=point.reading.gated,
+            at=at,
+            series=effect.treatment_variant,
+            effect=value,
+            lower=lower,
+            upper=upper,
+            gated=gated,
         )
         for effect in history.effects[:MAX_SERIES]
-        for point in effect.looks
-        if point.watermark_ms is not None
+        for at, value, lower, upper, gated in zip(
+            effect.looks.watermark_ms,
+            effect.looks.effect,
+            effect.looks.lower,
+            effect.looks.upper,
+            effect.looks.gated,
+            strict=True,
+        )
+        if at is not None
     ]
     title = _counted(title, len(history.effects))
     spec = effect_over_time(values, title=title, y=history.view, x="time", theme=theme)
-    slices: list[Slice] = [{"variant": one.contrast.treatment_variant} for one in history.effects]
-    return placed(spec, _places(slices, history.variants))
+    slices: list[Slice] = [{"variant": one.treatment_variant} for one in history.effects]
+    return placed(spec, _places(slices, variants))
 
 
 def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place]:

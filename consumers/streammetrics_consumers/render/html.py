@@ -10,18 +10,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
-from streammetrics.experiments import Plan, Recommendation, SampleRatioFound
+from streammetrics.experiments import Plan
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.join_status import JoinFound
-from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, to_json
+from streammetrics_consumers.query.answers import (
+    Comparison,
+    ComparisonText,
+    Join,
+    Recommendation,
+    Result,
+    Results,
+    SampleRatio,
+)
+from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.render.cells import (
     OUTCOME_HEAD,
     Block,
-    Effect,
     blocks_of,
     effects_of,
     join_counts,
@@ -149,7 +157,7 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield from _warnings(results.join.warnings)
         yield from join_tables(results.join)
     yield "<h2>Values</h2>"
-    blocks = list(blocks_of(shown, results.variants))
+    blocks = list(blocks_of(shown, results.tables))
     yield from map(_values, blocks)
     if not blocks:
         yield "<p>No rows are counted here yet.</p>"
@@ -164,7 +172,7 @@ def _body(material: Material, title: str) -> Iterator[str]:
     yield "<h2>Every view</h2>"
     slices = {frozenset(row.slice) for row in shown}
     rows = [row for row in results.rows if frozenset(row.slice) in slices]
-    yield from map(_values, blocks_of(rows, results.variants))
+    yield from map(_values, blocks_of(rows, results.tables))
     yield from _provenance(results)
 
 
@@ -189,7 +197,7 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     yield from _warnings(notes_of(results))
     if results.comparisons:  # there are none of some slices alone
         yield _effects(results.comparisons)
-    sentences = dict.fromkeys(row.finding.sentence for row in results.comparisons)
+    sentences = dict.fromkeys(row.sentence for row in results.comparisons)
     sentences.pop(material.verdict, None)  # it stands above
     yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
     if results.srm is not None:
@@ -219,36 +227,36 @@ def _values(block: Block) -> str:
     lines = (
         (
             formatting.name(figure.metric), formatting.name(figure.view), name,
-            cell.value, cell.certain or "exact", cell.interval, cell.rows,
+            text.value, text.certain or "exact", text.interval, text.rows,
         )
         for figure in block.figures()
-        for name, cell in zip(names, figure.cells, strict=True) if cell
+        for name, text in zip(names, figure.texts, strict=True) if text
     )  # fmt: skip
     return _table(escaped(block.heading), head, 3, lines)
 
 
-def _effects(rows: Sequence[ComparisonRow]) -> str:
+def _effects(rows: Sequence[Comparison]) -> str:
     """Each comparison with its verdict and always-valid interval, and what one planned look would
     say."""
-    title, found = effects_of(rows)
-    head = ("metric", "treatment - control", "verdict", "effect", "always valid", title, "one look",
-            "looks")  # fmt: skip
-    return _table("treatment less control", head, 3, map(_effect, found), (e.tone for e in found))
+    found = effects_of(rows)
+    head = ("metric", "treatment - control", "verdict", "effect", "always valid", found[0].p_title,
+            "one look", "looks")  # fmt: skip
+    lines = map(_effect, rows, found)
+    return _table("treatment less control", head, 3, lines, (one.tone for one in found))
 
 
-def _effect(found: Effect) -> tuple[str, ...]:
-    one = found.row.finding.contrast
+def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
     view = "" if one.view in one.metric else f" ({formatting.name(one.view)})"
     guard = f", guardrail, margin {found.margin}" if found.margin else ""
     return (
         f"{formatting.name(one.metric)}{view}{guard}",
         f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",
         f"{found.symbol} {found.verdict}",
-        found.effect, found.always, found.p, found.once, found.looks or "0",
+        found.effect, found.always, found.p, found.once, formatting.count(one.looks),
     )  # fmt: skip
 
 
-def _units(found: SampleRatioFound) -> str:
+def _units(found: SampleRatio) -> str:
     """Units of each variant, and whether they are as planned."""
     units, caption = units_of(found), "units"
     if units.e_value:
@@ -256,7 +264,7 @@ def _units(found: SampleRatioFound) -> str:
     return _table(caption, ("variant", "units"), 1, units.counts)
 
 
-def join_tables(found: JoinFound) -> Iterator[str]:
+def join_tables(found: Join) -> Iterator[str]:
     """What became of events that are joined, and of each outcome."""
     yield _table(join_window(found), ("what", "count", "share"), 1, join_counts(found))
     yield _table("outcomes of closed label windows", OUTCOME_HEAD, 1, join_outcomes(found))
@@ -334,7 +342,7 @@ def _picture(picture: Picture) -> str:
 # -- method ------------------------------------------------------------------------------------
 
 
-def _method(plan: Plan | None, rows: Sequence[ResultRow]) -> Iterator[str]:
+def _method(plan: Plan | None, rows: Sequence[Result]) -> Iterator[str]:
     """How the numbers were made, for the people who decide by them."""
     yield from (f"<p>{text}</p>" for text in GENERAL)
     if plan is not None:
@@ -358,7 +366,7 @@ def _planned(plan: Plan) -> str:
     return text + "the rows of a unit are correlated, and variances are over groups of units."
 
 
-def _made(row: ResultRow) -> str:
+def _made(row: Result) -> str:
     name = formatting.name
     text = f"{name(row.metric)}: {name(row.type)}, {name(row.view)}"
     one = row.interval
@@ -370,4 +378,5 @@ def _made(row: ResultRow) -> str:
     )
     if not one.reason:
         return f"{made}."
-    return f"{made}; {why}." if one.defined else f"{made} (undefined for some: {why})."
+    defined = one.lower > -math.inf or one.upper < math.inf
+    return f"{made}; {why}." if defined else f"{made} (undefined for some: {why})."

@@ -9,12 +9,12 @@ from typing import Final
 
 from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
+from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.query.query import Query, QueryError, store_name
-from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.render import charts
 from streammetrics_consumers.render.cells import names_of, rows_shown
 from streammetrics_consumers.render.verdict_words import standing_over
@@ -118,16 +118,17 @@ class _Reader:
     def spec(self, metric: str, kind: str) -> dict[str, object]:
         """The figure as a specification."""
         query = replace(self._query, by=self._by, metric=metric)
+        variants = self.results.tables.variants
         if kind == WINDOWS:
             _, history = self._histories.read(query, metric, effects="none")
-            return charts.figure_of_history(history, metric, "light")
+            return charts.figure_of_history(history, variants, metric, "light")
         if kind == EFFECTS:
             _, history = self._histories.read(query, metric, effects="total")
-            return charts.figure_of_effects(history, metric, "light")
+            return charts.figure_of_effects(history, variants, metric, "light")
         return self._answers.states(query, lambda states: charts.figure_of_states(
-            states, self.results.variants, kind, metric, "light"))  # fmt: skip
+            states, variants, kind, metric, "light"))  # fmt: skip
 
-    def _known(self, metric: str) -> Known:
+    def _known(self, metric: str) -> StoreMetric:
         return self._catalogue.known(metric, self._query.generation)
 
 

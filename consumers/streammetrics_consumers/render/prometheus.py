@@ -19,10 +19,9 @@ from streammetrics.experiments import (
     ACTIONS,
     VERDICTS,
 )
-from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.query.answers import Comparison, Join, JoinOutcome, Result, Results
 from streammetrics_consumers.query.query import OTHER, Slice
-from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results
-from streammetrics_consumers.render.cells import VARIANT, interval_bounds, margin_of, names_of
+from streammetrics_consumers.render.cells import VARIANT, headline_rows, interval_bounds, names_of
 
 ROWS: Final = 1000  # of one window
 EFFECTS: Final = 200
@@ -56,8 +55,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
         return
     rows, left_out = [], 0
     for window, results in found.items():
-        shown = [row for row in results.rows if row.headline]
-        shown.sort(key=lambda row: len(names_of(row)))
+        shown = sorted(headline_rows(results), key=lambda row: len(names_of(row)))
         rows += [(window, row) for row in shown[:ROWS]]
         left_out += len(shown[ROWS:])
     total = found["total"]
@@ -74,7 +72,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                      "Share of all units that were seen in several variants",
                      total.contamination.share)  # fmt: skip
     if total.srm is not None:
-        units = [(_encodable(variant), count) for variant, count in total.srm.counts]
+        units = [(_encodable(variant), count) for variant, count in total.srm.counts.items()]
         yield _by("units", "Units of each variant, since the start", "variant", units)
         if not total.srm.reason:
             yield _gauge("sample_ratio_e_value",
@@ -86,7 +84,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                  left_out)  # fmt: skip
 
 
-def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
+def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
     families = families_of(_ROW_GAUGES, _ROW)
     seen: set[tuple[str, ...]] = set()
     for window, row in rows:
@@ -102,38 +100,28 @@ def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
     yield from families
 
 
-def _effect_gauges(rows: Sequence[ComparisonRow]) -> Iterator[Metric]:
+def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
     families = families_of(_EFFECT_GAUGES, _EFFECT)
     verdicts = GaugeMetricFamily(
         "streammetrics_effect_verdict", "1 for the verdict on it, and 0 for each other",
         labels=[*_EFFECT, "verdict"],
     )  # fmt: skip
     for row in rows:
-        finding, one = row.finding, row.finding.contrast
-        labels = (
-            one.metric,
-            one.view,
-            _encodable(one.control_variant),
-            _encodable(one.treatment_variant),
-        )
-        adjusted = math.nan if finding.holm is None else finding.holm
+        variants = _encodable(row.control_variant), _encodable(row.treatment_variant)
+        labels = (row.metric, row.view, *variants)
         always = (
-            finding.anytime_lower, finding.anytime_upper, finding.anytime_pvalue, adjusted,
-            finding.e_value,
+            row.anytime_lower, row.anytime_upper, row.anytime_pvalue, row.holm_pvalue, row.e_value,
         )  # fmt: skip
-        margin = math.nan if one.safeguard is None else margin_of(one.safeguard)
-        shown = [math.nan] * len(always) if finding.reason else always
-        for family, figure in zip(
-            families, (one.comparison.effect_size, *shown, margin), strict=True
-        ):
+        shown = [math.nan] * len(always) if row.anytime_reason else always
+        for family, figure in zip(families, (row.effect_size, *shown, row.margin), strict=True):
             if family is families[0] or not math.isnan(figure):
                 family.add_metric(labels, figure)
         for verdict in VERDICTS:
-            verdicts.add_metric([*labels, verdict], float(verdict == finding.verdict))
+            verdicts.add_metric([*labels, verdict], float(verdict == row.verdict))
     yield from (*families, verdicts)
 
 
-def join_gauges(found: JoinFound | None) -> Iterator[Metric]:
+def join_gauges(found: Join | None) -> Iterator[Metric]:
     """The families of a join; none where events are not joined."""
     if found is None:
         return
@@ -153,7 +141,7 @@ def join_gauges(found: JoinFound | None) -> Iterator[Metric]:
     yield from _outcome_families(found)
 
 
-def _outcome_families(found: JoinFound) -> Iterator[Metric]:
+def _outcome_families(found: Join) -> Iterator[Metric]:
     states = GaugeMetricFamily(
         "streammetrics_join_outcomes", "Outcomes since the start, by what became of them",
         labels=["outcome", "state"],
@@ -172,21 +160,21 @@ def _outcome_families(found: JoinFound) -> Iterator[Metric]:
     )  # fmt: skip
     for name, one in found.outcomes.items():
         states.add_metric([name, "waiting"], one.waiting)
-        states.add_metric([name, "attributed"], one.delays.attributed)
-        states.add_metric([name, "unattributed"], one.delays.unattributed)
-        for family, share in ((after, one.share_after_window), (last, one.delays.share_cut)):
+        states.add_metric([name, "attributed"], one.attributed)
+        states.add_metric([name, "unattributed"], one.unattributed)
+        for family, share in ((after, one.share_after_window), (last, one.share_last_tenth)):
             if not math.isnan(share):
                 family.add_metric([name], share)
-        delays.add_metric([name], _buckets(found, one.delays.delays), None)
+        delays.add_metric([name], _buckets(found, one), None)
     yield from (states, after, last, delays)
 
 
-def _buckets(found: JoinFound, delays: Mapping[tuple[int, int], int]) -> list[tuple[str, float]]:
+def _buckets(found: Join, one: JoinOutcome) -> list[tuple[str, float]]:
     """Those of all delays within the label window, whichever have come so far."""
     bounds = [1]
     while bounds[-1] < found.label_window_s:
         bounds.append(2 * bounds[-1])
-    counts = {end: n for (_, end), n in delays.items()}
+    counts = {end: n for _, end, n in one.delays_s}
     sums = list(accumulate(float(counts.get(bound, 0)) for bound in bounds))
     return [*zip(map(str, map(float, bounds)), sums, strict=True), ("+Inf", sums[-1])]
 

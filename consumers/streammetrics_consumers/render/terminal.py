@@ -19,16 +19,17 @@ from rich.text import Text
 
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.answers import Comparison, Result, Results
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import MAX_WINDOWS, thinned
 from streammetrics_consumers.query.query import Query, store_name
-from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
+from streammetrics_consumers.query.results import slice_key
 from streammetrics_consumers.render.cells import (
     Block,
-    Effect,
     blocks_of,
     effects_of,
+    headline_rows,
     join_line,
     names_of,
     rows_shown,
@@ -88,7 +89,7 @@ class Shown:
     bars: str = BARS
 
 
-def history_key(row: ResultRow) -> tuple[str, str, tuple[object, ...]]:
+def history_key(row: Result) -> tuple[str, str, tuple[object, ...]]:
     """Where `Shown.history` has the values of a row."""
     return row.metric, row.view, slice_key(row.slice)
 
@@ -125,7 +126,7 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
         yield advice(results.recommendation, results.contamination)
     if shown.verdict:
         yield Text(formatting.name(shown.verdict, 600))
-    blocks = list(blocks_of(rows_shown(results), results.variants))
+    blocks = list(blocks_of(rows_shown(results), results.tables))
     if not blocks:
         yield Text("\nno rows are counted here yet")
     for block in blocks[:MAX_BLOCKS]:
@@ -171,29 +172,38 @@ def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
     metric's name."""
     headers = [name for name, _ in block.columns()]
     for figure in block.figures():
-        mine = [(name, cell) for name, cell in zip(headers, figure.cells, strict=True) if cell]
-        courses = [shown.history.get(history_key(cell.row), ()) for _, cell in mine]
-        bounds = scale([value for course in courses for value in course])
+        mine = [
+            (name, text, shown.history.get(history_key(row), ()))
+            for name, row, text in zip(headers, figure.rows, figure.texts, strict=True)
+            if row and text
+        ]
+        bounds = scale([value for _, _, course in mine for value in course])
         label, aside = formatting.name(figure.view, NAME), ""
         if figure.only_view:
             aside = (
                 "" if figure.view in figure.metric else formatting.name(f"  {figure.view}", NAME)
             )
             label = formatting.name(figure.metric, NAME)
-        for i, ((name, cell), course) in enumerate(zip(mine, courses, strict=True)):
+        for i, (name, text, course) in enumerate(mine):
             first = (label, aside)[i] if i < 2 else ""
             header = formatting.name(name, NAME)
-            yield _Line((first, header, cell.value, cell.certain, cell.interval), course, bounds)
+            yield _Line((first, header, text.value, text.certain, text.interval), course, bounds)
 
 
-def _effects(rows: Sequence[ComparisonRow], shown: Shown, style: Style) -> Table:
+def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     """Each on its own scale, as effects on metrics of several kinds stand below each other. Where
     a line is short, p-values make room for the looks."""
-    title, found = effects_of(rows, compact=True)
-    lines = [_effect(one) for one in found]
-    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: title}
+    found = effects_of(rows, compact=True)
+    lines = [
+        (
+            *(formatting.name(x, NAME) for x in (row.metric, row.treatment_variant)),
+            *(one.effect, one.always, one.verdict, one.p),
+        )
+        for row, one in zip(rows, found, strict=True)
+    ]
+    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: found[0].p_title}
     widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}
-    courses = [shown.looks.get(row.finding.contrast.name, ()) for row in rows]
+    courses = [shown.looks.get(row.name, ()) for row in rows]
     least = SPARKS_LEAST if any(map(len, courses)) else 0
     names = [max(len(title), *(cell_len(line[i]) for line in lines))
              for i, title in enumerate(("metric", "treatment"))]  # fmt: skip
@@ -214,12 +224,6 @@ def _effects(rows: Sequence[ComparisonRow], shown: Shown, style: Style) -> Table
         texts[2 + list(widths).index(VERDICT)].stylize(COLOURS[one.tone])
         table.add_row(*texts)
     return table
-
-
-def _effect(one: Effect) -> tuple[str, ...]:
-    contrast = one.row.finding.contrast
-    names = (formatting.name(x, NAME) for x in (contrast.metric, contrast.treatment_variant))
-    return (*names, one.effect, one.always, one.verdict, one.p)
 
 
 # -- courses -----------------------------------------------------------------------------------
@@ -319,18 +323,18 @@ class Watcher:
             query = Query("all", names_of(one), self._query.where, metric, self._query.generation,
                           headlines=True)  # fmt: skip
             answer = self._answers.rows(query)
-            inside = [row for row in answer.rows if row.window.start_ms is not None]
+            inside = [row for row in headline_rows(answer) if row.window.start_ms is not None]
             windows = list(dict.fromkeys(row.window for row in inside))[-MAX_WINDOWS:]
             place = {window: i for i, window in enumerate(windows)}
             for row in inside:
-                if row.headline and row.window in place:
+                if row.window in place:
                     key = history_key(row)
                     values = found.setdefault(key, [math.nan] * len(windows))
                     values[place[row.window]] = row.value
         return found
 
     def _read_looks(self, results: Results) -> dict[str, list[float]]:
-        names = [row.finding.contrast.name for row in results.comparisons[:MAX_EFFECTS]]
+        names = [row.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: View) -> dict[str, list[float]]:
             of = declared(now.version.generation)

@@ -8,9 +8,10 @@ above them, once; other counts of a metric stand below it.
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TextIO
@@ -20,18 +21,24 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.answer_texts import Tone
-from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.query.answers import (
+    Comparison,
+    ComparisonText,
+    Contamination,
+    Join,
+    Recommendation,
+    Results,
+    SampleRatio,
+    Tone,
+)
 from streammetrics_consumers.query.query import Query, store_name
-from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.render.cells import (
     OUTCOME_HEAD,
     Block,
-    Effect,
     Figure,
     blocks_of,
+    decimals_of,
     effects_of,
     groupings_of,
     join_counts,
@@ -140,7 +147,7 @@ def table(
 ) -> str:
     """Of several groupings the one that is shown unasked; a line names the others."""
     chosen, groupings = groupings_of(results)
-    found = blocks_of(results.rows, results.variants)
+    found = blocks_of(results.rows, results.tables)
     blocks = [block for block in found if block.names == chosen]
     shown = blocks[:MAX_BLOCKS]
     parts: list[RenderableType] = [Text(formatting.name(title, 70), "bold")]
@@ -187,7 +194,7 @@ def advice(found: Recommendation, mixed: Contamination | None) -> Text:
     return _marked(found.sentence, mixed, COLOURS[ACTION_TONES[found.action]])
 
 
-def join_table(found: JoinFound | None) -> Iterator[RenderableType]:
+def join_table(found: Join | None) -> Iterator[RenderableType]:
     """The part of `results` and `status` about the join; nothing where events are not joined."""
     if found is None:
         return
@@ -230,7 +237,8 @@ def _values(block: Block, all_views: bool, truth: Truth | None, style: Style) ->
         headers += ["difference", "true"]
     else:
         truth, arms = None, (0, 0)
-    lines = list(_lines(block.figures(), all_views, truth, arms))
+    known = None if all_views else block.tables.headlines
+    lines = list(_lines(block.figures(), known, truth, arms))
     label_width = max(cell_len(line.label) for line in lines)
     widths = [
         max(cell_len(header), *(cell_len(line.cell(i)) for line in lines))
@@ -257,8 +265,12 @@ def _values(block: Block, all_views: bool, truth: Truth | None, style: Style) ->
 
 
 def _lines(
-    figures: Sequence[Figure], all_views: bool, truth: Truth | None, arms: tuple[int, int]
+    figures: Sequence[Figure],
+    known: Set[tuple[str, str]] | None,
+    truth: Truth | None,
+    arms: tuple[int, int],
 ) -> Iterator[_Line]:
+    """The lines of a block; known: the metrics and views that are shown, None for all."""
     metrics = {
         metric: list(mine) for metric, mine in groupby(figures, lambda figure: figure.metric)
     }
@@ -268,10 +280,7 @@ def _lines(
         yield _Line(_label(name), cells)
     for metric, mine in metrics.items():
         yield _Line()
-        views = [
-            figure for figure in mine
-            if all_views or any(cell and cell.row.headline for cell in figure.cells)
-        ]  # fmt: skip
+        views = [one for one in mine if known is None or (metric, one.view) in known]
         if len(views) != 1:
             yield _Line(formatting.name(metric, NAME), style="bold")
         for figure in views:
@@ -280,9 +289,9 @@ def _lines(
                 label = formatting.name(metric, NAME)
                 if figure.view not in metric:
                     label += f" ({formatting.name(figure.view, NAME)})"
-            values = tuple(cell.value if cell else "" for cell in figure.cells)
+            values = tuple(text.value if text else "" for text in figure.texts)
             yield _Line(label, values + _difference(figure, truth, arms))
-            bounds = tuple(cell.certain if cell else "" for cell in figure.cells)
+            bounds = tuple(text.certain if text else "" for text in figure.texts)
             if any(bounds):
                 yield _Line("", bounds, "dim")
         for name, cells in counts[metric].items():
@@ -292,18 +301,18 @@ def _lines(
 
 def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:
     """The estimated and the true difference of two variants, where the truth is known."""
-    control, treatment = (figure.cells[arm] for arm in arms)
+    control, treatment = (figure.rows[arm] for arm in arms)
     true = None if truth is None else truth.by_figure.get((figure.metric, figure.view))
     if true is None or control is None or treatment is None:
         return ()
-    differences = treatment.row.value - control.row.value, true
+    differences = treatment.value - control.value, true
     return tuple(formatting.number(one, figure.decimals, signed=True) for one in differences)
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
     """The counts of a metric, by name: a text for each column."""
-    columns = zip(*(figure.cells for figure in figures), strict=True)
-    rows = [next((cell.row for cell in cells if cell), None) for cells in columns]
+    columns = zip(*(figure.rows for figure in figures), strict=True)
+    rows = [next((row for row in column if row), None) for column in columns]
     names = dict.fromkeys(name for row in rows if row for name in row.counts)
     return {
         name: tuple(
@@ -344,10 +353,10 @@ def _experiment(results: Results) -> Iterator[RenderableType]:
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
     for window, rows in windows[:MAX_WINDOWS]:
         yield Text(f"\nexperiment, {window_text(window)}", "bold cyan")
-        for effect in effects_of(rows)[1]:
+        for row, effect in zip(rows, effects_of(rows), strict=True):
             yield Text("")
-            yield _comparison(effect)
-            sentence = _marked(effect.row.finding.sentence, results.contamination, "")
+            yield _comparison(row, effect)
+            sentence = _marked(row.sentence, results.contamination, "")
             line = Text().append(effect.verdict, COLOURS[effect.tone] or "bold")
             yield line.append(": ").append_text(sentence)
     yield Text("")
@@ -356,27 +365,29 @@ def _experiment(results: Results) -> Iterator[RenderableType]:
     yield from (Text(formatting.name(note, 1000), "dim") for note in notes_of(results))
 
 
-def _comparison(effect: Effect) -> Table:
-    one = effect.row.finding.contrast
-    arms = " - ".join(formatting.name(a, ARM) for a in (one.treatment_variant, one.control_variant))
-    view = "" if one.view in one.metric else f" ({formatting.name(one.view, ARM)})"
-    guard = ", guardrail" if effect.margin else ""
+def _comparison(row: Comparison, effect: ComparisonText) -> Table:
+    arms = " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
+    view = "" if row.view in row.metric else f" ({formatting.name(row.view, ARM)})"
+    guard = ", guardrail" if row.guardrail else ""
     table = columns()
-    heading = Text(f"{formatting.name(one.metric, ARM)}{view}{guard}: {arms}")
+    heading = Text(f"{formatting.name(row.metric, ARM)}{view}{guard}: {arms}")
     table.add_column(heading, min_width=LABEL)
     table.add_column("", justify="right", no_wrap=True)
+    decimals, chance = decimals_of(row), formatting.chance
+    is_decided = not row.guardrail and not row.anytime_reason  # by a p-value that is always valid
+    is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
     lines = {
-        "control": effect.control,
-        "treatment": effect.treatment,
+        "control": formatting.number(row.control, decimals),
+        "treatment": formatting.number(row.treatment, decimals),
         "effect": effect.effect,
-        f"  at one look, {formatting.level(one.comparison.level)}": effect.once,
+        f"  at one look, {formatting.level(row.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
-        "  p, always valid": effect.p_always,
-        "  p, always valid, Holm": effect.holm,
+        "  p, always valid": chance(row.anytime_pvalue) if is_decided else "",
+        "  p, always valid, Holm": chance(row.holm_pvalue) if is_adjusted else "",
         "  margin": effect.margin,
-        "design effect": effect.deff,
-        "looks": effect.looks,
+        "design effect": formatting.number(row.deff, 2),
+        "looks": formatting.count(row.looks) if row.looks else "",
     }
     for label, value in lines.items():
         if value:
@@ -384,7 +395,7 @@ def _comparison(effect: Effect) -> Table:
     return table
 
 
-def _sample_ratio(found: SampleRatioFound) -> Text:
+def _sample_ratio(found: SampleRatio) -> Text:
     units = units_of(found)
     counts, planned = units.line
     return Text(f"units: {counts}").append(planned, "bold red" if units.alarm else "")

@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from streammetrics.experiments import Action, Contamination, Recommendation, Verdict
-from streammetrics_consumers.query.answer_texts import Tone
+from streammetrics.experiments import Action, Verdict
+from streammetrics_consumers.query.answers import Contamination, Recommendation, Results, Tone
 from streammetrics_consumers.query.comparisons import State, verdict
 from streammetrics_consumers.query.experiment_plan import Declared
-from streammetrics_consumers.query.results import Results
 
 _VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
     "better": ("✓", "good"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -19,7 +19,7 @@ from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
 from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.history import Effects, HistoryReader, history_json
+from streammetrics_consumers.query.history import Effects, HistoryReader
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,
@@ -27,18 +27,17 @@ from streammetrics_consumers.query.query import (
     parse_query,
     store_name,
 )
-from streammetrics_consumers.query.results import results_answer, to_json
+from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.query.status import status_json
-from streammetrics_consumers.render.page_answers import experiment_with_texts, results_with_texts
+from streammetrics_consumers.render.cells import experiment_with_texts, results_with_texts
 from streammetrics_consumers.render.text import Style, results_text
 from streammetrics_consumers.server.health import HealthMonitor
+from streammetrics_consumers.server.openapi import CHOICES, parameters_of
 
 CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
 TABLES: Final = 8  # other answers: fewer than there are threads, so that probes find one
 JSON: Final = "application/json"
 VARIANT: Final = frozenset({"variant"})
-PARAMETERS: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
-TEXTS: Final = ("none", "tables")
 
 
 class Api:
@@ -55,28 +54,28 @@ class Api:
         """All of it but the events, which need no thread for each who listens."""
         charts, tables = ConcurrencyLimiter(CHARTS), ConcurrencyLimiter(TABLES)
         return [
-            Route("/api/store", tables.limited(self.store)),
-            Route("/api/results", tables.limited(self.results)),
-            Route("/api/history", charts.limited(self.history)),
-            Route("/api/experiment", tables.limited(self.experiment)),
-            Route("/api/figure", charts.limited(self.figure)),
-            Route("/api/health", self.health),
-            Route("/api/status", tables.limited(self.status)),
-            Route("/results.txt", tables.limited(self.results_txt)),
+            checked("/api/store", tables.limited(self.store)),
+            checked("/api/results", tables.limited(self.results)),
+            checked("/api/history", charts.limited(self.history)),
+            checked("/api/experiment", tables.limited(self.experiment)),
+            checked("/api/figure", charts.limited(self.figure)),
+            checked("/api/health", in_thread(self.health)),
+            checked("/api/status", tables.limited(self.status)),
+            checked("/results.txt", tables.limited(self.results_txt)),
         ]
 
     def store(self, request: Request) -> Response:
         """What may be asked."""
-        return _json(self._catalogue.to_json(generation_of(request.query_params)))
+        return _json(self._catalogue.to_json(_generation(request)))
 
     def results(self, request: Request) -> Response:
         """As `results --json`, to the byte; with texts where they are asked for."""
-        query = query_of(request.query_params, "views", "texts")
-        views = choice(request.query_params, "views", ("all", "headline"))
+        query = query_of(request.query_params)
+        views = choice(request.query_params, "views")
         results = self._cache.results(replace(query, headlines=views == "headline"))
-        if choice(request.query_params, "texts", TEXTS) == "none":
-            return _json(to_json(results))
-        return _json(dumps(results_with_texts(results_answer(results), results)))
+        if choice(request.query_params, "texts") == "tables":
+            results = results_with_texts(results)
+        return _json(to_json(results))
 
     def results_txt(self, request: Request) -> Response:
         """As `results` prints them, without colours."""
@@ -87,17 +86,15 @@ class Api:
 
     def status(self, request: Request) -> Response:
         """As `status --json`, to the byte."""
-        wanted = generation_of(request.query_params)
-        return _json(status_json(self._ledger, wanted))
+        return _json(status_json(self._ledger, _generation(request)))
 
     def health(self, request: Request) -> Response:
         """How far and how well the log is read."""
-        refuse_others(request.query_params, ())
         return _json(dumps(self._monitor.health()))
 
     def experiment(self, request: Request) -> Response:
         """What may be concluded."""
-        wanted = generation_of(request.query_params, "texts")
+        wanted = _generation(request)
         results = self._cache.experiment(Query(generation=wanted))
 
         def looks(now: View) -> int:
@@ -106,27 +103,26 @@ class Api:
         of = declared(self._ledger.generation(results.generation))
         count = view(self._ledger, looks, generation=wanted)
         answer = experiment_answer(results, of, count)
-        if choice(request.query_params, "texts", TEXTS) != "none":
-            answer = experiment_with_texts(answer, results)
+        if choice(request.query_params, "texts") == "tables":
+            answer = experiment_with_texts(answer)
         return _json(dumps(answer))
 
     def history(self, request: Request) -> Response:
         """One view over time."""
-        refuse_others(request.query_params, ("metric", "view", "by", "where", "generation"))
-        query = query_of(request.query_params, "view")
+        query = query_of(request.query_params)
         metric = metric_of(query)
         asked = request.query_params.get("view")
-        results, found = self._histories.read(self._grouped(query), metric, asked)
-        return _json(history_json(results, found))
+        _, found = self._histories.read(self._grouped(query), metric, asked)
+        return _json(dumps(found))
 
     def figure(self, request: Request) -> Response:
         """A figure with its data."""
         from streammetrics_consumers.render import charts
 
         parameters = request.query_params
-        query = query_of(parameters, "kind", "view", "theme")
+        query = query_of(parameters)
         metric = metric_of(query)
-        theme = cast("charts.Theme", choice(parameters, "theme", ("light", "dark")))
+        theme = cast("charts.Theme", choice(parameters, "theme"))
         known = self._catalogue.known(metric, query.generation).figures
         kind = choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
@@ -134,15 +130,16 @@ class Api:
             effects: Effects = "total" if kind == EFFECT else "none"
             draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
-            _, history = self._histories.read(slices, metric, asked, effects=effects)
-            return _json(dumps(cast("Json", draw(history, metric, theme))))
+            results, history = self._histories.read(slices, metric, asked, effects=effects)
+            spec = draw(history, results.tables.variants, metric, theme)
+            return _json(dumps(cast("Json", spec)))
         if query.window == "all":
             raise QueryError(
                 expected="one window", got="'all'", where="window",
                 hint="name total, latest or START/END, or draw the kind history",
             )  # fmt: skip
         query = self._grouped(query)
-        variants = self._cache.rows(query).variants
+        variants = self._cache.rows(query).tables.variants
         spec = self._cache.states(
             query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
         )
@@ -158,6 +155,29 @@ class Api:
 
 def _json(data: bytes) -> Response:
     return Response(data, media_type=JSON)
+
+
+def _generation(request: Request) -> int | None:
+    return parse_generation(request.query_params.get("generation"))
+
+
+def checked(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
+    """A route that refuses parameters which its address may not have."""
+
+    async def checks(request: Request) -> Response:
+        require_known(path, request.query_params)
+        return await answer(request)
+
+    return Route(path, checks)
+
+
+def in_thread(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """The same answer, in a thread."""
+
+    async def answers(request: Request) -> Response:
+        return await run_in_threadpool(answer, request)
+
+    return answers
 
 
 class ConcurrencyLimiter:
@@ -186,9 +206,8 @@ class ConcurrencyLimiter:
         return in_turn
 
 
-def query_of(parameters: QueryParams, *more: str) -> Query:
-    """The query that an address asks; `more`: other parameters that it may have."""
-    refuse_others(parameters, (*PARAMETERS, *more))
+def query_of(parameters: QueryParams) -> Query:
+    """The query that an address asks."""
     return parse_query(
         parameters.get("window", "total"),
         parameters.get("by"),
@@ -196,12 +215,6 @@ def query_of(parameters: QueryParams, *more: str) -> Query:
         parameters.get("metric"),
         parameters.get("generation"),
     )
-
-
-def generation_of(parameters: QueryParams, *more: str) -> int | None:
-    """The generation, where an address may name nothing else but `more`."""
-    refuse_others(parameters, ("generation", *more))
-    return parse_generation(parameters.get("generation"))
 
 
 def metric_of(query: Query) -> str:
@@ -213,18 +226,9 @@ def metric_of(query: Query) -> str:
     return query.metric
 
 
-def choice(parameters: QueryParams, name: str, known: tuple[str, ...]) -> str:
-    """One of these words; the first where there is none."""
-    found = parameters.get(name, known[0])
-    if found not in known:
-        raise QueryError(
-            expected=" or ".join(known), got=repr(found[:80]), where=name, hint="choose one"
-        )
-    return found
-
-
-def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
+def require_known(path: str, parameters: QueryParams) -> None:
     """Refuse parameters that an address may not have, and those that are there twice."""
+    known = parameters_of(path)
     for name in parameters:
         if name not in known:
             raise QueryError(
@@ -241,3 +245,14 @@ def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
                 where=name,
                 hint="leave out the others; only `where` may be given again",
             )
+
+
+def choice(parameters: QueryParams, name: str, known: Sequence[str] = ()) -> str:
+    """One of these words, by default those of CHOICES; the first where there is none."""
+    known = known or CHOICES[name]
+    found = parameters.get(name, known[0])
+    if found not in known:
+        raise QueryError(
+            expected=" or ".join(known), got=repr(found[:80]), where=name, hint="choose one"
+        )
+    return found

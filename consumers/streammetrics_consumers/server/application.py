@@ -25,7 +25,7 @@ from streammetrics_consumers.query.answers import Error, Problem, dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.server import assets
-from streammetrics_consumers.server.api import JSON, Api, refuse_others
+from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
 from streammetrics_consumers.server.health import NOBODY, HealthMonitor, Watched, unready
@@ -51,16 +51,15 @@ def application(
     api, streams = Api(ledger, cache, monitor, store), Events(monitor, ended)
 
     async def events(request: Request) -> Response:
-        refuse_others(request.query_params, ())
         return streams.answer(request.method)
 
     return Starlette(
         routes=[
             Route("/", _page),
-            Route("/assets/{name}", _asset),
+            checked("/assets/{name}", in_thread(_asset)),
             *api.routes(),
-            Route("/api/events", events),
-            Route("/openapi.json", _openapi),
+            checked("/api/events", events),
+            checked("/openapi.json", in_thread(_openapi)),
             *_probes(ledger, watched, LatestResults(cache)),
         ],
         middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
@@ -83,7 +82,6 @@ def _page(request: Request) -> Response:
 
 
 def _asset(request: Request) -> Response:
-    refuse_others(request.query_params, ())
     found = assets.asset(request.path_params["name"])
     if found is None:
         raise HTTPException(404)
@@ -91,7 +89,6 @@ def _asset(request: Request) -> Response:
 
 
 def _openapi(request: Request) -> Response:
-    refuse_others(request.query_params, ())
     return Response(openapi_json(), media_type=JSON)
 
 

@@ -18,9 +18,10 @@ from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answer_texts import HealthText
+from streammetrics_consumers.query.answers import HealthText
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query_plan import watermark_ms
+from streammetrics_consumers.query.results import counted
 
 Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has not spoken yet
 
@@ -205,13 +206,7 @@ class HealthMonitor:
             sentence=sentence,
             watermark_ms=seen.watermark_ms,
             newest_event_ms=seen.newest_ms,
-            rows_read=seen.counters.rows,
-            late=seen.counters.late,
-            future=seen.counters.future,
-            expired=seen.counters.expired,
-            quarantined=seen.counters.quarantined,
-            repeated=seen.counters.repeated,
-            skipped=seen.counters.skipped,
+            **counted(seen.counters),
             lag_messages=lag,
             lag_seconds=behind_s,
             committed_s=round(now_s - max(moves), 1) if moves else None,
@@ -235,19 +230,19 @@ def _state(
     return "live", f"Counting, {behind_s:.0f} s behind."
 
 
-def _text(counted: Counters, lag: int | None, behind_s: float | None) -> HealthText:
+def _text(counters: Counters, lag: int | None, behind_s: float | None) -> HealthText:
     count = formatting.count
     behind = "unknown" if lag is None else f"{count(lag)} events" if lag else "none"
     if lag and behind_s is not None:
         behind += f", {formatting.duration(behind_s)}"
     return HealthText(
         lag=behind,
-        read=count(counted.rows),
-        skipped=count(counted.skipped),
-        late=count(counted.late),
-        quarantined=count(counted.quarantined),
+        read=count(counters.rows),
+        skipped=count(counters.skipped),
+        late=count(counters.late),
+        quarantined=count(counters.quarantined),
         others=", ".join(
-            f"{name} {count(getattr(counted, name))}" for name in ("future", "expired", "repeated")
+            f"{name} {count(getattr(counters, name))}" for name in ("future", "expired", "repeated")
         ),
     )
 

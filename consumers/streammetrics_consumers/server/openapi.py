@@ -1,6 +1,6 @@
 """The HTTP interface as OpenAPI 3.1: each path, what it takes, and the schema of its answer.
 
-The schemas are derived from the classes of `answers`.
+The schemas are derived from the classes of `answers`. Addresses are checked by the same tables.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from msgspec.json import schema_components
 
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
-from streammetrics_consumers.server.api import PARAMETERS as QUERY
+from streammetrics_consumers.query.catalogue import Store
+from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.status import Status
 
 Schema = dict[str, Json]
 
+QUERY: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
 PARAMETERS: Final = {
     "window": "total (default), all, latest, or START/END in ISO UTC: whole windows, merged",
     "by": "one grouping of the store, such as variant,phase; empty is that of all rows",
@@ -35,11 +38,11 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answ
         (*QUERY, "views", "texts"),
     ),
     "/api/status": (
-        "what `status --json` prints, to the byte", answers.Status, ("generation",),
+        "what `status --json` prints, to the byte", Status, ("generation",),
     ),
-    "/api/store": ("what may be asked", answers.Store, ("generation",)),
+    "/api/store": ("what may be asked", Store, ("generation",)),
     "/api/history": (
-        "a view of a metric by window, and its effect look by look", answers.History,
+        "a view of a metric by window, and its effect look by look", History,
         ("metric", "view", "by", "where", "generation"),
     ),
     "/api/experiment": (
@@ -61,6 +64,17 @@ OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: what, ty
 }
 OPEN: Final = ("/healthz", "/readyz")
 REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
+CHOICES: Final = {  # of a parameter, the default first
+    "views": ("all", "headline"),
+    "texts": ("none", "tables"),
+    "theme": ("light", "dark"),
+}
+
+
+def parameters_of(path: str) -> tuple[str, ...]:
+    """The parameters that an address may have."""
+    _, _, known = OF_JSON.get(path) or OTHERS[path]
+    return known
 
 
 @cache
@@ -99,6 +113,7 @@ def _schemas() -> tuple[list[Schema], Schema]:
     """The schema of each answer in the order of OF_JSON, and those that they refer to by name."""
     types = [answer for _, answer, _ in OF_JSON.values()]
     found, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
+    del components["Tables"], components["Results"]["properties"]["tables"]  # not in the JSON
     return cast("list[Schema]", list(found[:-1])), cast("Schema", components)
 
 
@@ -140,9 +155,7 @@ _ERROR: Final[Schema] = {"$ref": f"{_REF}Error"}
 _PRECISE: Final[dict[str, Schema]] = {  # parameters that are more than texts
     "where": {"type": "array", "items": _TEXT},
     "generation": {"type": "integer", "minimum": 1},
-    "views": {"enum": ["all", "headline"]},
-    "texts": {"enum": ["none", "tables"]},
-    "theme": {"enum": ["light", "dark"]},
+    **{name: {"enum": words} for name, words in CHOICES.items()},
 }
 _ERRORS: Final = {
     "400": "a question that has no answer",

@@ -23,10 +23,10 @@ from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.join_status import late_warning
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import verify
@@ -328,7 +328,7 @@ def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
     joined.run(BY_DEFAULT, ledger, logs)
     found = results(ledger)
     assert found.join is not None and found.join.closed == 8
-    assert found.join.outcomes["click"].delays.attributed == 6
+    assert found.join.outcomes["click"].attributed == 6
     assert (found.join.warnings, found.join.repeated) == ((), 0)
     seen = verified(ledger, logs, tmp_path)
     assert seen.is_good, (seen.differences, seen.notes)

@@ -55,7 +55,7 @@ def test_the_covariate_is_taken_out_of_every_window_and_of_looks(tmp_path: Path)
         results = read_results(ledger, parse_query())
     assert "ctr is adjusted for before, known before the exposure" in " ".join(results.notes)
     assert {row.metric for row in results.rows} == {"before", "ctr"}
-    assert [row.finding.contrast.metric for row in results.comparisons] == ["ctr"]
+    assert [row.metric for row in results.comparisons] == ["ctr"]
 
 
 def test_another_slope_is_another_plan(tmp_path: Path) -> None:

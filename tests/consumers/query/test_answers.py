@@ -1,4 +1,4 @@
-"""What answers are as JSON, and as schemas."""
+"""Answers: their rows, as JSON, and as schemas."""
 
 from __future__ import annotations
 
@@ -8,22 +8,32 @@ from http import HTTPStatus
 from types import MappingProxyType
 
 import numpy as np
-import pytest
-from streammetrics_consumers.query.answers import Error, Problem, SampleRatio, dumps, number
+from msgspec.structs import replace
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import (
+    SINCE_THE_START,
+    Error,
+    Problem,
+    Result,
+    Window,
+    dumps,
+)
+from streammetrics_consumers.query.results import in_order, rows_of, to_json
 from streammetrics_consumers.server.openapi import openapi_json
+
+from streammetrics import HistogramAUC, Ratio
+from streammetrics.experiments import SampleRatio
+from tests.consumers.render.corpus import results
 
 
 def test_numbers_that_json_does_not_have_are_null_and_texts() -> None:
-    assert [number(value) for value in (math.nan, math.inf, -math.inf, 0.5)] == [
-        None, "inf", "-inf", 0.5,
-    ]  # fmt: skip
-    with pytest.raises(ValueError, match="JSON"):
-        dumps(math.nan)
+    found = {"b": (math.nan, np.float64("nan")), "a": [math.inf, -math.inf, 0.5]}
+    assert dumps(found) == b'{"a": ["inf", "-inf", 0.5], "b": [null, null]}\n'
 
 
 def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
     counts = MappingProxyType({"b": HTTPStatus.OK, "a": 1})
-    found = dumps(SampleRatio(np.float64(0.25), None, counts, np.str_("why")))
+    found = dumps(answers.SampleRatio(np.float64(0.25), math.nan, counts, np.str_("why")))
     assert json.loads(found) == {
         "counts": {"a": 1, "b": 200}, "e_value": None, "pvalue": 0.25, "reason": "why",
     }  # fmt: skip
@@ -41,3 +51,74 @@ def test_every_object_is_closed_and_described() -> None:
         assert schema["description"], name
         if name != "Problem":
             assert schema["properties"].keys() - schema["required"] <= {"text"}, name
+
+
+ROW = Result(
+    window=SINCE_THE_START,
+    slice={"variant": "bts"},
+    metric="auc",
+    type="HistogramAUC",
+    view="auc",
+    value=0.7011,
+    low=0.7007,
+    high=0.7015,
+    counts={"rows": 10000, "positives": 69},
+    digest="sha256:9f",
+    interval=None,
+)
+
+
+def test_undefined_is_null_and_other_keys_are_named() -> None:
+    slice_ = {"variant": "甲\ud800", "(other)": ("variant", "phase")}
+    row = replace(ROW, slice=slice_, value=math.nan, low=-math.inf, high=math.inf)
+    text = to_json(results(iter([row])))
+    assert '"variant": "甲\\ud800"}'.encode() in text
+    (found,) = json.loads(text)["results"]
+    assert (found["value"], found["low"], found["high"]) == (None, "-inf", "inf")
+    assert found["slice"] == {"variant": "甲\ud800", "(other)": ["variant", "phase"]}
+
+
+def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
+    early, late = Window(0, 10, "closed"), Window(10, 20, "open")
+    wanted = [
+        replace(ROW, slice={}),
+        replace(ROW, slice={"phase": None}),
+        replace(ROW, slice={"phase": "eval"}),
+        replace(ROW, slice={"variant": "bts"}, view="ap"),
+        replace(ROW, slice={"variant": "bts"}, view="auc"),
+        replace(ROW, slice={"variant": "bts"}, metric="ctr"),
+        replace(ROW, slice={"variant": "random"}),
+        replace(ROW, slice={"phase": "eval", "variant": "bts"}),
+        replace(ROW, window=early),
+        replace(ROW, window=late),
+    ]
+    assert list(in_order(reversed(wanted))) == wanted
+
+
+def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:
+    ctr, auc = Ratio(), HistogramAUC()
+    ctr.update([1, 0, 0, 0])
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "ctr", ctr)[0] if row.view == "ratio")
+    assert (row.value, row.low, row.high) == (0.25, 0.25, 0.25)
+    assert (row.type, row.counts["rows"], row.digest) == ("Ratio", 4, ctr.digest())
+    auc.update([0, 1, 1], [0.1, 0.1, 0.7])
+    result = auc.compute().auc
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "auc", auc)[0] if row.view == "auc")
+    assert (row.value, row.low, row.high) == (float(result), result.low, result.high)
+    assert row.low < row.high
+
+
+def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
+    rows, known = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
+    assert known == ("auc",) and len(rows) > 1
+
+
+def test_units_are_an_alarm_where_the_library_says_so() -> None:
+    declared = SampleRatio({"old": 1, "new": 1})
+    alarms = []
+    for n in range(5000, 5400, 20):
+        found = declared.at({"old": n, "new": 10_000 - n})
+        alarms.append(found.alarm)
+        answer = answers.SampleRatio(found.pvalue, found.e_value, dict(found.counts), "")
+        assert answer.alarm is found.alarm
+    assert len(set(alarms)) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import catalogue as module
-from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
+from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import QueryError
 
@@ -37,7 +37,7 @@ def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledge
     with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
         catalogue.known("clicks")
     with pytest.raises(QueryError, match="no row is counted"):
-        Known().view(None)
+        StoreMetric("ctr", "", (), (), ()).view(None)
 
 
 def test_the_smallest_grouping_with_these_names_is_taken(ledger: Ledger) -> None:

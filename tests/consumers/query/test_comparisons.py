@@ -7,15 +7,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import comparisons
+from streammetrics_consumers.query.answers import Comparison
+from streammetrics_consumers.query.comparisons import experiment_answer, verdict
+from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
 
+from streammetrics.experiments import Verdict
 from tests.consumers.experiment_run import run, write
+from tests.consumers.render.corpus import results
 
 
 @pytest.mark.slow
@@ -100,7 +106,6 @@ def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(tmp_path: Pa
                 assert row.interval is not None
                 assert row.interval.method == "jackknife, wilson"
                 assert 1.2 < row.interval.deff < 3.5  # 2, as far as 64 groups can tell
-                assert row.interval.estimate == row.value
 
 
 def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_path: Path) -> None:
@@ -117,3 +122,63 @@ def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_p
         found = read_results(ledger, Query())
     assert found.comparisons
     assert {row.interval.method for row in found.rows if row.interval} == {"wilson"}
+
+
+# -- how it stands, in one sentence ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, Comparison]:
+    """A small experiment that has decided."""
+    config = write(tmp_path_factory.mktemp("verdict"))
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        of = declared(ledger.generation())
+        [row] = read_results(ledger, Query()).comparisons
+    assert of is not None
+    return of, row
+
+
+def judged(row: Comparison, verdict: Verdict, said: str = "said.") -> Comparison:
+    """The same with another verdict."""
+    return replace(row, verdict=verdict, sentence=said)
+
+
+def guardrail(row: Comparison, verdict: Verdict, said: str) -> Comparison:
+    """The same as a guardrail, with a margin of 0.1."""
+    return replace(judged(row, verdict, said), guardrail=True, margin=-0.1)
+
+
+def test_what_is_decided_is_the_sentence_of_the_comparison(
+    found: tuple[Declared, Comparison],
+) -> None:
+    of, row = found
+    assert verdict(of, [row]) == ("decided", row.sentence)
+    assert row.sentence.startswith("new is better")
+    assert verdict(None, ()) == ("none", "No experiment is declared.")
+    assert verdict(of, ())[0] == "waiting"
+
+
+def test_several_comparisons_are_counted(found: tuple[Declared, Comparison]) -> None:
+    of, row = found
+    open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
+    assert verdict(of, [open_]) == ("undecided", "said.")
+    assert verdict(of, [open_, open_]) == (
+        "undecided", "No difference shown yet in any of 2 comparisons.",
+    )  # fmt: skip
+    assert verdict(of, [won, open_]) == (
+        "decided", "new is better. 1 of 2 comparisons show none yet.",
+    )  # fmt: skip
+
+
+def test_doubt_and_a_broken_guardrail_are_said_first(
+    found: tuple[Declared, Comparison],
+) -> None:
+    of, row = found
+    doubt = judged(row, "disbelieved", "Units fall as they should not.")
+    assert verdict(of, [row, doubt]) == ("distrusted", doubt.sentence)
+    broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
+    assert verdict(of, [row, broken]) == ("decided", f"It breaks. {row.sentence}")
+    assert verdict(of, [row, kept])[1] == row.sentence
+    told = experiment_answer(replace(results(), comparisons=(row,)), of, 3)
+    assert told.plan is not None
+    assert (told.looks, told.plan.control, told.state) == (3, "old", "decided")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, select
+from msgspec.structs import replace
+from sqlalchemy import event, insert, select
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
@@ -21,10 +24,11 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.query import follow
-from streammetrics_consumers.query.follow import IncrementalView
+from streammetrics_consumers.query.follow import IncrementalView, QueryCache
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.render.cells import headline_rows
 
 from tests.consumers.folded import records
 from tests.consumers.small_config import METRICS, config
@@ -116,21 +120,23 @@ def written(tmp_path: Path) -> Iterator[Written]:
         yield Written(ledger)
 
 
-def require_fresh(follower: IncrementalView, ledger: Ledger, query: Query) -> None:
-    assert to_json(follower.results()) == to_json(read_results(ledger, query))
+def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query: Query) -> None:
+    found = follower.results(query) if isinstance(follower, QueryCache) else follower.results()
+    assert to_json(found) == to_json(read_results(ledger, query))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "seed", "rounds"),
-    over_stores(*((seed, 30) for seed in range(tries(1, 8))), postgres=tries(0, 8))
-    + over_stores((3, 10), postgres=1)[1:],
+    over_stores(*((seed, 20) for seed in range(tries(1, 8))), postgres=tries(0, 8))
+    + over_stores((3, 6), postgres=1)[1:],
     indirect=["databases"],
 )
 def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
     rng = random.Random(seed)
-    followers = [(IncrementalView(written.ledger, query), query) for query in QUERIES]
+    answers = QueryCache(written.ledger)
+    followers = [(answers, query) for query in QUERIES]
     happened: set[str] = set()
     for _ in range(rounds):
         for _ in range(rng.choice([1, 1, 2, 5])):
@@ -198,18 +204,6 @@ def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: 
     assert follower.reloads == 0
 
 
-@pytest.mark.slow
-def test_over_its_limits_it_reads_afresh(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    follower = IncrementalView(written.ledger, Query("all"))
-    for limit in ("MAX_DELTA_BYTES", "MAX_STATE_BYTES"):
-        with monkeypatch.context() as patch:
-            patch.setattr(follow, limit, 10)
-            written.commit(0, 30)
-            require_fresh(follower, written.ledger, Query("all"))
-    written.commit(0, 30)
-    require_fresh(follower, written.ledger, Query("all"))
-
-
 def test_an_error_leaves_it_as_it_was(written: Written) -> None:
     follower = IncrementalView(written.ledger, Query(metric="more"))
     written.commit(0, 30)
@@ -220,3 +214,82 @@ def test_an_error_leaves_it_as_it_was(written: Written) -> None:
     require_fresh(follower, written.ledger, Query(metric="more"))
     with pytest.raises(QueryError):
         IncrementalView(written.ledger, Query(generation=7)).results()
+
+
+# -- the views of a server: they cost what was counted since ---------------------------------------
+
+
+def statements(ledger: Ledger, answers: QueryCache, query: Query) -> list[str]:
+    """What a poll asks of the store."""
+    asked: list[str] = []
+
+    def note(_1: object, _2: object, statement: str, *_3: object) -> None:
+        asked.append(statement)
+
+    event.listen(ledger.store.engine, "before_cursor_execute", note)
+    answers.results(query)
+    event.remove(ledger.store.engine, "before_cursor_execute", note)
+    return asked
+
+
+def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -> None:
+    answers, query = QueryCache(written.ledger), Query("all")
+    written.commit(0, 40)
+    first = answers.results(query)
+    compact(written.ledger.store)
+    asked = statements(written.ledger, answers, query)
+    assert asked and not any("FROM delta" in statement for statement in asked)
+    assert answers.results(query) is first
+
+
+@pytest.mark.slow
+def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in (("CACHED_BYTES", 10), ("CACHED", 1)):
+        monkeypatch.setattr(follow, name, limit)
+        answers = QueryCache(written.ledger)
+        written.commit(0, 40)
+        for query in QUERIES:
+            require_fresh(answers, written.ledger, query)
+        assert len(answers._cached) <= 1
+
+
+@pytest.mark.slow
+def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, query = QueryCache(written.ledger), Query("all")
+    for limit in ("MAX_DELTA_BYTES", "MAX_STATE_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(follow, limit, 10)
+            written.commit(0, 30)
+            require_fresh(answers, written.ledger, query)
+            assert answers.results(query) is answers.results(query)
+    written.commit(0, 30)
+    require_fresh(answers, written.ledger, query)
+
+
+@pytest.mark.slow
+def test_any_number_of_threads_may_ask(written: Written) -> None:
+    answers = QueryCache(written.ledger)
+    written.commit(0, 40)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda i: to_json(answers.results(QUERIES[i % 4])), range(16)))
+    assert found == {to_json(read_results(written.ledger, query)) for query in QUERIES}
+
+
+@pytest.mark.slow
+def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
+    written.commit(0, 300)
+    answers = QueryCache(written.ledger)
+    for query in QUERIES:
+        whole = answers.results(query)
+        assert answers.rows(query).rows == whole.rows
+        told = answers.states(query, lambda found: [state.digest() for _, state in found])
+        assert set(told) == {row.digest for row in whole.rows}
+        some = answers.results(dataclasses.replace(query, headlines=True))
+        known = tuple(headline_rows(whole))
+        assert to_json(some) == to_json(replace(whole, rows=known))
+        assert 0 < len(some.rows) < len(whole.rows)
+        assert answers.experiment(query).rows == ()

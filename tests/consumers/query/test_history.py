@@ -7,37 +7,50 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import history
-from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.answers import (
+    SINCE_THE_START,
+    Result,
+    Window,
+)
 from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.history import History, HistoryReader, history_of, thinned
+from streammetrics_consumers.query.history import (
+    EffectWindows,
+    History,
+    HistoryReader,
+    history_of,
+    thinned,
+)
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import SINCE_THE_START, ResultRow, Results
 
 from tests.consumers import experiment_run
+from tests.consumers.render.corpus import results
 
 
-def row(hour: int | None, variant: str, value: float) -> ResultRow:
+def row(hour: int | None, variant: str, value: float) -> Result:
     """One value of one hour, or since the start."""
     window = SINCE_THE_START
     if hour is not None:
         window = Window(hour * 3_600_000, (hour + 1) * 3_600_000, "closed")
-    return ResultRow(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
-                     {"rows": 1}, "sha256:")  # fmt: skip
+    return Result(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
+                  {"rows": 1}, "sha256:", None)  # fmt: skip
 
 
-def of(*rows: ResultRow) -> History:
-    results = Results(1, {}, 0, 0, 0, 0, 0, None, rows, ("old", "new"))
-    return history_of(results, "ctr", "ratio", (), lambda name: ())
+def of(*rows: Result) -> History:
+    found = results(iter(rows), variants=("old", "new"))
+    return history_of(found, "ctr", "ratio", (), lambda name: ())
 
 
 def values(found: History) -> dict[object, list[float | None]]:
     return {
-        one.slice["variant"]: [None if cell is None else cell.value for cell in one.rows]
+        one.slice["variant"]: [
+            None if n is None else value for n, value in zip(one.rows, one.value, strict=True)
+        ]
         for one in found.series
     }
 
@@ -90,12 +103,12 @@ def test_effects_are_those_of_the_comparisons_window_by_window(ledger: Ledger) -
     [effect] = found.effects
     fresh = [row for row in read_results(ledger, Query("all")).comparisons
              if row.window.start_ms is not None]  # fmt: skip
-    effects = [row.finding.contrast.comparison for row in fresh]
-    assert [row and row.finding.contrast.comparison for row in effect.windows] == effects
-    assert len(effects) == 2 and len(effect.looks) == 1
-    assert [row.finding.holm for row in fresh] == [
-        row and row.finding.holm for row in effect.windows
-    ]
+    assert effect.windows == EffectWindows(
+        tuple(row.effect_size for row in fresh),
+        tuple(row.effect_size_ci_lower for row in fresh),
+        tuple(row.effect_size_ci_upper for row in fresh),
+    )
+    assert len(fresh) == 2 and effect.looks.gated == (False,)
 
 
 def test_what_is_not_drawn_is_not_compared(ledger: Ledger) -> None:
@@ -103,7 +116,8 @@ def test_what_is_not_drawn_is_not_compared(ledger: Ledger) -> None:
     _, none = reads.read(Query(by=BY), "ctr", effects="none")
     _, total = reads.read(Query(by=BY), "ctr", effects="total")
     assert none.effects == ()
-    assert [(len(one.looks), one.windows) for one in total.effects] == [(1, (None, None))]
+    [effect] = total.effects
+    assert len(effect.looks.effect) == 1 and np.isnan(effect.windows.effect).tolist() == [True] * 2
     _, some = reads.read(Query(by=BY, where=(("variant", "new"),)), "ctr")
     assert some.effects == () and [one.slice for one in some.series] == [{"variant": "new"}]
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.join_status import JoinFound, JoinReader
+from streammetrics_consumers.query.join_status import JoinReader, join_warnings
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.cells import join_outcomes
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.sources.memory_source import Log
@@ -34,7 +35,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield made
 
 
-def found(ledger: Ledger) -> JoinFound:
+def found(ledger: Ledger) -> Join:
     join, _ = JoinReader(ledger).found()
     assert join is not None
     return join
@@ -64,12 +65,11 @@ def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close:
     assert one.waiting == len(clicks) - len(left)
     delays = [event["ts"] - at_ms[event["id"]] for event in left if event["id"] in at_ms]
     within = [delay for delay in delays if delay < WINDOW_MS]
-    assert one.delays.attributed == len(within)
-    assert one.after_window == len(delays) - len(within) > 0
-    assert one.delays.unknown == len(left) - len(delays)
+    assert one.attributed == len(within)
+    assert one.unattributed - one.unknown == len(delays) - len(within) > 0
+    assert one.unknown == len(left) - len(delays)
     assert one.share_after_window == pytest.approx(1 - len(within) / len(delays), rel=1e-14)
-    half_s = one.within_s(0.5)
-    assert half_s is not None
+    half_s = int(next(join_outcomes(join))[3].removesuffix(" s"))
     assert sum(delay < 1000 * half_s for delay in within) >= len(within) / 2
     assert sum(delay < 500 * half_s for delay in within) < len(within) / 2
 
@@ -79,7 +79,7 @@ def test_a_window_that_cuts_outcomes_off_is_warned_of_unless_that_is_meant(ledge
     (warning,) = found(ledger).warnings
     assert warning.startswith("the label window cuts click off: at least ")
     assert warning.endswith("raise [join] label_window_s, or warn_cut if that is meant")
-    assert replace(found(ledger), warn_cut=0.9).warnings == ()
+    assert list(join_warnings(found(ledger), 0.9)) == []
 
 
 def test_many_outcomes_in_the_last_tenth_are_warned_of(ledger: Ledger) -> None:

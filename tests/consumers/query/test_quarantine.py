@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from pathlib import Path
@@ -27,15 +26,6 @@ def test_each_refused_event_has_its_place_reason_and_payload(store: Path, capsys
         "  not json \\x1b[2J\\xff\n"
         f"  14 bytes, sha256 {sha}\n"
     )
-
-
-def test_json_has_the_payload_as_text_or_in_base64(store: Path, capsys: Capture) -> None:
-    assert main(["quarantine", str(store), "--json"]) == 0
-    broken, bad = json.loads(capsys.readouterr().out)["entries"]
-    assert base64.b64decode(broken["payload_base64"]) == EVENTS[4]
-    assert (broken["payload"], broken["offset"], broken["done"]) == (None, 4, False)
-    assert json.loads(bad["payload"]) == EVENTS[9]
-    assert (bad["payload_base64"], bad["reason"]) == (None, "metric")
 
 
 def test_a_long_payload_is_cut_with_its_size_and_hash(tmp_path: Path, capsys: Capture) -> None:

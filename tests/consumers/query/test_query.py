@@ -34,9 +34,8 @@ def test_words_are_the_parameters_of_a_query() -> None:
     assert parse_query(where=["a=b=c", "d="]).where == (("a", "b=c"), ("d", ""))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_others_are_refused_with_what_to_write() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         (
             {"window": "yesterday"},
             "--window: expected total, all, latest, or START/END in ISO UTC, got 'yesterday'",
@@ -51,12 +50,11 @@ def test_words_are_the_parameters_of_a_query() -> None:
         ({"window": "1970-01-02T00:00:00.0001Z/1970-01-03"}, "whole milliseconds"),
         ({"where": ["=bts"]}, "--where: expected NAME=VALUE, got '=bts'"),
         ({"generation": "0"}, "expected the number of a generation, from 1 on, got '0'"),
-    ],
-)
-def test_others_are_refused_with_what_to_write(words: dict[str, Any], said: str) -> None:
-    with pytest.raises(QueryError) as refused:
-        parse_query(**words)
-    assert said in str(refused.value)
+    ]
+    for words, said in cases:
+        with pytest.raises(QueryError) as refused:
+            parse_query(**words)
+        assert said in str(refused.value)
 
 
 def test_all_conditions_must_hold_and_null_is_written_as_json_has_it() -> None:

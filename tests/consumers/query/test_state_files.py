@@ -133,21 +133,18 @@ def test_stores_of_other_logs_add_up(store: Path, tmp_path: Path) -> None:
     assert load(tmp_path / "z").state("ctr").compute().rows == 12  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_is_not_one_state_is_not_exported(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    for words, said in (
         (["--window", "all"], "--window: expected one window, got 'all'"),
         (["--where", "variant=z"], "--where: expected a variant of this store (a, b), got 'z'"),
         (["--where", "variant=a", "--where", "phase=z"], "--where: expected a slice with rows"),
         (["--where", "phase=eval"], "--where: expected for each name of a grouping of this store"),
-    ],
-)
-def test_what_is_not_one_state_is_not_exported(
-    store: Path, tmp_path: Path, capsys: Capture, words: list[str], said: str
-) -> None:
-    assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
+    ):
+        assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "x").exists()
 
 
 def damages(whole: bytes) -> dict[str, bytes]:
@@ -165,19 +162,15 @@ def damages(whole: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("command", ["show", "merge"])
 def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(
-    store: Path, tmp_path: Path, capsys: Capture, command: str
+    store: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     good, bad = export(store, tmp_path / "good", "--metric", "ctr"), tmp_path / "bad"
-    words = [command, str(bad)]
-    if command == "merge":
-        words = [command, str(good), str(bad), "-o", str(tmp_path / "sum")]
     data = good.read_bytes()
 
-    def said(content: bytes, code: int) -> str:
+    def said(content: bytes, code: int, *words: str) -> str:
         bad.write_bytes(content)
-        assert main(words) == code
+        assert main([*(words or ("show",)), str(bad)]) == code
         err = capsys.readouterr().err
         assert err.startswith(f"streammetrics: {bad}: expected ") and ", got " in err
         assert "Traceback" not in err
@@ -185,6 +178,7 @@ def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(
 
     for damaged in damages(data).values():
         assert "; " in said(damaged, 1)
+    said(b"", 1, "merge", "-o", str(tmp_path / "sum"), str(good))
     # Of another version: exit 3, and not called damaged.
     assert b'"ratio/2"' in data
     later = said(data[:4] + bytes([data[4] + 1]) + data[5:], 3)
@@ -213,21 +207,6 @@ def test_show_prints_settings_results_digest_and_provenance(
     assert f"digest {load(path).digest()}" in out
     assert "offsets 0 to 9:" in out
     assert all(len(line) <= 80 for line in out.splitlines())
-
-
-def test_all_metrics_of_all_rows_are_a_panel_and_show_gives_it_as_json(
-    store: Path, tmp_path: Path, capsys: Capture
-) -> None:
-    path = export(store, tmp_path / "all")
-    assert main(["show", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    state = load(path)
-    assert isinstance(state, Panel)
-    assert (found["type"], found["digest"]) == ("Panel", state.digest())
-    assert state.state("ctr").compute().rows == 8  # type: ignore[attr-defined]
-    state.state("auc").update([1], [0.5])
-    assert [one["path"] for one in found["results"]] == [["auc"], ["ctr"]]
-    assert found["results"][1]["views"]["ratio"] == {"value": 0.5, "low": 0.5, "high": 0.5}
 
 
 def test_show_walks_through_windows_and_keys(tmp_path: Path, capsys: Capture) -> None:

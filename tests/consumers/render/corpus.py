@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.join_status import JoinedOutcome, JoinFound
-from streammetrics_consumers.query.query import Slice
-from streammetrics_consumers.query.results import (
+from msgspec.structs import replace
+from streammetrics_consumers.query.answers import (
     SINCE_THE_START,
-    ComparisonRow,
-    ResultRow,
+    Join,
+    Result,
     Results,
-    in_order,
+    Tables,
+    Window,
 )
+from streammetrics_consumers.query.comparisons import comparison_answer, with_report
+from streammetrics_consumers.query.join_status import join_warnings, outcome_answer
+from streammetrics_consumers.query.query import Slice
+from streammetrics_consumers.query.results import in_order, interval_answer
 
 from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
@@ -27,58 +30,84 @@ from tests.consumers.stores import HOSTILE
 HOUR: Final = 3_600_000
 
 
-def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[ResultRow]:
+def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Result]:
     """Rows of four metrics of one slice, with figures that depend on `n`."""
     clicks: Mapping[str, int] = {"rows": 10_000 + n, "positives": 40 + n}
     groups = {**clicks, "groups": 312, "groups_one_class": 300}
     value = 0.7011 + n / 1000
 
     def row(metric: str, view: str, value: float, counts: Mapping[str, int], *, width: float = 0.0,
-            headline: bool = True, interval: Interval | None = None) -> ResultRow:  # fmt: skip
-        return ResultRow(
+            interval: Interval | None = None) -> Result:  # fmt: skip
+        return Result(
             window, slice_, metric, "Any", view, value, value - width, value + width, counts, "",
-            headline, interval,
+            None if interval is None else interval_answer(interval),
         )  # fmt: skip
 
     known = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
     none = Interval(math.nan, math.nan, math.nan, method="jackknife", reason="one class alone")
     yield row("auc", "auc", value, clicks, width=0.00041, interval=known)
-    yield row("auc", "gini", 2 * value - 1, clicks, width=0.00079, headline=False)
+    yield row("auc", "gini", 2 * value - 1, clicks, width=0.00079)
     yield row("ctr", "ratio", 0.00575, {"rows": 10_000 + n})
     yield row("gauc", "gauc", math.nan if n else 0.61, groups, interval=none)
     yield row("rank", "MRR@10", 0.25, {"rows": 100, "lists_kept": 44})
     yield row("rank", "NDCG@10", 1.0, {"rows": 100, "lists_kept": 44})
 
 
-def results(*found: Iterator[ResultRow], late: int = 0) -> Results:
-    """Results with these rows."""
+def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] = ()) -> Results:
+    """Results with these rows; the view `gini` is not shown unasked."""
     made = in_order(row for some in found for row in some)
-    return Results(1, {"clicks/0": 20_000}, 20_000, 3, late, 0, 0, 1_575_158_000_000, made)
+    known = frozenset((row.metric, row.view) for row in made if row.view != "gini")
+    return Results(
+        generation=1,
+        offsets={"clicks/0": 20_000},
+        incomplete={},
+        rows_read=20_000,
+        quarantined=3,
+        late=late,
+        future=0,
+        expired=0,
+        repeated=0,
+        skipped=0,
+        watermark_ms=1_575_158_000_000,
+        rows=made,
+        comparisons=(),
+        recommendation=None,
+        contamination=None,
+        srm=None,
+        notes=(),
+        join=None,
+        tables=Tables(variants, known),
+    )
 
 
 DELAYS: Final = OutcomeDelays(
     1000, 20, 8, 5, {(1, 2): 499, (2, 4): 400, (32, 64): 101}, {(64, 128): 12}
 )
-JOINED: Final = JoinFound(
+WAITING: Final = OutcomeDelays(0, 0, 0, 0, {}, {})
+JOINED: Final = Join(
     closed_ms=1_000_000,
     label_window_s=60,
-    warn_cut=0.02,
     events=100_000,
     closed=90_000,
     pending=10_000,
+    share_pending=0.1,
     conflicts=0,
     late_impressions=3,
     late_outcomes=4,
     repeated=20,
-    outcomes={"click": JoinedOutcome(30, DELAYS)},
+    share_repeated=0.0002,
+    outcomes={"click": outcome_answer(30, DELAYS)},
+    warnings=(),
 )
 NOTHING_JOINED: Final = replace(
     JOINED,
     closed_ms=None,
     closed=0,
     pending=0,
+    share_pending=math.nan,
     repeated=0,
-    outcomes={"click": JoinedOutcome(3, OutcomeDelays(0, 0, 0, 0, {}, {}))},
+    share_repeated=0.0,
+    outcomes={"click": outcome_answer(3, WAITING)},
 )
 
 
@@ -119,7 +148,7 @@ def tested(
         units[arm] = Units()
         units[arm].update([f"u{n}" if n < both else f"{arm}{n}" for n in range(of[i])])
     rails = () if stays is None else PLAN.guardrails
-    plan = replace(PLAN, guardrails=rails, better={"ctr": better})
+    plan = dataclasses.replace(PLAN, guardrails=rails, better={"ctr": better})
     return Experiment(plan, {"": states}, {"": units}).outcome().report()
 
 
@@ -127,15 +156,12 @@ def concluded(report: Report, *, window: Window = SINCE_THE_START, looks: int = 
     """Results with what a report says."""
     found = [replace(row, slice={"variant": arm})
              for arm in ("old", "new") for row in rows({}, 0) if row.metric == "ctr"]  # fmt: skip
-    return replace(
-        results(iter(found)),
-        variants=("old", "new"),
-        comparisons=tuple(ComparisonRow(window, one, looks) for one in report.findings),
-        srm=report.srm,
+    shown = replace(
+        results(iter(found), variants=("old", "new")),
+        comparisons=tuple(comparison_answer(window, one, looks) for one in report.findings),
         notes=report.notes,
-        recommendation=report.recommendation,
-        contamination=report.contamination,
     )
+    return with_report(shown, report)
 
 
 @cache
@@ -156,17 +182,18 @@ def corpus() -> Mapping[str, Results]:
              for row in rows({"variant": "a"}, 0)]  # fmt: skip
     huge = [replace(row, value=1.5e200, low=-math.inf, high=math.inf)
             for row in rows({"variant": "a"}, 0)]  # fmt: skip
-    warned = replace(JOINED, conflicts=5, warn_cut=0.01, late_outcomes=4000)
+    warned = replace(JOINED, conflicts=5, late_outcomes=4000)
+    warned = replace(warned, warnings=tuple(join_warnings(warned, 0.01)))
     slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
-    weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": JoinedOutcome(1, slow)})
+    weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": outcome_answer(1, slow)})
     kept = tested((500, 1000), (1800, 1780))
     return {
         "variants beside all rows": results(*by_variant),
         "other names are fixed in the heading": results(*phases),
         "windows": results(*windows),
         "the sum of the other keys": results(*others),
-        "declared variants come first": replace(
-            results(*(rows({"variant": v}, n) for n, v in enumerate((None, "None", "old")))),
+        "declared variants come first": results(
+            *(rows({"variant": v}, n) for n, v in enumerate((None, "None", "old"))),
             variants=("old", "None"),
         ),
         "more variants than fit": results(*seven),

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
+from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.experiment_plan import Declared
 from streammetrics_consumers.query.query import Query
-from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.render.cells import rows_shown
 from streammetrics_consumers.render.html import report_html
 from streammetrics_consumers.render.material import Material, Picture
@@ -49,7 +49,7 @@ def terminal(results: Results, style: Style = PLAIN) -> str:
             "" if results.recommendation is None else "What stands below it.",
             "1,234 events/s",
             {history_key(row): course for row in rows_shown(results)},
-            {row.finding.contrast.name: course for row in results.comparisons},
+            {row.name: course for row in results.comparisons},
         ),
         style,
     )

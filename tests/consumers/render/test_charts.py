@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from streammetrics_consumers.ledger.looks import Point
+from msgspec.structs import replace
 from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.history import Effect, History, Series
-from streammetrics_consumers.query.query import OTHER
-from streammetrics_consumers.query.reader import SliceState
-from streammetrics_consumers.query.results import SINCE_THE_START, ResultRow
+from streammetrics_consumers.query.history import (
+    EffectLooks,
+    EffectWindows,
+    History,
+    HistoryEffect,
+    HistorySeries,
+)
+from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.render.charts import (
     MAX_SERIES,
     figure_of_effects,
@@ -19,8 +23,7 @@ from streammetrics_consumers.render.charts import (
     series_name,
 )
 
-from streammetrics import Ratio
-from streammetrics.experiments import Anytime, Experiment, Plan
+from streammetrics import Accumulator, Ratio
 
 HOURS = tuple(Window(i * 3_600_000, (i + 1) * 3_600_000, "closed") for i in range(3))
 
@@ -31,17 +34,18 @@ def clicks(of: int) -> Ratio:
     return ratio
 
 
-def cell(window: Window, variant: str, value: float) -> ResultRow:
-    return ResultRow(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
-                     {"rows": 1}, "sha256:")  # fmt: skip
-
-
-def of(series: int, effects: tuple[Effect, ...] = ()) -> History:
+def of(series: int, effects: tuple[HistoryEffect, ...] = ()) -> History:
+    nan = math.nan
     found = [
-        Series({"variant": f"v{i}"}, (cell(HOURS[0], f"v{i}", 0.5), None, cell(HOURS[2], "v", i)))
+        HistorySeries(
+            {"variant": f"v{i}"},
+            *[(0.5, nan, float(i))] * 3,
+            *[(nan, nan, nan)] * 2,
+            (1, None, 1),
+        )
         for i in range(series)
     ]
-    return History("ctr", "ratio", HOURS, tuple(found), effects, 0, 0)
+    return History(1, {}, "ctr", "ratio", HOURS, 0, tuple(found), 0, effects)
 
 
 def rows(spec: Any) -> list[dict[str, Any]]:
@@ -56,35 +60,34 @@ def test_a_slice_is_named_by_its_values_the_variant_first() -> None:
 
 
 def test_states_stand_as_variants_are_declared() -> None:
-    states = [
-        SliceState(SINCE_THE_START, {"variant": name}, "ctr", clicks(3)) for name in ("a", "b")
-    ]
+    states: list[tuple[Slice, Accumulator]] = [({"variant": name}, clicks(3)) for name in "ab"]
     data = figure_of_states(states, ("b", "a"), "values", "ctr", "light")
     assert [row["series"] for row in rows(data)] == ["b", "a"]
 
 
-def test_a_window_without_rows_is_a_gap_and_not_a_zero() -> None:
-    found = rows(figure_of_history(of(1), "ctr", "dark"))
+def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() -> None:
+    undefined = replace(of(1), series=(replace(of(1).series[0], rows=(1, 0, 1)),))
+    shown = rows(figure_of_history(undefined, (), "ctr", "dark"))
+    assert [row["value"] for row in shown] == [0.5, None, 0]
+    found = rows(figure_of_history(of(1), (), "ctr", "dark"))
     assert [row["value"] for row in found] == [0.5, 0]
     assert len({row["at"] for row in found}) == 2
     assert not {"low", "lower"} & found[0].keys() or found[0]["low"] == found[0]["high"]
 
 
 def test_more_series_than_anybody_tells_apart_are_counted_in_the_title() -> None:
-    spec: Any = figure_of_history(of(MAX_SERIES + 3), "ctr", "light")
+    spec: Any = figure_of_history(of(MAX_SERIES + 3), (), "ctr", "light")
     assert spec["title"]["text"] == f"ctr ({MAX_SERIES} of {MAX_SERIES + 3} are drawn)"
     assert len({row["series"] for row in spec["data"]["values"]}) == MAX_SERIES
 
 
 def test_an_effect_is_a_series_by_its_treatment_and_looks_without_a_time_are_left_out() -> None:
-    plan = Plan(control="old", variants=("old", "new"), decision=("ctr",))
-    states = {"": {"old": {"ctr": clicks(9)}, "new": {"ctr": clicks(3)}}}
-    (contrast,) = Experiment(plan, states).contrasts()
-    looks = tuple(
-        Point(at, 1, 0.15, Anytime(-0.1, 0.4, 0.0)) for at in (None, 3_600_000, 7_200_000)
+    looks = EffectLooks(
+        (None, 3_600_000, 7_200_000), (0.15,) * 3, (-0.1,) * 3, (0.4,) * 3, (False,) * 3
     )
-    data = figure_of_effects(of(0, (Effect(contrast, looks, ()),)), "ctr", "light")
+    effect = HistoryEffect("ctr", "ratio", "old", "new", False, looks, EffectWindows((), (), ()))
+    data = figure_of_effects(of(0, (effect,)), (), "ctr", "light")
     assert [(row["series"], row["lower"]) for row in rows(data)] == [("new", -0.1)] * 2
-    nothing: Any = figure_of_effects(of(0), "ctr", "light")
+    nothing: Any = figure_of_effects(of(0), (), "ctr", "light")
     assert nothing["usermeta"]["reason"] == "nobody has looked yet"
     assert not math.isnan(nothing["height"])

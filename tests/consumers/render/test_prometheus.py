@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import OTHER, Query
-from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.render import prometheus as module
+from streammetrics_consumers.render.cells import headline_rows
 from streammetrics_consumers.render.prometheus import result_gauges, slice_labels
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NOBODY
@@ -60,7 +61,7 @@ def test_the_number_of_rows_is_bounded_and_what_is_left_out_is_counted(
     shown = [dict(labels) for name, labels in found if name == "streammetrics_result"]
     assert len(shown) == 8
     assert not any("variant" in labels for labels in shown)  # groupings of few names go first
-    headlines = sum(row.headline for row in results.rows)
+    headlines = len(headline_rows(results))
     assert found[key("results_left_out")] == 2 * (headlines - 4)
 
 
@@ -70,10 +71,10 @@ def test_labels_say_what_a_slice_is_and_no_name_can_pretend_to_be_another() -> N
     assert slice_labels({"a": "1,b=2"}) != slice_labels({"a": "1", "b": "2"})
     assert slice_labels({"a": None}) == ("", "a=null")
     assert slice_labels({"variant": "\ud800"}) == ("\\ud800", "")  # does not end the scrape
-    row = replace(corpus()["win"].rows[0], headline=True)
+    win = corpus()["win"]
     for name in ('a"} 1\nevil 1', "back\\slash", "é" * 70):
-        one = replace(row, slice={"variant": name})
-        found = gauges({"total": replace(corpus()["nothing"], rows=(one,))})
+        one = replace(win.rows[0], slice={"variant": name})
+        found = gauges({"total": replace(win, rows=(one,))})
         labels = [dict(labels) for name, labels in found if name == "streammetrics_result"]
         assert [one["variant"] for one in labels] == [name]
 

@@ -44,11 +44,11 @@ def test_a_sealed_state_shows_the_results_of_each_metric_of_a_panel() -> None:
 
 
 def test_many_windows_of_few_panes_are_shown_in_part_and_counted() -> None:
-    windows = Windows(PANEL, 100, 1)
+    windows = Windows(PANEL, 20, 1)
     windows.update(
         [-i * 10**9 for i in range(12)], labels=[1] * 12, scores=[0.5] * 12, groups=[0] * 12
     )
-    n = 2 * (12 * 100 + 1)
+    n = 2 * (12 * 20 + 1)
     assert n_states(windows) == n and len(windows.to_bytes()) < 2_116
     described = description(windows)
     assert isinstance(described, dict) and isinstance(described["results"], list)

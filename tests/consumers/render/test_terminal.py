@@ -9,6 +9,7 @@ from pathlib import Path
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.render.cells import headline_rows
 from streammetrics_consumers.render.terminal import (
     BARS,
     HISTORY_S,
@@ -51,7 +52,7 @@ def test_figures_are_never_cut_to_make_room_for_bars() -> None:
 
 def test_the_course_of_an_effect_is_drawn_look_by_look() -> None:
     results = corpus()["win"]
-    [name] = [row.finding.contrast.name for row in results.comparisons]
+    [name] = [row.name for row in results.comparisons]
     for course, bars in (([math.nan, 0.1, 0.3, 0.2] * 200, 8), ([0.1, 0.3], 2)):
         text = screen(Shown("obd.db", results, looks={name: course}), Style(80))
         [effect] = [line for line in text.splitlines() if "+0.2500" in line]
@@ -63,10 +64,10 @@ def test_values_by_window_are_those_of_the_results(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         watcher = Watcher(ledger, parse_query(by="variant", metric="ctr"), lambda: 0.0)
         history = watcher.look().history
-        rows = watcher._answers.rows(parse_query("all", "variant", metric="ctr")).rows
+        rows = headline_rows(watcher._answers.rows(parse_query("all", "variant", metric="ctr")))
     by_key: dict[object, list[float]] = {}
     for row in rows:
-        if row.window.start_ms is not None and row.headline:
+        if row.window.start_ms is not None:
             by_key.setdefault(history_key(row), []).append(row.value)
     assert len(by_key) == 2
     assert {key: list(values) for key, values in history.items()} == by_key
@@ -77,8 +78,8 @@ def test_what_is_read_of_an_experiment_is_its_looks_and_its_verdict(tmp_path: Pa
     with closing(Ledger.open(str(store))) as ledger:
         shown = Watcher(ledger, Query(), lambda: 0.0).look()
     [row] = shown.results.comparisons
-    assert shown.looks == {row.finding.contrast.name: [0.25]}
-    assert shown.verdict == row.finding.sentence
+    assert shown.looks == {row.name: [0.25]}
+    assert shown.verdict == row.sentence
 
 
 def test_the_rate_and_the_quiet_are_by_the_clock(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+import pytest
+from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.text import Style, Truth, table
 
 from streammetrics.experiments import ACTIONS
@@ -17,7 +19,10 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 def test_texts_fit_into_their_width_and_colours_change_no_letter() -> None:
     coloured = ("hostile names", "what asks for attention", "joined, with warnings", "broken",
                 "units of several variants")  # fmt: skip
-    for name, found in corpus().items():
+    wide = ("more variants than fit", "huge figures", "small figures", "joined over weeks",
+            "names that look alike once they are cut")  # fmt: skip
+    for name in (*coloured, *wide):
+        found = corpus()[name]
         for render in (text, terminal):
             plain = render(found, Style(80))
             assert all(len(line) <= 80 for line in plain.splitlines()), name
@@ -47,6 +52,7 @@ def test_the_true_difference_stands_beside_the_estimate() -> None:
     assert line.split() == ["auc", "0.7011", "0.7021", "+0.0010", "+0.0015"]
 
 
-def test_very_many_tables_are_cut_and_counted() -> None:
-    found = results(*(rows({"variant": "a", "phase": f"{n}"}, 0) for n in range(61)))
+def test_very_many_tables_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    found = results(*(rows({"variant": "a", "phase": f"{n}"}, 0) for n in range(3)))
     assert "1 more tables: narrow with --where, or take --json" in text(found)

@@ -21,50 +21,36 @@ from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_eve
 
 Asked = Callable[[Path], Client]
 
-QUERIES = [
-    [],
-    ["--window", "all"],
-    ["--window", "latest", "--by", "variant"],
-    ["--by", "", "--metric", "ctr"],
-    ["--where", "variant=a", "--where", "phase=eval"],
-    ["--window", "1970-01-01T00:00:00Z/1970-01-01T02:00:00Z"],
-    ["--generation", "1"],
-]
-
-
-@pytest.mark.parametrize(
-    ("path", "command", "more"),
-    [
-        ("/api/results", ["results", "--json"], []),
-        ("/api/results", ["results", "--json"], ["--views", "headline"]),
-        ("/results.txt", ["results"], []),
-    ],
-    ids=["json", "headlines", "text"],
+SPAN = "1970-01-01T00:00:00Z/1970-01-01T02:00:00Z"
+SAME = (  # a path, the command that prints the same, and the parameters of both
+    ("/api/results", "results --json", []),
+    ("/api/results", "results --json", ["--window", "latest", "--by", "variant"]),
+    ("/api/results", "results --json", ["--where", "variant=a", "--where", "phase=eval"]),
+    ("/api/results", "results --json", ["--window", SPAN, "--generation", "1"]),
+    ("/api/results", "results --json", ["--window", "all", "--views", "headline"]),
+    ("/results.txt", "results", ["--window", "all"]),
+    ("/results.txt", "results", ["--by", "", "--metric", "ctr"]),
+    ("/api/status", "status --json", []),
 )
-def test_the_results_are_those_of_the_command_line_to_the_byte(
-    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes],
-    path: str, command: list[str], more: list[str],
-) -> None:  # fmt: skip
-    for flags in QUERIES if path == "/api/results" and not more else QUERIES[1:4]:
-        words = [*flags, *more]
-        assert main([command[0], str(store), *command[1:], *words]) == 0
-        named = [(flag.removeprefix("--"), value)
-                 for flag, value in zip(*[iter(words)] * 2, strict=True)]  # fmt: skip
-        answer = client.get(path, params=named)
-        assert answer.content == capfdbinary.readouterr().out, words
-        if path == "/results.txt":
-            assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-            continue
-        assert answer.headers["content-type"] == "application/json"
-        views = {(row["metric"], row["view"]) for row in answer.json()["results"]}
-        assert views and (not more or views <= {("auc", "auc"), ("ctr", "ratio")})
 
 
-def test_the_status_is_that_of_the_command_line(
+def test_answers_are_those_of_the_command_line_to_the_byte(
     client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert main(["status", str(store), "--json"]) == 0
-    assert client.get("/api/status").content == capfdbinary.readouterr().out
+    for path, words, flags in SAME:
+        command, *more = words.split()
+        assert main([command, str(store), *more, *flags]) == 0
+        named = [
+            (flag.removeprefix("--"), value)
+            for flag, value in zip(flags[::2], flags[1::2], strict=True)
+        ]
+        answer = client.get(path, params=named)
+        assert answer.content == capfdbinary.readouterr().out, (path, flags)
+        kind = "text/plain; charset=utf-8" if path == "/results.txt" else "application/json"
+        assert answer.headers["content-type"] == kind
+        if "headline" in flags:
+            views = {(row["metric"], row["view"]) for row in answer.json()["results"]}
+            assert views == {("auc", "auc"), ("ctr", "ratio")}
 
 
 def test_the_page_is_the_same_whatever_its_address_asks_and_loads_what_is_ours_alone(
@@ -113,9 +99,8 @@ def test_every_answer_carries_the_headers_of_the_guard(client: Client) -> None:
         assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.parametrize(
-    ("query", "where", "got"),
-    [
+def test_a_question_without_an_answer_says_what_is_wrong(client: Client) -> None:
+    for query, where, got in (
         ("window=yesterday", "window", "'yesterday'"),
         ("metric=nope", "metric", "'nope'"),
         ("by=nope", "by", "'nope'"),
@@ -126,17 +111,13 @@ def test_every_answer_carries_the_headers_of_the_guard(client: Client) -> None:
         ("generation=one", "generation", "'one'"),
         ("metrics=auc", "the address", "'metrics'"),
         ("metric=%3Cscript%3E", "metric", "'<script>'"),
-    ],
-)
-def test_a_question_without_an_answer_says_what_is_wrong(
-    client: Client, query: str, where: str, got: str
-) -> None:
-    answer = client.get(f"/api/results?{query}")
-    assert answer.status_code == 400
-    assert answer.headers["content-type"] == "application/json"
-    error = answer.json()["error"]
-    assert (error["where"], error["came"]) == (where, got)
-    assert error["expected"] and error["todo"]
+    ):
+        answer = client.get(f"/api/results?{query}")
+        assert answer.status_code == 400, query
+        assert answer.headers["content-type"] == "application/json"
+        error = answer.json()["error"]
+        assert (error["where"], error["came"]) == (where, got)
+        assert error["expected"] and error["todo"]
 
 
 def test_an_unknown_path_is_a_json_error(client: Client) -> None:

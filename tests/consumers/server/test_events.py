@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
-from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server import events
-from streammetrics_consumers.server.health import HealthMonitor, Watched
+from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.stores import EVENTS, make_store, write_events
@@ -74,45 +72,3 @@ def test_more_pages_than_the_limit_are_told_so_and_none_holds_up_the_end(
             stack.close()
             assert time.monotonic() - began_s < 3
             stream.close()
-
-
-def test_however_many_ask_the_store_is_looked_at_once_a_second(store: Path) -> None:
-    now = [0.0]
-    with closing(Ledger.open(str(store))) as ledger:
-        monitor = HealthMonitor(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
-        first = monitor.snapshot()
-        ledger.close()
-        assert monitor.snapshot() is first
-        assert monitor.health().committed_s is None
-
-
-def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None:
-    copy = tmp_path / "copy.db"
-    copy.write_bytes(store.read_bytes())
-    with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
-        ledger.close()
-        copy.unlink()
-        found = HealthMonitor(ledger, ALONE).health()
-    assert found.state == "broken"
-    assert found.sentence.startswith("The store does not answer: ")
-
-
-def test_health_is_what_the_workers_say(store: Path) -> None:
-    behind = [PartitionStatus("t", 0, 3, 5, 40_000)]
-    still = "What is shown may stand still: worker 0"
-    with closing(Ledger.open(str(store))) as ledger:
-        for reported, state, sentence in (
-            (WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0), "live", "Counting."),
-            (
-                WorkerStatus(1, 100.0, 100.0, joined=True, places=behind),
-                "live",
-                "Counting, 10 s behind.",
-            ),
-            (WorkerStatus(1, 10.0, 100.0, joined=True), "stale", f"{still}: "),
-            (None, "stale", f"{still} has not started yet."),
-        ):
-            watched = Watched(lambda now=reported: {"0": now}, lambda: 100.0, lambda: 50.0)  # type: ignore[misc]
-            found = HealthMonitor(ledger, watched).health()
-            assert found.state == state
-            assert found.sentence.startswith(sentence)
-            assert found.committed_s == (2.0 if sentence == "Counting." else None)

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from streammetrics_consumers.counting.worker_status import WorkerStatus
+from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
-from streammetrics_consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
+from streammetrics_consumers.server.health import (
+    FETCH_LIMIT_S,
+    POLL_LIMIT_S,
+    HealthMonitor,
+    Watched,
+)
 
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import make_store
@@ -68,3 +73,42 @@ def test_a_store_that_is_gone_is_not_ready_and_says_why(tmp_path: Path) -> None:
         assert (answer.status_code, asked(ledger, "/healthz", worker()).status_code) == (503, 200)
     assert answer.text.startswith(f"store {store}: ")
     assert answer.text.count("\n") == 1
+
+
+def test_however_many_ask_the_store_is_looked_at_once_a_second_and_may_be_away(
+    tmp_path: Path, store: Path
+) -> None:
+    copy, now = tmp_path / "copy.db", [0.0]
+    copy.write_bytes(store.read_bytes())
+    with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
+        monitor = HealthMonitor(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
+        first = monitor.snapshot()
+        ledger.close()
+        copy.unlink()
+        assert monitor.snapshot() is first
+        assert monitor.health().committed_s is None
+        now[0] = 1.0
+        found = monitor.health()
+    assert found.state == "broken"
+    assert found.sentence.startswith("The store does not answer: ")
+
+
+def test_health_is_what_the_workers_say(store: Path) -> None:
+    behind = [PartitionStatus("t", 0, 3, 5, 40_000)]
+    still = "What is shown may stand still: worker 0"
+    with closing(Ledger.open(str(store))) as ledger:
+        for reported, state, sentence in (
+            (WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0), "live", "Counting."),
+            (
+                WorkerStatus(1, 100.0, 100.0, joined=True, places=behind),
+                "live",
+                "Counting, 10 s behind.",
+            ),
+            (WorkerStatus(1, 10.0, 100.0, joined=True), "stale", f"{still}: "),
+            (None, "stale", f"{still} has not started yet."),
+        ):
+            watched = Watched(lambda now=reported: {"0": now}, lambda: 100.0, lambda: 50.0)  # type: ignore[misc]
+            found = HealthMonitor(ledger, watched).health()
+            assert found.state == state
+            assert found.sentence.startswith(sentence)
+            assert found.committed_s == (2.0 if sentence == "Counting." else None)

@@ -15,17 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.history import HistoryReader
 from streammetrics_consumers.render import charts
 from streammetrics_consumers.server import api
 from streammetrics_consumers.server.application import application
 
-CHART = "/api/figure?metric=auc&kind=history"
+CHART = "/api/figure?metric=auc&kind=roc"
 HISTORY = "/api/history?metric=auc"
 PROBES = ("/healthz", "/readyz", "/metrics", "/api/health")
 THREADS, MANY = 10, 12
 WORK = {  # what makes the answers of a path
-    CHART: (charts, "figure_of_history"),
-    HISTORY: (api, "history_json"),
+    CHART: (charts, "figure_of_states"),
+    HISTORY: (HistoryReader, "read"),
     "/api/results": (api, "to_json"),
     "/api/status": (api, "status_json"),
     "/results.txt": (api, "results_text"),

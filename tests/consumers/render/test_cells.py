@@ -1,18 +1,20 @@
-"""One verdict on every surface: the same word, in the colour of its tone."""
+"""What every surface shows alike: verdicts, columns of p-values, and texts beside the numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.answers import ComparisonText
 from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.join_status import outcome_answer
 from streammetrics_consumers.query.query import Query
-from streammetrics_consumers.render.cells import p_column
+from streammetrics_consumers.render.cells import join_outcomes, p_column, results_with_texts
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.render.verdict_words import (
@@ -23,7 +25,8 @@ from streammetrics_consumers.render.verdict_words import (
 )
 
 from streammetrics.experiments import ACTIONS, VERDICTS
-from tests.consumers.render.corpus import corpus
+from streammetrics.results import OutcomeDelays
+from tests.consumers.render.corpus import JOINED, corpus
 
 Stores = Callable[[str], Path]
 
@@ -39,13 +42,30 @@ def test_every_verdict_and_action_has_a_tone_and_only_what_is_good_has_a_tick() 
 
 
 def test_a_column_of_p_values_says_which_they_are() -> None:
-    findings = [row.finding for row in corpus()["kept"].comparisons]
-    title, values = p_column(findings)
+    rows = corpus()["kept"].comparisons
+    title, values = p_column(rows)
     assert title == "p (Holm)"
-    assert values[0] == findings[0].holm and math.isnan(values[1])  # a guardrail has none
-    title, values = p_column([replace(one, holm=None) for one in findings])
-    assert (title, values[0]) == ("p (not adjusted)", findings[0].anytime_pvalue)
+    assert values[0] == rows[0].holm_pvalue and math.isnan(values[1])  # a guardrail has none
+    title, values = p_column([replace(one, holm_pvalue=math.nan) for one in rows])
+    assert (title, values[0]) == ("p (not adjusted)", rows[0].anytime_pvalue)
     assert math.isnan(values[1])
+
+
+def test_what_is_undefined_has_no_text_on_the_page() -> None:
+    nan, shown = math.nan, corpus()["win"]
+    row = replace(
+        shown.comparisons[0], pvalue=nan, effect_size_ci_lower=nan, effect_size_ci_upper=nan
+    )
+    for one, texts in ((row, ("none", "none")), (replace(row, pvalue=0.5), ("none", "0.5000"))):
+        [found] = results_with_texts(replace(shown, comparisons=(one,))).comparisons
+        assert isinstance(found.text, ComparisonText)
+        assert (found.text.once, found.text.p_once) == texts
+
+
+def test_half_of_the_outcomes_are_in_by_the_end_of_the_bin_that_completes_it() -> None:
+    delays = OutcomeDelays(1000, 0, 0, 0, {(1, 2): 500, (2, 4): 500}, {})
+    join = replace(JOINED, outcomes={"click": outcome_answer(0, delays)})
+    assert next(join_outcomes(join))[3:5] == ("2 s", "4 s")
 
 
 @pytest.mark.slow
