@@ -81,8 +81,9 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            self._looker = Looker.of(
-                config, self.ledger, self.generation, monotonic=monotonic, clock=clock
+            every_s = None if config.experiment is None else config.experiment.look_every_s
+            self._looker = Looker(
+                self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
             )
         except BaseException:
             self.ledger.close()
@@ -164,8 +165,7 @@ class BatchLedger:
         self._compactor.committed(moved)
         self._compactor.step(idle=True)
         self._raise_floor()
-        if self._looker is not None:
-            self._looker.step()
+        self._looker.step()
 
     def _raise_floor(self) -> None:
         heads = self.ledger.heads(self.generation)

@@ -89,7 +89,8 @@ def run(
         generation = begin(
             ledger, config, new_generation=new_generation, requested=options.requested
         ).generation
-        looker = Looker.of(config, ledger, generation, monotonic=monotonic, clock=clock)
+        every_s = None if config.experiment is None else config.experiment.look_every_s
+        looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
         backoff = Backoff()
         while not stop.requested:
             try:
@@ -111,9 +112,8 @@ def run(
                         if progress.rows:
                             backoff.reset()
                         report(progress)
-                        if looker is not None:
-                            looker.step()
-                if looker is not None and options.until_end and not stop.requested:
+                        looker.step()
+                if options.until_end and not stop.requested:
                     looker.last()
                 return
             except GapError as gap:

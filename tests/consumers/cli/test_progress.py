@@ -43,7 +43,7 @@ def test_what_is_read_at_once_says_nothing_and_what_takes_longer_does(
 ) -> None:
     logs.to_stderr("json")
     seconds = iter([0.0, 0.5, 2.0, 2.0, 2.0, 8.0, 8.0, 8.0])
-    with progress.of_bytes("reading", lambda: next(seconds)) as tell:
+    with progress.counted("reading", "bytes", lambda: next(seconds)) as tell:
         for mib in (0, 10, 40):
             tell(mib << 20, 80 << 20)
     told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
@@ -71,11 +71,11 @@ def test_of_a_known_number_the_rest_is_told_and_never_less_than_none(
     logs.to_stderr("json")
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     seconds = iter(range(100))
-    with progress.counted("merging", "files", 4, lambda: float(next(seconds))) as report:
+    with progress.counted("merging", "files", lambda: float(next(seconds))) as tell:
         for done in (1, 4, 5):
-            report(done)
+            tell(done, 4)
     told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
-    assert [one.partition("/s, ")[2] for one in told] == ["25%, 6 s left", "100%", "100%"]
+    assert [one.partition("/s, ")[2] for one in told] == ["25%, 3 s left", "100%", "100%"]
     assert told[1].startswith("merging 4 files, ")
 
 
@@ -86,6 +86,7 @@ def test_long_commands_over_state_files_and_quarantine_say_how_far_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "QUICK_S", 0.0)
     one, two = str(tmp_path / "one.state"), str(tmp_path / "two.state")
     for variant, path in (("a", one), ("b", two)):
         words = ["export", str(store), "-o", path, "--metric", "ctr"]

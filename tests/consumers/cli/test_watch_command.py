@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.cli.watch import lines
+from streammetrics_consumers.cli.read import watch_as_lines
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, speed
@@ -104,7 +104,7 @@ def test_elsewhere_a_text_comes_for_each_change(
             count_more(tmp_path)
         return looks < 6
 
-    lines(Watcher(ledger, Query(), lambda: 0.0), wait, 1.0)
+    watch_as_lines(Watcher(ledger, Query(), lambda: 0.0), wait, 1.0)
     ledger.close()
     out = capsys.readouterr().out
     assert (out.count("4 read"), out.count("10 read")) == (1, 1)
