@@ -53,7 +53,6 @@ def forwarder_of(ledger: Ledger, opener: Callable[[], Topic]) -> Forwarder:
     return made
 
 
-@pytest.mark.usefixtures("each_store")
 def test_each_is_sent_with_its_place_and_reason_and_not_again(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([GOOD, b"{", GOOD, b"[1]"])})
     run()

@@ -19,8 +19,6 @@ from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 from tests.consumers.small_config import WINDOWS, event
 
-pytestmark = pytest.mark.usefixtures("each_store")
-
 # -- where it starts and ends
 
 
@@ -53,13 +51,10 @@ def test_it_ends_at_the_end_that_was_seen_at_the_start(tmp_path: Path) -> None:
     assert run.heads() == [(0, 5)]
 
 
-@pytest.mark.parametrize(("start", "first"), [("beginning", 2), ("latest", 6)])
-def test_partitions_without_a_head_start_where_the_user_says(
-    tmp_path: Path, start: str, first: int
-) -> None:
+def test_partitions_without_a_head_start_at_the_beginning(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(4, beginning=2)})
-    run(Options(until_end=True, start=start))  # type: ignore[arg-type]
-    assert run.heads() == [(first, 6)]
+    run(UNTIL_END)
+    assert run.heads() == [(2, 6)]
 
 
 def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
@@ -88,14 +83,6 @@ def test_the_start_is_written_down_before_the_first_record_is_read(tmp_path: Pat
     run.logs[ONE].append(GOOD, GOOD)
     run(Options(until_end=True, start="latest"))
     assert run.heads() == [(4, 6)]
-
-
-def test_some_partitions_alone_are_read_if_the_user_names_them(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
-    with pytest.raises(
-        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
-    ):
-        run(Options(until_end=True, partitions=(1, 5)))
 
 
 def test_a_stop_commits_what_was_read(tmp_path: Path) -> None:
@@ -162,17 +149,12 @@ def test_it_commits_early_when_deltas_have_many_rows_or_bytes(tmp_path: Path) ->
         assert commits(run) == expected
 
 
-def test_it_tells_the_source_what_is_safe(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: log(5), TWO: log(3)})
-    run()
-    assert run.sources[0].acknowledged == {ONE: 5, TWO: 3}
-
-
 def test_a_log_with_holes_ends_behind_its_last_hole(tmp_path: Path) -> None:
     holes = Log([GOOD] * 3, offsets=[2, 5, 6], next_offset=11)
     run = Run(tmp_path, {ONE: holes})
     run()
     assert run.heads() == [(0, 11)]
+    assert run.sources[0].acknowledged == {ONE: 11}  # what is safe
     assert run.seen().counters.rows == 3
 
 

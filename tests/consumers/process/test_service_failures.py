@@ -18,25 +18,18 @@ from streammetrics_consumers.sources.source import Disconnected, GapError
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, UNTIL_END, Run, log
 
-pytestmark = pytest.mark.usefixtures("each_store")
 NEW_SOURCE = Options(until_end=True, new_source=True)
 
 # -- gaps and other logs
 
 
-def test_a_gap_stops_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_gap_stops_and_is_skipped_on_request_and_counted(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(5)})
     run()
     run.logs[ONE] = log(5, beginning=8)
     with pytest.raises(GapError, match="stands at offset 5, but the log holds 8 to 13"):
         run()
     assert run.heads() == [(0, 5)]
-
-
-def test_a_gap_is_skipped_on_request_and_counted(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: log(5)})
-    run()
-    run.logs[ONE] = log(5, beginning=8)
     run(Options(until_end=True, on_gap="skip"))
     assert run.heads() == [(0, 13)]
     assert [head.lost for head in run.seen().heads] == [3]

@@ -22,7 +22,7 @@ from tests.requirements import ROOT
 
 
 def python(script: str, *arguments: object) -> list[str]:
-    return [sys.executable, "-c", script, *map(str, arguments)]
+    return [sys.executable, "-SIc", script, *map(str, arguments)]
 
 
 def supervised(command: list[str], workers: int, stop: Stop) -> int:
@@ -30,10 +30,12 @@ def supervised(command: list[str], workers: int, stop: Stop) -> int:
         return supervision.supervise(command, workers, stop, channel)
 
 
-def test_when_all_have_ended_well_so_has_the_whole(tmp_path: Path) -> None:
-    script = "import sys, os, pathlib; pathlib.Path(sys.argv[1], str(os.getpid())).touch()"
-    assert supervised(python(script, tmp_path), 3, Stop()) == 0
-    assert len(list(tmp_path.iterdir())) == 3
+def test_each_worker_knows_its_number_and_when_all_have_ended_so_has_the_whole(
+    tmp_path: Path,
+) -> None:
+    script = "import os, sys; open(f'{sys.argv[1]}/{os.environ[sys.argv[2]]}', 'w')"
+    assert supervised(python(script, tmp_path, supervision.WORKER), 3, Stop()) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
 
 
 def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) -> None:
@@ -49,7 +51,9 @@ def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) ->
     assert time.monotonic() - start < 30
 
 
-def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> None:
+def test_a_worker_that_a_signal_has_killed_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = (
         "import sys, os, signal\n"
         "try: os.mkdir(sys.argv[1])\n"
@@ -57,12 +61,7 @@ def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> N
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     assert supervised(python(script, tmp_path / "once"), 2, Stop()) == 0
-
-
-def test_a_worker_that_is_killed_again_and_again_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(supervision, "RESTARTS", 1)
+    monkeypatch.setattr(supervision, "RESTARTS", 1)  # one that is killed again is given up
     script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert supervised(python(script), 1, Stop()) == 1
 

@@ -11,7 +11,6 @@ from math import sqrt
 from typing import Any
 
 import pytest
-from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome, share_within
 from streammetrics_consumers.simulate.output import write
 from streammetrics_consumers.simulate.stream import Simulation
@@ -101,23 +100,6 @@ def test_delays_are_those_that_the_truth_counts_with() -> None:
     assert cut["control"].ctr == whole["control"].ctr * share_within(300)
     assert cut["treatment"].auc < whole["treatment"].auc
     assert JoinedSimulation(Simulation(9)).truth(2048) == whole
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--join", "--format", "csv"], "--join differ in their fields"),
-        (["-o", "kafka://127.0.0.1:1/impressions,clicks"], "--join writes to two"),
-        (["--format", "arrow", "-o", "-"], "kafka://HOST/TOPIC"),
-        (["--format", "ndjson", "--batch", "0"], "--batch"),
-        (["--format", "ndjson", "--batch", "200001"], "--batch"),
-    ],
-)
-def test_flags_that_do_not_fit_are_errors_of_usage(
-    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["simulate", *flags]) == 2
-    assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
