@@ -13,6 +13,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "tests.consumers.killed_looker",
+        "tests.consumers.killed_retry",
         "tests.consumers.killed_worker",
         "streammetrics_consumers.process.service",
     ]

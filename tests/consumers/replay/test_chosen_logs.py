@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import and_, update
+from sqlalchemy import and_, delete, update
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
@@ -88,6 +88,11 @@ def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) 
     assert any("the log begins at 100 now; offsets 37 to 111" in one for one in found.notes)
     assert verified(run, tmp_path, wanted=offsets(p0=(111, 148))).notes == []
     assert not verified(run, tmp_path, wanted=offsets(p0=(0, 90))).is_good
+    found = verified(run, tmp_path)  # the rest of it, and all of the other
+    assert (found.differences, found.logs) == ([], 2)
+    assert any("the log begins at 100 now; offsets 0 to 111" in one for one in found.notes)
+    change(run, lambda c: c.execute(delete(delta).where(delta.c.start_offset > 200)))
+    assert verified(run, tmp_path).count
 
 
 @pytest.mark.slow
