@@ -85,7 +85,7 @@ def test_metrics_have_horizons_and_levels_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_path: Path) -> None:
-    config = write(tmp_path, "mde = 0.1")
+    config = write(tmp_path, "mde = 0.1", rows=800)
     text = config.read_text(encoding="utf-8")
     said = []
     for better in ("", ', better = "lower"'):

@@ -15,7 +15,8 @@ from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources.memory_source import Log
 from streammetrics_consumers.sources.source import Unsuitable
 
-from tests.consumers.memory_run import ONE, Run
+from tests.consumers.folded import records
+from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.replay.verified_run import WITH_C, change, run_of, tried, verified, with_others
 from tests.consumers.small_config import config
 
@@ -64,14 +65,19 @@ def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     assert (found.is_good, found.rows) == (True, 597)  # as wide as its rows
 
 
-def test_what_was_not_counted_is_refused(run: Run, tmp_path: Path) -> None:
-    for wanted in ((0, 401), (400, None), (5, 5), (9, 3), (400, 500)):
+def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
+    run()
+    [head, _] = run.seen().heads
+    for wanted in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
         with pytest.raises(
             Unsuitable,
-            match="--offsets: expected some of offsets 0 to 400 of events/0, which were counted, "
+            match="--offsets: expected some of offsets 0 to 40 of events/0, which were counted, "
             f"got 0:{wanted[0]}-{wanted[1] or ''}; name offsets between these",
         ):
-            verified(run, tmp_path, wanted=offsets(p0=wanted))
+            offsets(p0=wanted).span(head)
+    with pytest.raises(Unsuitable, match="--offsets: expected some of offsets 0 to 40 of events/0"):
+        verified(run, tmp_path, wanted=offsets(p0=(0, 41)))
     for flag, some in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
         with pytest.raises(
             Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* got 7; "

@@ -223,6 +223,7 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", IMPOSSIBLE)
 def test_what_cannot_be_is_an_error_in_words_for_all_who_read(
     run: Run, tmp_path: Path, statement: str

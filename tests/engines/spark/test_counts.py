@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Accumulator, BinaryConfusion, HistogramAUC, Ratio, SettingsError
-from tests.engines.log_rows import alone, digests
-from tests.engines.spark.reading import digests_of
+from tests.engines.log_rows import alone, digests, digests_of
 
 pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
 

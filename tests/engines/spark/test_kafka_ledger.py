@@ -11,7 +11,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
-from tests.consumers.cli.test_serve import served
+from tests.consumers.cli.test_endless_commands import served
 from tests.consumers.engines.fed_store import digests, worked
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config
 from tests.engines.spark.test_spark_ledger import all_rows
