@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streammetrics_consumers.process.experiment_looks as looking
 from sqlalchemy import func, select
+from sqlalchemy.event import listen
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import read_monitor
@@ -128,24 +130,53 @@ def test_of_two_who_look_at_once_one_does(
     assert (len(taken), looks(ledger)) == (1, 1)
 
 
-@pytest.mark.usefixtures("each_store")
+class Died(BaseException):
+    """Nothing that comes after it is done by this process."""
+
+
+# Before and after each of the steps of a look, and in both transactions when all is written.
+POINTS = ("before claim", "in claim", "after claim", "after view", "in take", "after take")
+
+
+def dying(ledger: Ledger, point: str, patch: pytest.MonkeyPatch) -> None:
+    """From now on a look dies at this point."""
+    place, _, step = point.partition(" ")
+    real = getattr(looking, step)
+    within: list[str] = []
+
+    def stepped(*arguments: Any, **more: Any) -> Any:
+        within.append(step)
+        if place == "before":
+            raise Died
+        real(*arguments, **more)
+        raise Died
+
+    def commits(_: object) -> None:
+        if within and place == "in":
+            raise Died
+
+    patch.setattr(looking, step, stepped)
+    listen(ledger.store.engine, "commit", commits)
+
+
 @pytest.mark.slow
-def test_who_dies_between_claim_and_look_costs_one_look(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize("point", POINTS)
+def test_a_look_of_who_dies_is_there_whole_or_not_at_all_and_costs_one_look_at_most(
+    ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     forget(ledger)
-    now_s = [300_000.0]
-
-    def dies(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(looking, "look_now", dies)
-        looker(ledger, now_s).step()
-    looker(ledger, now_s).step()
-    assert looks(ledger) == 0
-    now_s[0] += 60
-    looker(ledger, now_s).step()
+    with monkeypatch.context() as patch, closing(Ledger.open(str(store), create=True)) as theirs:
+        dying(theirs, point, patch)
+        with pytest.raises(Died):
+            looker(theirs, [300_000.0]).step()
+    is_there = int(point == "after take")
+    assert looks(ledger) == len(monitor(ledger).looks) == is_there
+    # A claim that was not written is no claim; one that was is waited for.
+    is_claimed = point not in ("before claim", "in claim")
+    looker(ledger, [300_001.0]).step()
+    assert looks(ledger) == (is_there if is_claimed else 1)
+    looker(ledger, [300_062.0]).step()
     assert looks(ledger) == 1
 
 

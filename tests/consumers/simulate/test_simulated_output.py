@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options, Progress
 from streammetrics_consumers.demo import JOINED_CONFIG
+from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.output import MESSAGES, packed, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
 from streammetrics_consumers.sources.open_source import open_source
@@ -148,3 +150,26 @@ def test_the_last_message_has_the_rest_and_one_event_a_message_is_sent_as_it_is(
         with packed(found.extend, format, 3) as sink:
             sink([b"{}"] * 10)
         assert [value.count(b"\n") for value in found] == sizes
+
+
+@pytest.mark.slow
+def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: dict[str, list[bytes]] = {}
+
+    class Producing:
+        def __init__(self, servers: str, topic: str) -> None:
+            self._name = f"{servers}/{topic}"
+
+        def __enter__(self) -> Any:
+            return sent.setdefault(self._name, []).extend
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr("streammetrics_consumers.sources.kafka.producer.producing", Producing)
+    stream = JoinedSimulation(Simulation(20_000))
+    whole = [line for batch in stream.batches() for line in batch]
+    write(stream, "kafka://host:1/shown,clicks", None, lambda _: None, lambda: 0.0)
+    assert sorted(sent) == ["host:1/clicks", "host:1/shown"]
+    assert sent["host:1/clicks"] == [line for line in whole if is_outcome(line)]
+    assert sent["host:1/shown"] == [line for line in whole if not is_outcome(line)]
