@@ -146,7 +146,7 @@ class BatchLedger:
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[StateShard], reports: Iterable[TaskReport]
+        self, head: Head, batch: int, shards: Sequence[StateShard], reports: Iterable[TaskReport]
     ) -> None:
         found = combined_report(reports, batch, head.greatest_event_ms)
         self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
@@ -156,7 +156,7 @@ class BatchLedger:
             batch + 1,
             found.greatest_event_ms,
             found.counters,
-            pieces,
+            shards,
             found.refused,
             floor_ms=self.generation.floor_ms if found.counters.expired else None,
         )

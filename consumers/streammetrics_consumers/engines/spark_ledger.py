@@ -121,7 +121,7 @@ def _merged(rows: DataFrame, job: Job) -> Table:
 
     merge.__annotations__ = batch_by_batch()  # where Spark looks for how to call it
     bare = rows.mapInArrow(count, BARE)
-    return bare.groupBy("family", "grouping").applyInArrow(merge, SHARDS).toArrow()
+    return bare.groupBy("metric_set", "grouping").applyInArrow(merge, SHARDS).toArrow()
 
 
 def _query_id(rows: DataFrame) -> str:

@@ -69,16 +69,16 @@ FEW_KEYS = 'by = [[], ["user"], ["user", "phase"]]\nmax_keys = 5'
 @pytest.mark.parametrize(
     ("cuts", "parts"),
     [
-        ((1, 2, 3, 150), {"metrics": METRICS}),
-        ((200,), {"rest": REST}),
-        ((20, 90), {"slices": FEW_KEYS}),
+        ((1, 2, 3, 80), {"metrics": METRICS}),
+        ((100,), {"rest": REST}),
+        ((20, 60), {"slices": FEW_KEYS}),
     ],
     ids=["many batches", "an experiment", "few keys"],
 )
 def test_batches_and_tasks_of_any_size_give_the_states_of_a_worker(
     tmp_path: Path, cuts: tuple[int, ...], parts: dict[str, str]
 ) -> None:
-    rows = random_rows(300)
+    rows = random_rows(150)
     worker = worked(tmp_path, rows, **parts)
     Random(2).shuffle(rows)
     fed = Fed(tmp_path, **parts)

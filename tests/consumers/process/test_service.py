@@ -51,10 +51,21 @@ def test_it_ends_at_the_end_that_was_seen_at_the_start(tmp_path: Path) -> None:
     assert run.heads() == [(0, 5)]
 
 
-def test_partitions_without_a_head_start_at_the_beginning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("start", "first"), [("beginning", 2), ("latest", 6)])
+def test_partitions_without_a_head_start_where_the_user_says(
+    tmp_path: Path, start: str, first: int
+) -> None:
     run = Run(tmp_path, {ONE: log(4, beginning=2)})
-    run(UNTIL_END)
-    assert run.heads() == [(2, 6)]
+    run(Options(until_end=True, start=start))  # type: ignore[arg-type]
+    assert run.heads() == [(first, 6)]
+
+
+def test_partitions_that_are_not_there_cannot_be_read_alone(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
+    with pytest.raises(
+        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
+    ):
+        run(Options(until_end=True, partitions=(1, 5)))
 
 
 def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
@@ -133,20 +144,6 @@ def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:
     run.clock.tick_s = 2.0
     run()
     assert 2 < commits(run) < 10
-
-
-@pytest.mark.slow
-def test_it_commits_early_when_deltas_have_many_rows_or_bytes(tmp_path: Path) -> None:
-    for number, (options, expected) in enumerate(
-        (
-            (Options(until_end=True, max_delta_rows=250), 5),  # of two hundred: three would be more
-            (Options(until_end=True, max_delta_bytes=1), 10),
-        )
-    ):
-        (tmp_path / str(number)).mkdir()
-        run = Run(tmp_path / str(number), {ONE: log(1000)})
-        run(options)
-        assert commits(run) == expected
 
 
 def test_a_log_with_holes_ends_behind_its_last_hole(tmp_path: Path) -> None:
