@@ -168,7 +168,7 @@ def test_a_missing_package_is_named_with_its_extra(
 
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    simulate = ["-m", "streammetrics_consumers.cli", "simulate", "--events", "200000"]
+    simulate = ["-m", "streammetrics_consumers.cli", "simulate", "--events", "20000"]
     with subprocess.Popen(
         [sys.executable, *simulate], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 import sys
 import threading
@@ -18,7 +19,6 @@ from streammetrics_consumers.cli import logs, progress
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.options import Progress
 
-from tests.consumers.running import Running, until
 from tests.consumers.stores import write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
@@ -142,14 +142,11 @@ def test_errors_and_what_a_check_finds_are_lines_too(
     assert any("clicks.jsonl/0: offsets 0 to 10" in line["message"] for line in found)
 
 
-@pytest.mark.slow
-def test_each_line_of_a_run_has_its_worker_and_its_process(tmp_path: Path) -> None:
+def test_each_line_of_a_run_has_its_worker_and_its_process(tmp_path: Path, capsys: Capture) -> None:
     write_events(tmp_path)
-    with Running(write_config(tmp_path), "--log", "json") as running:
-        until(lambda: any("serving " in line for line in running.lines), running)
-        running.end()
-    found = lines(running.log)
-    assert {(line["pid"], line["worker"]) for line in found} == {(running.process.pid, "0")}
+    assert main(["run", str(write_config(tmp_path)), "--until-end", "--log", "json"]) == 0
+    found = lines(capsys.readouterr().err)
+    assert {(line["pid"], line["worker"]) for line in found} == {(os.getpid(), "0")}
     assert {"time", "level", "logger", "message"} <= found[0].keys()
     messages = [line["message"] for line in found]
     assert any(one.startswith("serving http://127.0.0.1:") for one in messages)

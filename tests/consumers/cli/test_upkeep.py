@@ -43,6 +43,7 @@ def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
     before = said(capsys, "results", store, "--json", "--window", "all")
     rows = json.loads(said(capsys, "status", store, "--json"))["deltas"]
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "QUICK_S", 0.0)
     assert main(["compact", store]) == 0
     told, err = capsys.readouterr()
     assert told.startswith("merged ") and told.count("\n") == 1
@@ -59,9 +60,6 @@ def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
     for name in ("nowhere.db", config.name):
         assert main(["compact", str(grown.with_name(name))]) == 1
         assert capsys.readouterr().err.startswith("streammetrics: store ")
-
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
