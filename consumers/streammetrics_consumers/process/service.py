@@ -69,7 +69,6 @@ def run(
     options: Options,
     *,
     stop: Stop,
-    new_generation: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
     monotonic: Callable[[], float] = time.monotonic,
     clock: Callable[[], float] = time.time,
@@ -86,9 +85,7 @@ def run(
         opened = Ledger.open(config.store.url, create=True)
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
-        generation = begin(
-            ledger, config, new_generation=new_generation, requested=options.requested
-        ).generation
+        generation = begin(ledger, config, requested=options.requested).generation
         every_s = None if config.experiment is None else config.experiment.look_every_s
         looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
         backoff = Backoff()

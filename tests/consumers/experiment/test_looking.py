@@ -27,7 +27,7 @@ from streammetrics_consumers.render.text import Style, table
 
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
-from tests.consumers.stores import filled_once
+from tests.consumers.stores import filled_once, over_stores
 
 
 @pytest.fixture
@@ -134,8 +134,8 @@ class Died(BaseException):
     """Nothing that comes after it is done by this process."""
 
 
-# Before and after each of the steps of a look, and in both transactions when all is written.
-POINTS = ("before claim", "in claim", "after claim", "after view", "in take", "after take")
+# In both transactions of a look when all is written, and before and after each of its steps.
+POINTS = ("in claim", "in take", "before claim", "after claim", "after view", "after take")
 
 
 def dying(ledger: Ledger, point: str, patch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,9 @@ def dying(ledger: Ledger, point: str, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("databases", "point"), over_stores(*zip(POINTS), postgres=2), indirect=["databases"]
+)
 def test_a_look_of_who_dies_is_there_whole_or_not_at_all_and_costs_one_look_at_most(
     ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
