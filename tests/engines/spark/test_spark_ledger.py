@@ -105,12 +105,11 @@ def test_a_batch_that_fails_beside_its_write_counts_once(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_driver_that_is_killed_beside_its_write_counts_once(
-    spark: SparkSession, folder: Path, expected: Digests, when: str
+def test_a_driver_that_is_killed_after_its_write_counts_once(
+    spark: SparkSession, folder: Path, expected: Digests
 ) -> None:
     killed = subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark.fed_by_spark", str(folder), when],
+        [sys.executable, "-m", "tests.engines.spark.fed_by_spark", str(folder), "after"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
@@ -134,11 +133,6 @@ def test_another_checkpoint_is_refused_and_may_be_added_on_request(
         assert ledger.snapshot().counters.rows == 4000
     finally:
         ledger.close()
-
-
-def test_a_column_that_is_not_there_stops_the_query(spark: SparkSession, folder: Path) -> None:
-    with pytest.raises(Exception, match="no such column"):
-        feed(spark, folder, through=lambda rows: rows.drop("score"))
 
 
 def test_the_config_of_a_worker_is_refused(spark: SparkSession) -> None:
