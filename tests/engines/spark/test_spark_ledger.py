@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
+from streammetrics_consumers.engines.spark_ledger import LedgerSink
 from streammetrics_consumers.ledger.ledger import Ledger
 
 from streammetrics import InputError
@@ -19,9 +20,6 @@ from tests.consumers.engines.fed_store import Row, digests, row, table, worked
 from tests.consumers.small_config import config
 from tests.engines.spark.faults import failing_once
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config, feed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[3]
 Digests = dict[tuple[object, ...], str]
@@ -136,15 +134,11 @@ def test_another_checkpoint_is_refused_and_may_be_added_on_request(
 
 
 def test_the_config_of_a_worker_is_refused(spark: SparkSession) -> None:
-    from streammetrics_consumers.engines.spark_ledger import LedgerSink
-
     with pytest.raises(InputError, match="kind"):
         LedgerSink(config())
 
 
 def test_without_a_query_its_identity_must_be_given(spark: SparkSession, folder: Path) -> None:
-    from streammetrics_consumers.engines.spark_ledger import LedgerSink
-
     sink = LedgerSink(fed_config(folder))
     rows = spark.read.parquet(str(folder / "rows"))
     with pytest.raises(InputError, match="identity"):
