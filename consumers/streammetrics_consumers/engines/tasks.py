@@ -101,7 +101,7 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
             for grouping in states.groupings
         ]
     report = TaskReport(task, delta.counters, delta.greatest_event_ms, tuple(delta.quarantine))
-    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _schema(BARE))
+    yield _batch([*rows, (REPORT, 0, task, msgspec.json.encode(report), None)], _schema(BARE))
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
@@ -121,15 +121,6 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
         yield _batch([row], _schema(SHARDS))
 
 
-def batch_by_batch() -> dict[str, object]:
-    """The annotations of `def f(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]`, for an
-    engine that reads them."""
-    import pyarrow
-
-    kind = Iterator[pyarrow.RecordBatch]
-    return {"batches": kind, "return": kind}
-
-
 def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
     """The rows of a store and the reports of the tasks, of SHARDS."""
     shards: list[StateShard] = []
@@ -140,7 +131,7 @@ def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
             *columns, strict=True
         ):
             if metric is None:
-                reports.append(TaskReport.from_json(state))
+                reports.append(msgspec.json.decode(state, type=TaskReport))
             else:
                 pane = Pane(metric, grouping, start, end)
                 shards.append(StateShard(pane, key_range, key_ranges, state, coarser))
@@ -186,26 +177,13 @@ def _schema(text: str) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """`task` is its number in the batch. `refused` have as their offset their row in the task.
-
-    >>> one = TaskReport(3, Counters(rows=2), 1_700_000_000_000, ())
-    >>> TaskReport.from_json(one.to_json()) == one
-    True
-    """
+    """What one task says, on its way to the driver as JSON. `task` is its number in the batch;
+    `refused` have as their offset their row in the task."""
 
     task: int
     counters: Counters
     greatest_event_ms: int | None
     refused: tuple[Refused, ...]
-
-    def to_json(self) -> bytes:
-        """For the way to the driver."""
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def from_json(cls, data: bytes) -> TaskReport:
-        """What `to_json` wrote."""
-        return msgspec.json.decode(data, type=cls)
 
 
 def combined_report(
