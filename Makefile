@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 export PYTHONDONTWRITEBYTECODE :=
 # The doctests of the two packages are part of every run, but for what needs Spark or Beam.
 SUITE := --doctest-modules streammetrics consumers tests \
-  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam \
+  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam.py \
   --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
@@ -110,7 +110,7 @@ mutants: .venv/.dev  ## which test fails when the code is wrong (docs/testing.md
 # Spark and Beam, likewise, and apart: they pin different versions of pyarrow. What is required of
 # the machine (see tests/requirements.py) is required here too, and the engine with it.
 ENGINE_TEST = STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,$(1)" \
-	.cache/$(1)/bin/python -m pytest -q --doctest-modules streammetrics/engines/$(1) \
+	.cache/$(1)/bin/python -m pytest -q --doctest-modules streammetrics/engines/$(1)$(2) \
 	tests/engines/$(1)
 
 .PHONY: test-spark test-beam test-recipes
@@ -118,7 +118,7 @@ test-spark: .cache/spark/.made
 	$(call ENGINE_TEST,spark) -m "not cluster" $(ARGS)
 
 test-beam: .cache/beam/.made
-	$(call ENGINE_TEST,beam) $(ARGS)
+	$(call ENGINE_TEST,beam,.py) $(ARGS)
 
 test-recipes: .venv/.dev .cache/beam/.made .cache/recipes/.made
 	STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,beam,recipes" \

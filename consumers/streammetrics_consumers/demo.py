@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from streammetrics_consumers.cli.exit_codes import DONE, FATAL
+from streammetrics_consumers.cli.arguments import DONE, FATAL
 from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.process.stop import Stop, signals_request

@@ -41,17 +41,15 @@ def arguments_of(
                 hint="correct the name",
             )
     found: dict[str, Values] = {}
-    for argument, required in takes.items():
-        column = renamed.get(argument, argument)
-        if column in names:
-            _put(found, argument, column, batch.column(column), lists=_OFFSETS in takes)
-        elif required:
+    for argument, column in columns_read(spec, names, renamed).items():
+        if column not in names:
             raise InputError(
                 expected=f"the column {column!r}",
                 got=f"only {', '.join(batch.schema.names)}",
                 where=f"rows of {type(spec).__name__}",
                 hint=f"name it: columns={{{argument!r}: ...}}",
             )
+        _put(found, argument, column, batch.column(column), lists=_OFFSETS in takes)
     return found
 
 
@@ -74,6 +72,18 @@ def renamed_columns(
             renamed[was] = was
     use_current_names(where, spec.former_arguments(), renamed, stacklevel=4)
     return renamed
+
+
+def columns_read(
+    spec: Accumulator, there: Collection[str], columns: Mapping[str, str]
+) -> dict[str, str]:
+    """Argument of `spec.update` -> column: the one that `columns` names, or that of its own name,
+    which may be missing where `update` does not need it."""
+    return {
+        argument: columns.get(argument, argument)
+        for argument, required in spec.arguments().items()
+        if required or argument in columns or argument in there
+    }
 
 
 def _put(

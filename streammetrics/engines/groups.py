@@ -153,6 +153,19 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
     return pa.array((words % np.uint64(n)).astype(np.int32)[np.array(dictionary_column.indices)])
 
 
+def require_users(user: str | None, n_buckets: int | None) -> None:
+    """SettingsError for users without buckets, or for a number of buckets that is none."""
+    if (user is None) is not (n_buckets is None):
+        raise SettingsError(
+            expected="user and n_buckets together, or neither",
+            got=f"user={shown(user)}, n_buckets={shown(n_buckets)}",
+            where="states",
+            hint="name the column whose rows shall meet in a task, and in how many buckets",
+        )
+    if n_buckets is not None:
+        require_buckets(n_buckets)
+
+
 def require_buckets(n: int) -> None:
     """SettingsError for a number of buckets that is none."""
     if type(n) is not int or not 1 <= n <= MAX_BUCKETS:

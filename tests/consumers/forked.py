@@ -12,7 +12,7 @@ from pathlib import Path
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        "tests.consumers.killed_looker",
+        "tests.consumers.killed_retry",
         "tests.consumers.killed_worker",
         "streammetrics_consumers.process.service",
     ]

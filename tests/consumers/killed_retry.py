@@ -1,12 +1,8 @@
 """`streammetrics quarantine retry` in a process that kills itself (SIGKILL) the n-th time it comes
-to a point of a retry, with few entries in each transaction.
-
-    python -m tests.consumers.killed_retry POINT N quarantine retry STORE --config FILE
-"""
+to a point of a retry, with few entries in each transaction."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import streammetrics_consumers.ledger.quarantine as in_ledger
@@ -60,7 +56,7 @@ def install(fuse: Fuse) -> None:
     defaults["page"] = PAGE
 
 
-if __name__ == "__main__":
-    point, n, *command = sys.argv[1:]
-    install(Fuse(point, int(n)))
+def retry(point: str, n: int, command: Sequence[str]) -> None:
+    """Be such a process."""
+    install(Fuse(point, n))
     raise SystemExit(main(command))

@@ -84,11 +84,14 @@ class Run:
             self.sources.append(source)
             return source
 
+        made = config or self.config
+        if new_generation:  # as `streammetrics run` does it
+            with closing(Ledger.open(made.store.url)) as ledger:
+                service.begin(ledger, made, new_generation=True)
         service.run(
-            config or self.config,
+            made,
             options,
             stop=self.stop,
-            new_generation=new_generation,
             report=self.progress.append,
             monotonic=self.clock.monotonic,
             opener=opener,

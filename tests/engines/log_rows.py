@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streammetrics import Accumulator, GroupedAUC, HistogramAUC, Panel, Ratio
+from streammetrics import Accumulator, GroupedAUC, HistogramAUC, Panel, Ratio, load
+from streammetrics.engines import partial
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 ROWS = 20_000
 SPEC = Panel(
@@ -84,5 +86,35 @@ def alone(
     return states
 
 
+def with_groups(table: pa.Table) -> pa.Table:
+    """The table with columns of other types to group by: a bool, and a dictionary of one text."""
+    import pyarrow as pa
+
+    mobile = pa.array([user % 3 == 0 for user in table["user"].to_pylist()])
+    topic = pa.array(["clicks"] * table.num_rows).dictionary_encode()
+    return table.append_column("mobile", mobile).append_column("topic", topic)
+
+
+def states(table: pa.Table, *args: Any, size: int = 700, **named: Any) -> list[dict[str, Any]]:
+    """The rows that `partial` emits of a table."""
+    made = partial(table.to_batches(size), *args, columns=COLUMNS, **named)
+    return [row for batch in made for row in batch.to_pylist()]
+
+
 def digests(states: Mapping[Key, Accumulator]) -> dict[Key, str]:
     return {key: state.digest() for key, state in states.items()}
+
+
+def held(states: DataFrame) -> dict[Key, Accumulator]:
+    """The one state of each group of a merged table of Spark."""
+    rows = states.toArrow().to_pylist()
+    found = {
+        tuple(v for k, v in row.items() if k not in ("bucket", "state")): load(row["state"])
+        for row in rows
+    }
+    assert len(found) == len(rows)
+    return found
+
+
+def digests_of(states: DataFrame) -> dict[Key, str]:
+    return digests(held(states))

@@ -1,23 +1,56 @@
-"""partial: rows in batches to one state a group, the same as in a single process."""
+"""partial: rows in batches to one state a group, the same as in a single process, and beside it
+what tasks counted."""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Mapping
+from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from streammetrics import InputError, MulticlassAUC, RankingMetrics, load
+from streammetrics import (
+    Accumulator,
+    GroupedScores,
+    InputError,
+    MulticlassAUC,
+    OverlapError,
+    RankingMetrics,
+    load,
+)
 from streammetrics.engines import (
+    Positions,
+    Sealing,
+    Task,
     merge_all,
     merged,
     partial,
+    results_rows,
+    seal,
     states_schema,
 )
-from tests.engines.impressions import COLUMNS, SPEC, N, log, single, states
+from streammetrics.testing import Case
+from tests.cases import CASES
+from tests.depth import most_are_slow
+from tests.engines.every_case import rows_of
+from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table, states, with_groups
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+
+N = 4_000
+
+
+def log(n: int = N, seed: int = 1) -> Any:
+    return with_groups(log_table(n, 300, seed))
+
+
+def single(table: Any) -> Accumulator:
+    """The state that one process counts."""
+    return alone(table, SPEC)[()]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -53,9 +86,12 @@ def test_each_group_is_the_state_of_its_rows_and_a_null_is_a_group() -> None:
 
 def test_types_of_groups_stay_and_dictionaries_become_their_values() -> None:
     table = log()
-    schema = states_schema(table.schema, ["topic", "log", "mobile"])
+    by = ["topic", "partition", "mobile"]
+    schema = states_schema(table.schema, by)
     assert [str(field.type) for field in schema] == ["string", "int32", "bool", "int32", "binary"]
-    made = list(partial(table.to_batches(), SPEC, ["topic", "log", "mobile"], columns=COLUMNS))
+    made = list(
+        partial(table.to_batches(), SPEC, ["topic", "partition", "mobile"], columns=COLUMNS)
+    )
     assert all(batch.schema == schema for batch in made)
 
 
@@ -80,7 +116,7 @@ def test_columns_that_are_not_there_are_named() -> None:
     with pytest.raises(InputError, match="the column 'labels'"):
         list(partial(table.to_batches(), SPEC))
     with pytest.raises(InputError, match="'nobody'"):
-        list(partial(table.to_batches(), SPEC, columns={**COLUMNS, "groups": "nobody"}))
+        list(partial(table.to_batches(), SPEC, columns={**COLUMNS, "users": "nobody"}))
     with pytest.raises(InputError, match="'nothing'"):
         list(partial(table.to_batches(), SPEC, columns={**COLUMNS, "nothing": "user"}))
     for by in (["nobody"], ["score"]):
@@ -91,7 +127,7 @@ def test_columns_that_are_not_there_are_named() -> None:
 
 
 def test_rows_that_the_metric_refuses_are_refused() -> None:
-    table = log(10).set_column(3, "score", pa.array([0.5] * 9 + [None], pa.float32()))
+    table = log(10).set_column(4, "score", pa.array([0.5] * 9 + [None], pa.float32()))
     with pytest.raises(InputError, match=r"scores\[9\]"):
         states(table, SPEC)
 
@@ -99,16 +135,14 @@ def test_rows_that_the_metric_refuses_are_refused() -> None:
 def test_large_states_are_emitted_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["streammetrics.engines.partial"]  # the package has a function of its name
     sizes = [len(row["state"]) for row in states(log(), SPEC, ["variant", "mobile"])]
-    # Each by itself, two of them together, and all.
+    # Each by itself, two of them together or more, and all.
     for most, n in ((1, 1), (2 * max(sizes), 2), (sum(sizes), 6)):
         monkeypatch.setattr(module, "_BYTES", most)
         made = list(partial(log().to_batches(), SPEC, ["variant", "mobile"], columns=COLUMNS))
-        found = [batch.num_rows for batch in made]
-        assert sum(found) == 6 and max(found) >= n
-        for batch in made:
-            held = sum(map(len, batch["state"].to_pylist()))
-            assert held <= most or batch.num_rows == 1
-        assert len(made) == -(-6 // n)
+        held = [[len(state) for state in batch["state"].to_pylist()] for batch in made]
+        assert sum(map(len, held)) == 6 and max(map(len, held)) >= n
+        assert all(sum(one) <= most or len(one) == 1 for one in held)
+        assert all(sum(one) + after[0] > most for one, after in pairwise(held))
 
 
 def test_an_empty_batch_among_others_changes_nothing() -> None:
@@ -125,3 +159,114 @@ def test_rows_that_a_metric_does_not_take_one_by_one_have_no_groups() -> None:
     rows = pa.record_batch({**flat, "variant": ["a", "a", "b", "b"]})
     with pytest.raises(InputError, match="by"):
         list(partial([rows], RankingMetrics(["NDCG@10"]), ["variant"]))
+
+
+def test_a_task_is_counted_once() -> None:
+    table = log()
+    first, again, other = (
+        [row["state"] for row in states(table, SPEC, ["mobile"], counted=Task("job", n))]
+        for n in (0, 0, 1)
+    )
+    with pytest.raises(OverlapError, match=r"job/tasks, \[0\] bucket 0"):
+        merged([first[0], again[0]])
+    assert merged([first[0], again[0]], replay="skip") == load(first[0])
+    assert merged([first[0], first[1], other[0]]).compute()["auc"].rows == sum(
+        load(state).compute()["auc"].rows for state in (first[0], first[1], other[0])
+    )
+    merged_twice = merge_all([first[0], other[0]])
+    with pytest.raises(OverlapError):
+        merged([first[0], merged_twice], replay="skip")  # some of it is new
+
+
+def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
+    table = log()
+    here = Positions(("topic", "partition"), "offset")
+    (row,) = states(table, SPEC, counted=here)
+    ranges = list(load(row["state"]).provenance)
+    assert ranges == [(f"clicks/{p}", "[] bucket 0", 0, N // 4) for p in range(4)]
+    halves = [table.slice(0, 2000), table.slice(2000)]
+    first, second = (states(half, SPEC, counted=here)[0]["state"] for half in halves)
+    assert merged([second, first]) == single(table)
+    with pytest.raises(OverlapError):
+        merged([first, row["state"]])
+    backwards = table.take(pa.array(np.arange(N)[::-1]))
+    (row,) = states(backwards, SPEC, counted=here)
+    assert list(load(row["state"]).provenance) == ranges
+    missing = table.set_column(7, "offset", pa.array([None] * N, pa.int64()))
+    with pytest.raises(InputError, match="an offset in each row"):
+        states(missing, SPEC, counted=here)
+
+
+@pytest.mark.slow
+def test_tasks_that_have_whole_users_seal_them() -> None:
+    table, n = log(), 8
+    sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")
+    buckets = pa.array(np.array(table["user"]) % n, pa.int32())
+    found = states(
+        table.append_column("b", buckets),
+        SPEC,
+        ["mobile"],
+        bucket="b",
+        counted=Task("j", 0),
+        sealing=sealing,
+    )
+    for mobile in (False, True):
+        mine = [row["state"] for row in found if row["mobile"] is mobile]
+        rows = table.filter(pa.compute.equal(table["mobile"], mobile))
+        whole = seal(single(rows), Sealing("user", 1, "", "today"))
+        total = merged(mine)
+        assert total.digest() == whole.digest() and total.complete
+        assert merged([*mine, *mine], replay="skip") == total
+        assert results_rows(total) == results_rows(single(rows))
+    with pytest.raises(OverlapError, match="keep groups apart"):
+        merged(row["state"] for row in found)
+
+
+def test_tasks_that_do_not_have_whole_users_are_noticed() -> None:
+    table, n = log(), 8
+    sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")
+    table = table.append_column("b", pa.array(np.array(table["user"]) % n, pa.int32()))
+    found = [
+        row["state"]
+        for number, task in enumerate((table.slice(0, N // 2), table.slice(N // 2)))
+        for row in states(task, SPEC, bucket="b", counted=Task("j", number), sealing=sealing)
+    ]
+    for replay in ("refuse", "skip"):
+        with pytest.raises(OverlapError, match=r"sealed/mod\(user\) mod 8/today"):
+            merged(found, replay=replay)
+
+
+MEASURES = ["NDCG@3", "R@3", "AP", "MRR", "P@2", "Bpref", "PooledHR@3"]
+
+
+@pytest.mark.parametrize(
+    "hidden", [{"scores": [-math.inf] * 2}, {"scores": [0.0] * 2, "shown": [False] * 2}]
+)
+def test_the_tasks_of_a_list_have_the_value_of_the_list(hidden: Mapping[str, list[float]]) -> None:
+    spec = GroupedScores(MEASURES, duplicates="conflict")
+    first = {"labels": [1, 0], "scores": [0.5, 0.9], "groups": [7, 7]}
+    if "shown" in hidden:
+        first["shown"] = [True, True]
+    tasks = [first, {"labels": [1, 1], "groups": [7, 7], **hidden}]
+    states = [
+        state
+        for task in tasks
+        for batch in partial([pa.record_batch(task)], spec)
+        for state in batch["state"].to_pylist()
+    ]
+    lists = RankingMetrics(MEASURES)
+    lists.update_ranked([["x", "a"]], [{"x": 0, "a": 1, "b": 1, "c": 1}])
+    found = merged(states).compute()
+    assert dict(found) == dict(lists.compute())  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("case", list(most_are_slow(CASES)), ids=str)
+def test_every_accumulator_counts_batches_in_tasks_as_it_does_rows(case: Case[Any]) -> None:
+    rows = rows_of(case)
+    states = [
+        state
+        for half in (rows.batch.slice(0, 3), rows.batch.slice(3))
+        for made in partial([half], rows.spec)
+        for state in made["state"].to_pylist()
+    ]
+    assert merged(states) == rows.whole

@@ -18,7 +18,7 @@ TESTS: Final = (
     "consumers",
     "tests",
     "--ignore=streammetrics/engines/spark",
-    "--ignore=streammetrics/engines/beam",
+    "--ignore=streammetrics/engines/beam.py",
     "--ignore=streammetrics/figures.py",
     "--ignore=tests/mutation",
 )

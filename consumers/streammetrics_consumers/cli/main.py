@@ -15,8 +15,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from streammetrics_consumers.cli import logs
-from streammetrics_consumers.cli.arguments import Arguments, UsageError, parse
-from streammetrics_consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE, explained
+from streammetrics_consumers.cli.arguments import (
+    DONE,
+    FATAL,
+    INTERRUPTED,
+    USAGE,
+    Arguments,
+    UsageError,
+    explained,
+    parse,
+)
 
 _EXTRAS: Final = {
     "sqlalchemy": "serve",
@@ -88,10 +96,6 @@ def _run(arguments: Arguments) -> int:
                 from streammetrics_consumers.cli.upkeep import verify_config
 
                 return verify_config(arguments, time.monotonic)
-            case "watch":
-                from streammetrics_consumers.cli.watch import watch
-
-                return watch(arguments, time.monotonic)
             case "compact":
                 from streammetrics_consumers.cli.upkeep import compact_store
 

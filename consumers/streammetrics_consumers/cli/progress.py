@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 QUICK_S: Final = 1.0  # what takes less needs no bar
 EVERY_S: Final = 5.0  # between two lines where there is no terminal
 Report = Callable[[Progress], None]
-Count = Callable[[int], None]
 
 
 @contextmanager
@@ -53,17 +52,13 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
 
 
 @contextmanager
-def counted(what: str, unit: str, total: int, monotonic: Callable[[], float]) -> Iterator[Count]:
-    """A function to tell how many of a known number are done, for as long as the block lasts."""
+def counted(
+    what: str, unit: str, monotonic: Callable[[], float]
+) -> Iterator[Callable[[int, int], None]]:
+    """A function to tell how many of how many are done, for as long as the block lasts; bytes are
+    shown as MiB. Nothing is shown of a block that is over at once."""
     began_s = monotonic()
-    with shown(what, monotonic, unit) as report:
-        yield lambda done: report(Progress(done, monotonic() - began_s, max(total - done, 0)))
-
-
-@contextmanager
-def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[int, int], None]]:
-    """A function to tell how many bytes of how many are done. What is over at once says nothing."""
-    began_s = monotonic()
+    bits = 20 if unit == "bytes" else 0
     with ExitStack() as stack:
         report: Report | None = None
 
@@ -71,9 +66,9 @@ def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[in
             nonlocal report
             seconds = monotonic() - began_s
             if report is None and seconds >= QUICK_S:
-                report = stack.enter_context(shown(what, monotonic, "MiB"))
+                report = stack.enter_context(shown(what, monotonic, "MiB" if bits else unit))
             if report is not None:
-                report(Progress(done >> 20, seconds, (total - done) >> 20))
+                report(Progress(done >> bits, seconds, max(total - done, 0) >> bits))
 
         yield tell
 

@@ -1,17 +1,25 @@
-"""The commands that read: results, status, quarantine, export, merge, show, report."""
+"""The commands that read: results, status, quarantine, export, merge, show, report, watch."""
 
 from __future__ import annotations
 
 import logging
+import os
+import select
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from streammetrics_consumers.cli import logs, progress
-from streammetrics_consumers.cli.arguments import Arguments, UsageError
-from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.cli.arguments import DONE, Arguments, UsageError
+from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
 from streammetrics_consumers.model import formatting
@@ -29,11 +37,13 @@ from streammetrics_consumers.query.state_files import (
 )
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import state_text, status_text
+from streammetrics_consumers.render.terminal import BARS, PLAIN, Shown, Watcher, screen, speed
 from streammetrics_consumers.render.text import Style, results_text
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
+Wait = Callable[[float], bool]  # wait for these seconds; whether to go on
 
 ACTIONS = ("list", "export", "retry")
 
@@ -48,9 +58,10 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
         "report": lambda given: _report(given, monotonic),
+        "watch": lambda given: _watch(given, monotonic),
     }
     commands[arguments.command](arguments)
-    return 0
+    return DONE
 
 
 def _results(arguments: Arguments, monotonic: Clock) -> None:
@@ -60,7 +71,7 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(store)) as ledger,
-        progress.of_bytes("reading", monotonic) as tell,
+        progress.counted("reading", "bytes", monotonic) as tell,
     ):
         results = read_results(ledger, query, tell)
     if arguments.on("json"):
@@ -100,7 +111,7 @@ def _export(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.of_bytes("reading", monotonic) as tell,
+        progress.counted("reading", "bytes", monotonic) as tell,
     ):
         state = export(ledger, query, tell)
     write_state(state, output)
@@ -110,8 +121,8 @@ def _merge(arguments: Arguments, monotonic: Clock) -> None:
     output, paths = _output(arguments), [Path(word) for word in arguments.words]
     logs.to_stderr("text")
     skipped: list[Path] | None = [] if arguments.text("replay") == "skip" else None
-    with progress.counted("merging", "files", len(paths), monotonic) as report:
-        state = merge_files(paths, report, skipped=skipped)
+    with progress.counted("merging", "files", monotonic) as tell:
+        state = merge_files(paths, lambda done: tell(done, len(paths)), skipped=skipped)
     write_state(state, output)
     for path in skipped or ():
         log.warning("%s is left out: all of its rows are counted already", path)
@@ -135,13 +146,11 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
     if not output:
         raise UsageError("report: expected -o FILE, got nothing; name the file, or - for stdout")
     logs.to_stderr("text")
-    began_s = monotonic()
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.shown("drawing", monotonic, "figures") as tell,
+        progress.counted("drawing", "figures", monotonic) as tell,
     ):
-        material = gather(ledger, query, lambda done, total: tell(
-            Progress(done, monotonic() - began_s, total - done)))  # fmt: skip
+        material = gather(ledger, query, tell)
     data = report_html(material)
     if output == "-":
         _write(data)
@@ -154,6 +163,94 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
     finally:
         part.unlink(missing_ok=True)
     logs.say(f"{output}: {formatting.count(len(data) // 1000)} kB")
+
+
+def _watch(arguments: Arguments, monotonic: Clock) -> None:
+    """Show a store while it is counted: on a terminal one screen, drawn anew, until q or Ctrl-C;
+    elsewhere a text for each change."""
+    every_s = arguments.real("every") or 0.0
+    if not 0.1 <= every_s <= 3600:
+        raise UsageError(f"--every: expected 0.1 to 3600 seconds, got {every_s:g}; correct it")
+    query = query_of(arguments)
+    with closing(Ledger.open(arguments.words[0])) as ledger, suppress(KeyboardInterrupt):
+        watcher = Watcher(ledger, query, monotonic)
+        if sys.stdout.isatty():
+            with _keys() as wait:
+                watch_on_a_screen(watcher, wait, every_s)
+        else:
+            watch_as_lines(watcher, _sleep, every_s)
+
+
+def watch_as_lines(watcher: Watcher, wait: Wait, every_s: float) -> None:
+    """A text for each change."""
+    last = ""
+    while True:
+        shown = watcher.look()
+        text = screen(_drawn(shown, sys.stdout), Style())
+        if text != last:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+            last = text
+        if not wait(every_s):
+            return
+
+
+def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
+    """One screen, drawn anew. While a store is away it says so, and the last screen stays."""
+    console = Console(markup=False, highlight=False, emoji=False)
+    text, away = "", ""
+    with Live(console=console, screen=True, auto_refresh=False) as display:
+        while True:
+            style, height = Style.of(sys.stdout), console.size.height
+            try:
+                shown = watcher.look()
+                shown = replace(shown, speed=speed(watcher.rate, watcher.quiet_s))
+                text = screen(_drawn(shown, sys.stdout), style, height - 1)
+                away = ""
+            except LedgerError as error:
+                away = f"the store is away, what is shown is old: {error}"
+            drawn = Text.from_ansi(text)
+            foot = Text(away or "q ends", "bold red" if away else "dim", no_wrap=True)
+            display.update(Text("\n").join((drawn, foot)), refresh=True)
+            if not wait(every_s):
+                return
+
+
+def _drawn(shown: Shown, stream: TextIO) -> Shown:
+    """With bars that the stream has letters for."""
+    has_letters = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+    return replace(shown, bars=BARS if has_letters else PLAIN)
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True
+
+
+@contextmanager
+def _keys() -> Iterator[Wait]:
+    """A wait that ends with False once q is pressed, where somebody can press it."""
+    if not sys.stdin.isatty():
+        yield _sleep
+        return
+    import termios
+    import tty
+
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+
+    def wait(seconds: float) -> bool:
+        ready, _, _ = select.select([keyboard], [], [], seconds)
+        if not ready:
+            return True
+        pressed = os.read(keyboard, 64)  # nothing: whoever sat there is gone
+        return bool(pressed) and b"q" not in pressed.lower()
+
+    tty.setcbreak(keyboard)
+    try:
+        yield wait
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 
 
 def query_of(arguments: Arguments) -> Query:
@@ -185,11 +282,11 @@ def _export_quarantine(ledger: Ledger, output: str | None, monotonic: Clock) -> 
     total = found.open + found.done
     with (
         Path(str(output)).open("wb") as file,
-        progress.counted("writing", "events", total, monotonic) as report,
+        progress.counted("writing", "events", monotonic) as tell,
     ):
         for done, line in enumerate(lines, 1):
             file.write(line)
-            report(done)
+            tell(done, total)
 
 
 def _write(data: bytes) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 
 from streammetrics_consumers.cli import logs, progress
-from streammetrics_consumers.cli.arguments import Arguments, UsageError
-from streammetrics_consumers.cli.exit_codes import DONE, FATAL
+from streammetrics_consumers.cli.arguments import DONE, FATAL, Arguments, UsageError
 from streammetrics_consumers.cli.run import overrides, partitions
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.compact import compact, count_mergeable
@@ -30,9 +29,10 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.counted("merging", "rows", count_mergeable(ledger.store), monotonic) as report,
+        progress.counted("merging", "rows", monotonic) as tell,
     ):
-        done = compact(ledger.store, lambda so_far: report(so_far.rows_before))
+        total = count_mergeable(ledger.store)
+        done = compact(ledger.store, lambda so_far: tell(so_far.rows_before, total))
     if not done.rows_before:
         sys.stdout.write("nothing to merge\n")
         return DONE
@@ -133,12 +133,12 @@ def retry_quarantine(
     n_counted = n_still = 0
     logs.to_stderr("text")
     with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
-        left = count_entries(ledger.store, ledger.generation().id).open
-        report = stack.enter_context(progress.counted("trying", "events", left, monotonic))
+        total = count_entries(ledger.store, ledger.generation().id).open
+        tell = stack.enter_context(progress.counted("trying", "events", monotonic))
         for page in retry(config, ledger, now_ms=now_ms):
             n_counted += len(page.counted)
             n_still += len(page.still)
-            report(n_counted + n_still)
+            tell(n_counted + n_still, total)
             if arguments.on("json"):
                 counted += [{**entry_json(one), "done": True, "retry": page.retry}
                             for one in page.counted]  # fmt: skip

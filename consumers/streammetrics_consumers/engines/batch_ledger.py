@@ -81,8 +81,9 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            self._looker = Looker.of(
-                config, self.ledger, self.generation, monotonic=monotonic, clock=clock
+            every_s = None if config.experiment is None else config.experiment.look_every_s
+            self._looker = Looker(
+                self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
             )
         except BaseException:
             self.ledger.close()
@@ -145,7 +146,7 @@ class BatchLedger:
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[StateShard], reports: Iterable[TaskReport]
+        self, head: Head, batch: int, shards: Sequence[StateShard], reports: Iterable[TaskReport]
     ) -> None:
         found = combined_report(reports, batch, head.greatest_event_ms)
         self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
@@ -155,7 +156,7 @@ class BatchLedger:
             batch + 1,
             found.greatest_event_ms,
             found.counters,
-            pieces,
+            shards,
             found.refused,
             floor_ms=self.generation.floor_ms if found.counters.expired else None,
         )
@@ -164,8 +165,7 @@ class BatchLedger:
         self._compactor.committed(moved)
         self._compactor.step(idle=True)
         self._raise_floor()
-        if self._looker is not None:
-            self._looker.step()
+        self._looker.step()
 
     def _raise_floor(self) -> None:
         heads = self.ledger.heads(self.generation)

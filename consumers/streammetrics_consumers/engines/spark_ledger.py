@@ -12,7 +12,7 @@ a batch that is done again counts once. See docs/engines.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ from streammetrics_consumers.engines.tasks import (
     BARE,
     SHARDS,
     Job,
-    batch_by_batch,
     count_rows,
     merge_states,
     read_merged,
@@ -104,6 +103,7 @@ class LedgerSink:
 
 def _merged(rows: DataFrame, job: Job) -> Table:
     """The rows of the store that a batch adds, merged in the engine."""
+    import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
     require_schema(job, to_arrow_schema(rows.schema, timezone="UTC"))
@@ -119,9 +119,11 @@ def _merged(rows: DataFrame, job: Job) -> Table:
     def merge(batches: Batches) -> Batches:
         yield from merge_states(batches, config)
 
-    merge.__annotations__ = batch_by_batch()  # where Spark looks for how to call it
+    kind = Iterator[pyarrow.RecordBatch]
+    # Where Spark looks for how to call it.
+    merge.__annotations__ = {"batches": kind, "return": kind}
     bare = rows.mapInArrow(count, BARE)
-    return bare.groupBy("family", "grouping").applyInArrow(merge, SHARDS).toArrow()
+    return bare.groupBy("metric_set", "grouping").applyInArrow(merge, SHARDS).toArrow()
 
 
 def _query_id(rows: DataFrame) -> str:

@@ -1,10 +1,10 @@
 """What the tasks of an engine do with the rows of one batch: what a worker does with records.
 
     count_rows     rows of the table -> the bare states of a task, and its report
-    merge_states   bare states of one family and grouping -> rows as the store has them
+    merge_states   bare states of one metric set and grouping -> rows as the store has them
 
-Between them the engine brings the states of one family and grouping together. Both take and give
-Arrow batches, one at a time, and know no engine.
+Between them the engine brings the states of one metric set and grouping together. Both take and
+give Arrow batches, one at a time, and know no engine.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]
     Table: TypeAlias = pa.Table
 
-REPORT: Final = -1  # the family of rows that hold what a task says
+REPORT: Final = -1  # the metric set of rows that hold the report of a task
 # The columns between the two, and those that come out, with the types that engines call them by.
-BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
+BARE: Final = "metric_set int, grouping int, task bigint, windows binary, expired binary"
 SHARDS: Final = (
     "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
     "for_coarser boolean, state binary"
@@ -84,7 +84,7 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
 
 
 def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
-    """Columns BARE: the states of each family and finest grouping, and the report of the task.
+    """Columns BARE: the states of each metric set and finest grouping, and the report of the task.
 
     All is given at the end, once: a task that dies has said nothing. Raises SourceError.
     """
@@ -96,21 +96,21 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
     rows: list[tuple[int, int, int, bytes, bytes | None]] = []
     if delta.has_states:
         rows += [
-            (place, grouping, task, *family.bare(grouping))
-            for place, family in enumerate(delta.metric_sets)
-            for grouping in family.groupings
+            (place, grouping, task, *states.bare(grouping))
+            for place, states in enumerate(delta.metric_sets)
+            for grouping in states.groupings
         ]
     report = TaskReport(task, delta.counters, delta.greatest_event_ms, tuple(delta.quarantine))
-    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _schema(BARE))
+    yield _batch([*rows, (REPORT, 0, task, msgspec.json.encode(report), None)], _schema(BARE))
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
-    """Columns PIECES, of BARE with one family and grouping: the rows of a store, one at a time.
+    """Columns SHARDS, of BARE with one metric set and grouping: the rows of a store, one at a time.
     Reports pass through, as the state of no metric."""
     states: MetricSetStates | None = None
     for batch in batches:
-        family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
-        for i, place in enumerate(family):
+        metric_set, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
+        for i, place in enumerate(metric_set):
             if place == REPORT:
                 yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _schema(SHARDS))
                 continue
@@ -121,18 +121,9 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
         yield _batch([row], _schema(SHARDS))
 
 
-def batch_by_batch() -> dict[str, object]:
-    """The annotations of `def f(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]`, for an
-    engine that reads them."""
-    import pyarrow
-
-    kind = Iterator[pyarrow.RecordBatch]
-    return {"batches": kind, "return": kind}
-
-
 def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
-    """The rows of a store and what the tasks said, of PIECES."""
-    pieces: list[StateShard] = []
+    """The rows of a store and the reports of the tasks, of SHARDS."""
+    shards: list[StateShard] = []
     reports: list[TaskReport] = []
     for batch in table.to_batches():
         columns = [column.to_pylist() for column in batch.columns]
@@ -140,11 +131,11 @@ def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
             *columns, strict=True
         ):
             if metric is None:
-                reports.append(TaskReport.from_json(state))
+                reports.append(msgspec.json.decode(state, type=TaskReport))
             else:
                 pane = Pane(metric, grouping, start, end)
-                pieces.append(StateShard(pane, key_range, key_ranges, state, coarser))
-    return pieces, reports
+                shards.append(StateShard(pane, key_range, key_ranges, state, coarser))
+    return shards, reports
 
 
 def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
@@ -186,26 +177,13 @@ def _schema(text: str) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """`task` is its number in the batch. `refused` have as their offset their row in the task.
-
-    >>> one = TaskReport(3, Counters(rows=2), 1_700_000_000_000, ())
-    >>> TaskReport.from_json(one.to_json()) == one
-    True
-    """
+    """What one task says, on its way to the driver as JSON. `task` is its number in the batch;
+    `refused` have as their offset their row in the task."""
 
     task: int
     counters: Counters
     greatest_event_ms: int | None
     refused: tuple[Refused, ...]
-
-    def to_json(self) -> bytes:
-        """For the way to the driver."""
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def from_json(cls, data: bytes) -> TaskReport:
-        """What `to_json` wrote."""
-        return msgspec.json.decode(data, type=cls)
 
 
 def combined_report(

@@ -14,12 +14,10 @@ from typing import Final
 
 from streammetrics import StreamMetricsError
 from streammetrics.experiments import Experiment, Look
-from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
-from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
 
 log = logging.getLogger(__name__)
@@ -71,14 +69,15 @@ def _row(look: Look, watermark_ms: int | None, experiment: Experiment) -> LookRo
 class Looker:
     """Looks when a look is due, and nobody else does.
 
-    every_s: between two looks of anybody. clock: seconds since 1970, by which processes agree.
+    every_s: between two looks of anybody; None where there is no experiment, and nothing to look
+    at. clock: seconds since 1970, by which processes agree.
     """
 
     def __init__(
         self,
         ledger: Ledger,
         generation: int,
-        every_s: float,
+        every_s: float | None,
         *,
         monotonic: Callable[[], float],
         clock: Callable[[], float],
@@ -87,34 +86,21 @@ class Looker:
         self._monotonic, self._clock = monotonic, clock
         self._asked_s = -math.inf
 
-    @classmethod
-    def of(
-        cls,
-        config: Config,
-        ledger: Ledger,
-        generation: Generation,
-        *,
-        monotonic: Callable[[], float],
-        clock: Callable[[], float],
-    ) -> Looker | None:
-        """Who looks at the experiment of a config; None where there is none."""
-        if config.experiment is None:
-            return None
-        every_s = config.experiment.look_every_s
-        return cls(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
-
     def step(self) -> None:
         """Look, if it is time."""
+        if self._every_s is None:
+            return
         now_s = self._monotonic()
         if now_s - self._asked_s >= self._every_s:
             self._asked_s = now_s
-            self._look(last=False)
+            self._look(self._every_s, last=False)
 
     def last(self) -> None:
         """Look whenever the last one was: nothing more will come."""
-        self._look(last=True)
+        if self._every_s is not None:
+            self._look(self._every_s, last=True)
 
-    def _look(self, *, last: bool) -> None:
+    def _look(self, every_s: float, *, last: bool) -> None:
         try:
             of = declared(self._ledger.generation(self._generation))
             now_ms = int(self._clock() * 1000)
@@ -123,7 +109,7 @@ class Looker:
                 self._generation,
                 of.fingerprint,
                 now_ms=now_ms,
-                every_ms=int(self._every_s * 1000),
+                every_ms=int(every_s * 1000),
                 last=last,
             ):
                 look_now(self._ledger, self._generation, now_ms)

@@ -70,7 +70,6 @@ def run(
     options: Options,
     *,
     stop: Stop,
-    new_generation: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
     monotonic: Callable[[], float] = time.monotonic,
     clock: Callable[[], float] = time.time,
@@ -87,10 +86,9 @@ def run(
         opened = Ledger.open(config.store.url, create=True)
     with closing(opened), forwarding(config, opened.store) as moved:
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
-        generation = begin(
-            ledger, config, new_generation=new_generation, requested=options.requested
-        ).generation
-        looker = Looker.of(config, ledger, generation, monotonic=monotonic, clock=clock)
+        generation = begin(ledger, config, requested=options.requested).generation
+        every_s = None if config.experiment is None else config.experiment.look_every_s
+        looker = Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
         backoff = Backoff()
         while not stop.requested:
             try:
@@ -112,9 +110,8 @@ def run(
                         if progress.rows:
                             backoff.reset()
                         report(progress)
-                        if looker is not None:
-                            looker.step()
-                if looker is not None and options.until_end and not stop.requested:
+                        looker.step()
+                if options.until_end and not stop.requested:
                     looker.last()
                 return
             except GapError as gap:

@@ -90,7 +90,7 @@ class DryRun:
         floor_ms: int | None = None
         for later, delta in self._deltas.items():
             found = commit_of(self.head, delta)
-            shards += [piece for piece in found.shards if piece.pane.metric not in later]
+            shards += [one for one in found.shards if one.pane.metric not in later]
             counters += found.counters
             closable += [] if found.closed_at_most is None else [found.closed_at_most]
             floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms

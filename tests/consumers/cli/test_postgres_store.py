@@ -50,17 +50,6 @@ def test_every_command_that_reads_answers_the_same(
     assert (tmp_path / "file.state").read_bytes() == (tmp_path / "url.state").read_bytes()
 
 
-def test_a_check_says_what_a_run_would_find(tmp_path: Path, url: str, capsys: Capture) -> None:
-    write_events(tmp_path)
-    run = ["run", str(write_config(tmp_path)), "--until-end", "--no-serve", "--store", url]
-    assert main([*run, "--check"]) == 0
-    assert "not there yet; a run makes it" in capsys.readouterr().err
-    counted(tmp_path, url)
-    capsys.readouterr()
-    assert main([*run, "--check"]) == 0
-    assert "generation 1" in capsys.readouterr().err
-
-
 def test_a_password_is_nowhere_to_be_read(tmp_path: Path, url: str, capsys: Capture) -> None:
     password = make_url(url).password or "secret-word"  # a server of ours asks for none
     more = {"sslpassword": "secret-word"}

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.arguments import UsageError, parse
 from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.cli.run import partitions, skips, worker_command
+from streammetrics_consumers.cli.upkeep import offsets
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.process.preflight import require_options
+from streammetrics_consumers.sources.source import Skips, UnreadableBatch, Unsuitable
 
+from tests.consumers.joined_stream import JOIN
+from tests.consumers.small_config import config, toml
 from tests.consumers.stores import EVENTS, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
@@ -22,19 +31,11 @@ def test_a_config_says_all_that_is_wrong_with_it_at_once(tmp_path: Path, capsys:
     assert main(["run", str(path)]) == 2
     err = capsys.readouterr().err
     assert all(key in err for key in ("slde_s", "max_ahead_s", "stor"))
-
-
-def test_a_config_that_cannot_be_read_is_said_once(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "broken.toml").write_text("[source\n")
-    for name, said in (
-        ("none.toml", "expected a readable file, got No such file or directory; check the path"),
-        ("broken.toml", "expected TOML 1.0 in UTF-8, got Expected"),
-    ):
-        path = tmp_path / name
-        assert main(["run", str(path)]) == 2
-        err = capsys.readouterr().err
-        assert err.startswith(f"streammetrics: {path}: {said}")
-        assert err.count(str(path)) == err.count("\n") == 1
+    missing = tmp_path / "none.toml"
+    assert main(["run", str(missing)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"streammetrics: {missing}: expected a readable file, got No such file")
+    assert err.count(str(missing)) == err.count("\n") == 1
 
 
 def test_a_file_of_events_that_is_not_there_is_exit_1_and_makes_no_store(
@@ -111,7 +112,6 @@ def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path, capsys: Capture) -> 
     run = ["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]
     assert main([*run, "--check"]) == main(run) == 4
     assert "reading stands at offset 10, but the log holds 0 to 3" in capsys.readouterr().err
-    assert main([*run, "--on-gap", "skip"]) == 0
 
 
 def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None:
@@ -126,6 +126,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -145,10 +146,10 @@ def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
         assert main([*run, "--until-end"]) == 0
 
 
-@pytest.mark.parametrize("version", [1, 2])
 def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_nothing(
-    tmp_path: Path, capsys: Capture, version: int
+    tmp_path: Path, capsys: Capture
 ) -> None:
+    version = 1
     write_events(tmp_path)
     old = Path(__file__).parent.parent / "ledger" / f"version_{version}.sqlite"
     store = Path(shutil.copy(old, tmp_path / "store.db"))
@@ -164,13 +165,77 @@ def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_noth
     assert "its schema has version 99" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_a_port_that_is_taken_is_said_and_is_exit_1(tmp_path: Path, capsys: Capture) -> None:
-    write_events(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        assert main(["run", str(write_config(tmp_path)), "--port", port]) == 1
-    err = capsys.readouterr().err
-    assert f"http://127.0.0.1:{port}/ cannot be served: " in err
-    assert "choose another with --port" in err
-    assert "Traceback" not in err
+KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "clicks,a/b"\ngroup = "g"'
+PLAIN = toml()
+JOINED = toml(event='time = "ts"\ntime_unit = "ms"\nscore = "score"', slices="by = [[]]", rest=JOIN)
+
+
+def test_partitions_offsets_and_batches_are_read_as_errors_write_them() -> None:
+    assert partitions(None) is None
+    assert partitions("1,0, clicks/2,0") == (1, 0, "clicks/2")
+    assert offsets(["0:5-10", "clicks/0:7-"]) == {0: (5, 10), "clicks/0": (7, None)}
+    error = UnreadableBatch("a/b", 3, 17, 29, "one with another checksum")
+    found = skips([str(error).rpartition("--skip ")[2], "clicks/0:0"])
+    assert ("a/b", 3, 17) in found and ("clicks", 0, 0) in found
+    assert ("clicks", 0, 1) not in found and ("clicks", 3, 17) not in found
+
+
+def refused(said: str, read: Callable[[], object]) -> None:
+    with pytest.raises(UsageError) as error:
+        read()
+    assert said in str(error.value)
+
+
+def test_other_words_are_errors_of_usage() -> None:
+    for text in ("", "a", "0,", "clicks/x", "-1"):
+        refused(
+            "--partitions: expected numbers, such as 0,1, or names",
+            lambda text=text: partitions(text),  # type: ignore[misc]
+        )
+    for text in ("5-10", "clicks:5-10", ":5-10", "0:a-10", "0:5"):
+        refused("--offsets: expected PARTITION:FROM-TO", lambda text=text: offsets([text]))  # type: ignore[misc]
+    refused("got two for clicks/0", lambda: offsets(["clicks/0:1-2", "clicks/0:5-6"]))
+    for text in ("", "clicks", "0:5", "clicks/0", "clicks/x:5", "clicks/0:-1"):
+        refused("--skip: expected TOPIC/PARTITION:OFFSET", lambda text=text: skips([text]))  # type: ignore[misc]
+
+
+def test_topics_are_several_with_commas_and_a_batch_is_of_one_that_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(toml(source=KAFKA), encoding="utf-8")
+    assert load_config(path, {"source.topic": "views,clicks"}).source.topics == ("views", "clicks")
+    options = Options(skips=Skips([("click", 0, 1)]))
+    with pytest.raises(Unsuitable, match="which reads clicks, a/b, got click"):
+        require_options(config(source=KAFKA), options)
+    with pytest.raises(Unsuitable, match="no topic, since it is a file"):
+        require_options(config(), options)
+
+
+def test_close_needs_an_end_and_something_that_waits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "events.jsonl").write_bytes(
+        b'{"kind": "shown", "id": "x", "ts": 1700000000000, "score": 0.5}\n'
+        b'{"kind": "shown", "id": "y", "ts": 1700000000000, "score": 0.25}\n'
+        b'{"kind": "click", "id": "x", "ts": 1700000001000}\n'
+    )
+    path = tmp_path / "run.toml"
+    for text, flags, said in (
+        (JOINED, ["--close"], "--close: expected with --until-end"),
+        (PLAIN, ["--close", "--until-end"], "--close: expected a config with [join]"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert main(["run", str(path), "--no-serve", *flags]) != 0
+        assert said in capsys.readouterr().err
+    path.write_text(JOINED, encoding="utf-8")
+    assert main(["run", str(path), "--dry-run", "--close"]) == 0
+    assert "0.5" in capsys.readouterr().out
+
+
+def test_a_secret_of_the_environment_is_not_in_the_words_of_a_worker() -> None:
+    environ = {
+        "STREAMMETRICS_CLIENT": "sasl_plain_password=x1",
+        "STREAMMETRICS_STORE": "postgresql://u:x2@h/d",
+    }
+    words = worker_command(parse(["run", "c.toml", "-X", "linger_ms=5"], {}))
+    assert "--client=linger_ms=5" in words
+    assert not any("x1" in w or "x2" in w for w in worker_command(parse(["run", "c"], environ)))

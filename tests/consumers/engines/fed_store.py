@@ -71,7 +71,7 @@ def counted(
     for batch in bare:
         for i in range(batch.num_rows):
             one = batch.slice(i, 1)
-            key = (one.column("family")[0].as_py(), one.column("grouping")[0].as_py())
+            key = (one.column("metric_set")[0].as_py(), one.column("grouping")[0].as_py())
             groups.setdefault(key, []).append(one)
     found = [shard for some in groups.values() for shard in merge_states(some, job.config)]
     return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all

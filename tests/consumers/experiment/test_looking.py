@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streammetrics_consumers.process.experiment_looks as looking
 from sqlalchemy import func, select
-from streammetrics_consumers.cli.main import main
+from sqlalchemy.event import listen
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look as look_table
@@ -26,7 +27,7 @@ from streammetrics_consumers.render.text import Style, table
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
 from tests.consumers.ledger.small_ledger import monitor_of
-from tests.consumers.stores import filled_once
+from tests.consumers.stores import filled_once, over_stores
 
 
 @pytest.fixture
@@ -74,18 +75,6 @@ def test_a_run_to_the_end_looks_at_the_end(ledger: Ledger) -> None:
     assert name == "ctr.ratio/new"
     assert reading.log_e > 10
     assert 0 < reading.lower < 0.25 < reading.upper
-
-
-@pytest.mark.slow
-def test_who_reads_never_looks(
-    ledger: Ledger, store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    forget(ledger)
-    for flags in ([], ["--json"], ["--window", "all"]):
-        assert main(["results", str(store), *flags]) == 0
-    assert main(["status", str(store)]) == 0
-    assert looks(ledger) == 0
-    assert "always valid" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("each_store")
@@ -141,24 +130,55 @@ def test_of_two_who_look_at_once_one_does(
     assert (len(taken), looks(ledger)) == (1, 1)
 
 
-@pytest.mark.usefixtures("each_store")
+class Died(BaseException):
+    """Nothing that comes after it is done by this process."""
+
+
+# In both transactions of a look when all is written, and before and after each of its steps.
+POINTS = ("in claim", "in take", "before claim", "after claim", "after view", "after take")
+
+
+def dying(ledger: Ledger, point: str, patch: pytest.MonkeyPatch) -> None:
+    """From now on a look dies at this point."""
+    place, _, step = point.partition(" ")
+    real = getattr(looking, step)
+    within: list[str] = []
+
+    def stepped(*arguments: Any, **more: Any) -> Any:
+        within.append(step)
+        if place == "before":
+            raise Died
+        real(*arguments, **more)
+        raise Died
+
+    def commits(_: object) -> None:
+        if within and place == "in":
+            raise Died
+
+    patch.setattr(looking, step, stepped)
+    listen(ledger.store.engine, "commit", commits)
+
+
 @pytest.mark.slow
-def test_who_dies_between_claim_and_look_costs_one_look(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize(
+    ("databases", "point"), over_stores(*zip(POINTS), postgres=2), indirect=["databases"]
+)
+def test_a_look_of_who_dies_is_there_whole_or_not_at_all_and_costs_one_look_at_most(
+    ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     forget(ledger)
-    now_s = [300_000.0]
-
-    def dies(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(looking, "look_now", dies)
-        looker(ledger, now_s).step()
-    looker(ledger, now_s).step()
-    assert looks(ledger) == 0
-    now_s[0] += 60
-    looker(ledger, now_s).step()
+    with monkeypatch.context() as patch, closing(Ledger.open(str(store), create=True)) as theirs:
+        dying(theirs, point, patch)
+        with pytest.raises(Died):
+            looker(theirs, [300_000.0]).step()
+    is_there = int(point == "after take")
+    assert looks(ledger) == len(monitor(ledger).looks) == is_there
+    # A claim that was not written is no claim; one that was is waited for.
+    is_claimed = point not in ("before claim", "in claim")
+    looker(ledger, [300_001.0]).step()
+    assert looks(ledger) == (is_there if is_claimed else 1)
+    looker(ledger, [300_062.0]).step()
     assert looks(ledger) == 1
 
 
@@ -207,6 +227,7 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
     assert sum(others) == total
     asked = read_results(ledger, parse_query("total", where=["variant=new"]))
     assert asked.comparisons == () and asked.srm is not None
+    assert looks(ledger) == 1  # who reads never looks
 
 
 @pytest.mark.slow

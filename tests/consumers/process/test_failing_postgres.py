@@ -31,7 +31,6 @@ from tests.requirements import absent
 pytestmark = pytest.mark.timeout(60)
 
 LOGS: dict[Partition, Records] = {ONE: records(1, 200), TWO: records(2, 150)}
-POINTS = ("before the transaction", "inside it", "at COMMIT", "after it")
 
 
 @pytest.fixture
@@ -120,9 +119,7 @@ def counted_in(url: str) -> object:
         return counted(ledger)
 
 
-@pytest.mark.parametrize(
-    ("point", "how"), [*zip(POINTS, 2 * [Server.stop, Server.kill], strict=True)]
-)
+@pytest.mark.parametrize(("point", "how"), [("inside it", Server.kill), ("at COMMIT", Server.stop)])
 def test_a_server_that_ends_at_a_point_of_a_commit_and_starts_again_costs_nothing(
     run: Run, url: str, server: Server, monkeypatch: pytest.MonkeyPatch,
     point: str, how: Callable[[Server], None],

@@ -24,10 +24,10 @@ from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import config
 from tests.kafka_broker import create_topic
 
-# Where each library forwards, by the package that reads with it.
+# Where each library forwards.
 MODULES = {
-    "kafka_source": "streammetrics_consumers.sources.kafka.producer",
-    "confluent_source": "streammetrics_consumers.sources.kafka.confluent_client",
+    "kafka-python": "streammetrics_consumers.sources.kafka.producer",
+    "confluent-kafka": "streammetrics_consumers.sources.kafka.confluent_client",
 }
 
 
@@ -53,7 +53,6 @@ def forwarder_of(ledger: Ledger, opener: Callable[[], Topic]) -> Forwarder:
     return made
 
 
-@pytest.mark.usefixtures("each_store")
 def test_each_is_sent_with_its_place_and_reason_and_not_again(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([GOOD, b"{", GOOD, b"[1]"])})
     run()
@@ -102,15 +101,29 @@ def test_the_topic_is_another_one_of_kafka(source: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
-def test_a_real_topic_has_them(
+def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
     kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of the two, the library that reads is the one that forwards.
-    other = "confluent_source" if library == "kafka-python" else "kafka_source"
+    mine, other = sorted(MODULES, key=lambda name: name != library)
     monkeypatch.setattr(f"{MODULES[other]}.Forwarding", None)
     topic = create_topic(kafka)
     run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
     source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
+    run()
+    module = import_module(MODULES[mine])
+    with monkeypatch.context() as patch, closing(Ledger.open(run.config.store.url)) as ledger:
+        patch.setattr(module, "ANSWER_S", 1.0)
+        forwarder = Forwarder(
+            ledger.store, lambda: module.Forwarding(config(source=source).source, "nowhere")
+        )
+        with closing(forwarder):
+            forwarder.committed(ledger.snapshot().heads[0])
+            with pytest.raises(Exception, match=r"(?i)topic|metadata"):
+                forwarder.forward(Event())
+        [entry] = not_forwarded(ledger.store, [1], 10)
+    assert entry.payload == b"{"
+    run.logs[ONE].append(b"[1]")
     made = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
     run(config=replace(made, store=run.config.store))
     reader = KafkaConsumer(
@@ -120,25 +133,3 @@ def test_a_real_topic_has_them(
         record = next(iter(reader))
     assert (record.key, record.value) == (b"test/events/id/0/1/0", b"{")
     assert dict(record.headers)["reason"] == b"not_json"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
-def test_a_topic_that_does_not_exist_is_said_and_they_stay_in_the_ledger(
-    kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Run(tmp_path, {ONE: Log([b"{"])})
-    run()
-    source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
-    made = config(source=source)
-    package = "kafka_source" if library == "kafka-python" else "confluent_source"
-    module = import_module(MODULES[package])
-    monkeypatch.setattr(module, "ANSWER_S", 1.0)
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        forwarder = Forwarder(ledger.store, lambda: module.Forwarding(made.source, "nowhere"))
-        with closing(forwarder):
-            forwarder.committed(ledger.snapshot().heads[0])
-            with pytest.raises(Exception, match=r"(?i)topic|metadata"):
-                forwarder.forward(Event())
-        [entry] = not_forwarded(ledger.store, [1], 10)
-    assert entry.payload == b"{"

@@ -20,7 +20,6 @@ from streammetrics_consumers.query.results import to_json
 
 from tests.consumers.brokers.test_kafka_end_to_end import run
 from tests.consumers.obd_men import EVENTS, FILE, from_file, write_config
-from tests.consumers.simulation.lives import POINTS
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
@@ -70,7 +69,7 @@ def config_of(folder: Path, source: str, url: str, interval_s: float) -> Path:
 @pytest.mark.parametrize(
     ("url", "point"),
     [
-        *(("sqlite", point) for point in POINTS),
+        *(("sqlite", point) for point in ("in the listener", "mid-batch", "inside it", "after it")),
         *(pytest.param("postgres", point, marks=pytest.mark.postgres)
           for point in ("inside it", "after it")),
     ],

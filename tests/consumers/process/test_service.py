@@ -1,26 +1,29 @@
-"""`run`: where reading starts and ends, when it commits, what it drops and what it says."""
+"""`run`: where reading starts and ends, when it commits, what it drops and what it says;
+gaps, failing sources and changed settings."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.options import Options, Progress
-from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
+from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from streammetrics_consumers.sources.source import Unsuitable
+from streammetrics_consumers.sources.source import Disconnected, GapError, Unsuitable
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 from tests.consumers.small_config import WINDOWS, event
 from tests.consumers.stores import stored
-
-pytestmark = pytest.mark.usefixtures("each_store")
 
 # -- where it starts and ends
 
@@ -63,6 +66,14 @@ def test_partitions_without_a_head_start_where_the_user_says(
     assert run.heads() == [(first, 6)]
 
 
+def test_partitions_that_are_not_there_cannot_be_read_alone(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
+    with pytest.raises(
+        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
+    ):
+        run(Options(until_end=True, partitions=(1, 5)))
+
+
 def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
     class Timed(MemorySource):
         def offset_at(self, partition: Partition, time_ms: int) -> int:
@@ -89,14 +100,6 @@ def test_the_start_is_written_down_before_the_first_record_is_read(tmp_path: Pat
     run.logs[ONE].append(GOOD, GOOD)
     run(Options(until_end=True, start="latest"))
     assert run.heads() == [(4, 6)]
-
-
-def test_some_partitions_alone_are_read_if_the_user_names_them(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
-    with pytest.raises(
-        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
-    ):
-        run(Options(until_end=True, partitions=(1, 5)))
 
 
 def test_a_stop_commits_what_was_read(tmp_path: Path) -> None:
@@ -148,31 +151,12 @@ def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:
     assert 2 < commits(run) < 10
 
 
-@pytest.mark.slow
-def test_it_commits_early_when_deltas_have_many_rows_or_bytes(tmp_path: Path) -> None:
-    for number, (options, expected) in enumerate(
-        (
-            (Options(until_end=True, max_delta_rows=250), 5),  # of two hundred: three would be more
-            (Options(until_end=True, max_delta_bytes=1), 10),
-        )
-    ):
-        (tmp_path / str(number)).mkdir()
-        run = Run(tmp_path / str(number), {ONE: log(1000)})
-        run(options)
-        assert commits(run) == expected
-
-
-def test_it_tells_the_source_what_is_safe(tmp_path: Path) -> None:
-    run = Run(tmp_path, {ONE: log(5), TWO: log(3)})
-    run()
-    assert run.sources[0].acknowledged == {ONE: 5, TWO: 3}
-
-
 def test_a_log_with_holes_ends_behind_its_last_hole(tmp_path: Path) -> None:
     holes = Log([GOOD] * 3, offsets=[2, 5, 6], next_offset=11)
     run = Run(tmp_path, {ONE: holes})
     run()
     assert run.heads() == [(0, 11)]
+    assert run.sources[0].acknowledged == {ONE: 11}  # what is safe
     assert run.seen().counters.rows == 3
 
 
@@ -224,3 +208,157 @@ def test_what_remains_shrinks_to_nothing(tmp_path: Path) -> None:
     assert (progress.rows_per_second, progress.seconds_left) == (200.0, 0.5)
     assert Progress(0, 0.0, 100).seconds_left is None
     assert Progress(10, 1.0, None).seconds_left is None
+
+
+NEW_SOURCE = Options(until_end=True, new_source=True)
+
+# -- gaps and other logs
+
+
+def test_a_gap_stops_and_is_skipped_on_request_and_counted(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(5)})
+    run()
+    run.logs[ONE] = log(5, beginning=8)
+    with pytest.raises(GapError, match="stands at offset 5, but the log holds 8 to 13"):
+        run()
+    assert run.heads() == [(0, 5)]
+    run(Options(until_end=True, on_gap="skip"))
+    assert run.heads() == [(0, 13)]
+    assert [head.lost for head in run.seen().heads] == [3]
+    assert run.seen().counters.rows == 10
+
+
+@pytest.mark.slow
+def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs[ONE] = log(6)
+    with pytest.raises(GapError, match="stands at offset 9, but the log holds 0 to 6"):
+        run()
+    run(Options(until_end=True, on_gap="skip"))
+    run.logs[ONE].append(GOOD)
+    run()
+    assert run.heads() == [(0, 9), (6, 7)]
+    assert run.seen().counters.rows == 10
+
+
+def test_a_log_made_anew_stops_and_is_followed_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs = {replace(ONE, topic_id="id-2"): log(4)}
+    with pytest.raises(LogChanged):
+        run()
+    run(Options(until_end=True, on_gap="skip"))
+    assert run.heads() == [(0, 9), (0, 4)]
+    assert run.seen().offsets == {"events/0": 4}
+
+
+def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs = {replace(ONE, cluster="other"): log(4)}
+    for options in (UNTIL_END, Options(until_end=True, on_gap="skip")):
+        with pytest.raises(NewSource, match="got events of cluster other"):
+            run(options)
+    assert run.heads() == [(0, 9)]
+    run(NEW_SOURCE)
+    assert run.heads() == [(0, 9), (0, 4)]
+    assert run.seen().counters.rows == 13
+    run.logs[replace(ONE, cluster="other")].append(GOOD)
+    run()  # it has counted from there by now
+    run.logs = {ONE: log(9)}
+    with pytest.raises(LogChanged, match="--new-source"):  # the head of this name is another's
+        run(Options(until_end=True, on_gap="skip"))
+    assert run.heads() == [(0, 9), (0, 5)]
+
+
+def test_another_topic_stops_and_is_added_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    other = replace(ONE, topic="views", topic_id="id-2")
+    run.logs = {ONE: log(9), other: log(4)}
+    with pytest.raises(NewSource, match="views") as caught:
+        run(Options(until_end=True, on_gap="skip"))
+    assert caught.value.exit_code == 4
+    assert run.heads() == [(0, 9)]
+    run(NEW_SOURCE)
+    assert run.heads() == [(0, 9), (0, 4)]
+    run()  # and is known from then on
+    run.logs = {other: log(4)}
+    run()
+
+
+def test_a_new_generation_counts_from_any_source(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs = {replace(ONE, topic="views"): log(4)}
+    run(new_generation=True)
+    assert run.heads() == [(0, 4)]
+
+
+# -- failures of the source
+
+
+@pytest.mark.slow
+def test_a_source_that_fails_is_opened_again_and_nothing_is_lost(tmp_path: Path) -> None:
+    logs = {ONE: records(1, 400)}
+    run = Run(tmp_path, {ONE: Log(list(logs[ONE]))})
+    failing = [Deliver(50), Fail(Disconnected("broker away"))]
+    run(UNTIL_END, failing, failing, [Fail(Disconnected("again"))])
+    assert len(run.sources) == 4
+    assert all(source.closed for source in run.sources)
+    assert run.clock.waits == [0.5, 0.5, 1.0]  # a failure after progress is a new one
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert counted(ledger) == fold(logs)
+
+
+def test_a_source_that_never_answers_is_given_up_for_later(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4)})
+    with pytest.raises(Disconnected) as caught:
+        run(UNTIL_END, failures=[Disconnected("no broker")] * 100)
+    assert len(run.clock.waits) == FIRST_TRIES
+    assert caught.value.exit_code == 75
+
+
+def test_an_error_of_the_source_ends_the_run_after_a_commit(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(1000)})
+    with pytest.raises(SourceError, match="no rights"):
+        run(UNTIL_END, [Deliver(50), Fail(SourceError("no rights"))])
+    assert run.heads() == [(0, 50)]
+
+
+def test_a_stop_ends_the_wait_for_a_source(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4)})
+    run.stop.request()
+    run(UNTIL_END, failures=[Disconnected("no broker")] * 100)
+    assert run.clock.waits == []
+
+
+# -- settings
+
+
+def test_changed_settings_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4)})
+    run()
+    changed = replace(run.config, windows=replace(run.config.windows, size_s=60, slide_s=60))
+    with pytest.raises(SettingsChanged, match=r"windows\.size_s was 3600, is 60"):
+        run(UNTIL_END, config=changed)
+    run(UNTIL_END, config=changed, new_generation=True)
+    assert run.seen().generation.id == 2
+    assert run.heads() == [(0, 4)]
+
+
+def test_an_added_metric_counts_from_where_the_others_stand(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(4)}, metrics='ctr = { type = "Ratio" }')
+    run()
+    run.logs[ONE].append(GOOD, GOOD)
+    more = Run(
+        tmp_path, run.logs, metrics='ctr = { type = "Ratio" }\nauc = { type = "HistogramAUC" }'
+    )
+    more()
+    seen = more.seen()
+    (head,) = seen.heads
+    starts = {metric.name: metric.start_offsets for metric in seen.generation.metrics}
+    assert starts == {"ctr": {}, "auc": {head.id: 4}}
+    rows = {size.pane.metric: size.rows for size in seen.panes if size.pane.is_total}
+    assert rows == {"ctr": 2, "auc": 1}

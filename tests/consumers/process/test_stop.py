@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streammetrics_consumers.process.stop import Stop, signals_request
@@ -17,49 +18,34 @@ from streammetrics_consumers.process.stop import Stop, signals_request
 from tests.consumers.small_config import event, toml
 from tests.requirements import ROOT
 
-# Interrupts `wait` once before each line of Python in it, however deep, and asks to end there.
-INTERRUPTED = """
-import signal, sys
-from streammetrics_consumers.process.stop import Stop, signals_request
-
-def traced(lines_before):
-    stop = Stop()
-    left = [lines_before]
-
-    def trace(frame, event, argument):
-        if event == "line":
-            left[0] -= 1
-            if left[0] == 0:
-                sys.settrace(None)
-                signal.raise_signal(signal.SIGTERM)
-        return trace
-
-    with signals_request(stop):
-        sys.settrace(trace)
-        stop.wait(0.01)
-        sys.settrace(None)
-        if left[0] <= 0:
-            assert stop.requested and stop.wait(60)
-    return left[0] <= 0
-
-lines = 1
-while traced(lines):
-    lines += 1
-print(lines)
-"""
-
 
 def test_a_signal_in_the_middle_of_a_wait_of_the_same_thread_does_not_hang() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 2  # it was interrupted at some lines
+    """It comes once before each line of Python in `wait`, however deep."""
+
+    def interrupted(at_line: int) -> bool:
+        stop, left, before = Stop(), at_line, sys.gettrace()
+
+        def trace(frame: object, event: str, argument: object) -> Any:
+            nonlocal left
+            if event == "line":
+                left -= 1
+                if left == 0:
+                    sys.settrace(before)
+                    signal.raise_signal(signal.SIGTERM)
+            return trace
+
+        with signals_request(stop):
+            sys.settrace(trace)
+            stop.wait(0.001)
+            sys.settrace(before)
+            if left <= 0:
+                assert stop.requested and stop.wait(60)
+        return left <= 0
+
+    lines = 1
+    while interrupted(lines):
+        lines += 1
+    assert lines > 2
 
 
 def test_a_wait_ends_when_another_thread_asks() -> None:
@@ -73,34 +59,27 @@ def test_a_wait_ends_when_another_thread_asks() -> None:
     thread.join()
 
 
-def test_a_log_that_cannot_be_written_does_not_lose_the_wish(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_first_signal_asks_and_the_second_one_is_the_systems() -> None:
     """A signal may come while its thread writes a line of a log, which is no place for another."""
 
     class Busy(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             raise RuntimeError("reentrant call inside")
 
-    caplog.set_level(logging.INFO)
-    stop, busy = Stop(), Busy()
-    logging.getLogger().addHandler(busy)
+    stop, busy = Stop(), Busy(logging.INFO)
+    before = signal.getsignal(signal.SIGTERM)
+    logger = logging.getLogger(signals_request.__module__)
+    logger.addHandler(busy)
+    logger.setLevel(logging.INFO)
     try:
         with signals_request(stop):
             signal.raise_signal(signal.SIGTERM)
+            assert stop.requested
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     finally:
-        logging.getLogger().removeHandler(busy)
-    assert stop.requested
-
-
-def test_the_first_signal_asks_and_the_second_one_is_the_systems() -> None:
-    stop = Stop()
-    before = signal.getsignal(signal.SIGTERM)
-    with signals_request(stop):
-        signal.raise_signal(signal.SIGTERM)
-        assert stop.requested
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        logger.removeHandler(busy)
+        logger.setLevel(logging.NOTSET)
     assert signal.getsignal(signal.SIGTERM) is before
 
 

@@ -22,7 +22,7 @@ from tests.requirements import ROOT
 
 
 def python(script: str, *arguments: object) -> list[str]:
-    return [sys.executable, "-c", script, *map(str, arguments)]
+    return [sys.executable, "-SIc", script, *map(str, arguments)]
 
 
 def supervised(command: list[str], workers: int, stop: Stop) -> int:
@@ -30,10 +30,12 @@ def supervised(command: list[str], workers: int, stop: Stop) -> int:
         return supervision.supervise(command, workers, stop, channel)
 
 
-def test_when_all_have_ended_well_so_has_the_whole(tmp_path: Path) -> None:
-    script = "import sys, os, pathlib; pathlib.Path(sys.argv[1], str(os.getpid())).touch()"
-    assert supervised(python(script, tmp_path), 3, Stop()) == 0
-    assert len(list(tmp_path.iterdir())) == 3
+def test_each_worker_knows_its_number_and_when_all_have_ended_so_has_the_whole(
+    tmp_path: Path,
+) -> None:
+    script = "import os, sys; open(f'{sys.argv[1]}/{os.environ[sys.argv[2]]}', 'w')"
+    assert supervised(python(script, tmp_path, supervision.WORKER), 3, Stop()) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
 
 
 def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) -> None:
@@ -49,7 +51,9 @@ def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) ->
     assert time.monotonic() - start < 30
 
 
-def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> None:
+def test_a_worker_that_a_signal_has_killed_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = (
         "import sys, os, signal\n"
         "try: os.mkdir(sys.argv[1])\n"
@@ -57,12 +61,7 @@ def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> N
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     assert supervised(python(script, tmp_path / "once"), 2, Stop()) == 0
-
-
-def test_a_worker_that_is_killed_again_and_again_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(supervision, "RESTARTS", 1)
+    monkeypatch.setattr(supervision, "RESTARTS", 1)  # one that is killed again is given up
     script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert supervised(python(script), 1, Stop()) == 1
 
@@ -146,70 +145,30 @@ def test_workers_that_do_not_heed_are_killed(
 
 
 # -- what workers send to their parent ------------------------------------------------------------
-SPEAKING = """
-import os, time
-from streammetrics_consumers.process.stop import Stop
-from streammetrics_consumers.process.supervise import status_sender
-from streammetrics_consumers.counting.worker_status import StatusRecorder
-stop = Stop()
-watch = StatusRecorder(time.monotonic, status_sender(os.environ, stop.request))
-print("speaks", flush=True)
-while not stop.wait(0.01):
-    watch.opening()
-"""
 
 
-def speaking(channel: StatusChannel, worker: int) -> subprocess.Popen[bytes]:
-    link = channel.descriptor(worker)
-    return subprocess.Popen(
-        [sys.executable, "-c", SPEAKING],
-        cwd=ROOT,
-        pass_fds=(link,),
-        env={**os.environ, VARIABLE: str(link)},
-        stdout=subprocess.PIPE,
-    )
-
-
-@pytest.mark.slow
-def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
-    channel = StatusChannel(2)
-    assert channel.workers() == {"0": None, "1": None}
-    process = speaking(channel, 1)
+def test_a_parent_hears_the_last_word_of_each_worker_and_an_orphan_learns_it() -> None:
+    channel, orphaned = StatusChannel(2), list[bool]()
+    link = os.dup(channel.descriptor(1))
     try:
-        limit_s = time.monotonic() + 30
-        while channel.workers()["1"] is None and time.monotonic() < limit_s:
-            channel.poll()
-        heard = channel.workers()["1"]
-        assert heard is not None
-        assert heard.pid == process.pid
-        assert abs(time.monotonic() - heard.polled_s) < 20  # one clock for all processes
-        channel.close()
-        process.communicate(timeout=30)
-        assert process.returncode == 0
-    finally:
-        process.kill()
-
-
-def test_a_parent_that_does_not_listen_holds_nobody_up() -> None:
-    with closing(StatusChannel(1)) as channel:
-        tell = status_sender({VARIABLE: str(channel.descriptor(0))}, lambda: None)
-        watch = StatusRecorder(time.monotonic, tell)
-        for _ in range(5000):
+        send = status_sender({VARIABLE: str(link)}, lambda: orphaned.append(True))
+        watch = StatusRecorder(time.monotonic, send)
+        assert channel.workers() == {"0": None, "1": None}
+        for _ in range(5000):  # nobody listens, and it is not held up
             watch.opening()
         channel.poll()
-        assert channel.workers()["0"] is not None
-
-
-def test_a_worker_that_is_started_again_has_not_spoken_and_one_that_ended_is_not_there() -> None:
-    with closing(StatusChannel(2)) as channel:
-        watch = StatusRecorder(
-            time.monotonic, status_sender({VARIABLE: str(channel.descriptor(0))}, gone)
-        )
+        heard = channel.workers()["1"]
+        assert heard is not None and heard.pid == os.getpid()
+        assert abs(time.monotonic() - heard.polled_s) < 20  # one clock for all processes
+        channel.started(1)
+        channel.ended(0)
+        assert channel.workers() == {"1": None}
+        assert not orphaned
+        channel.close()
         watch.opening()
-        channel.poll()
-        channel.started(0)
-        channel.ended(1)
-        assert channel.workers() == {"0": None}
+        assert orphaned
+    finally:
+        os.close(link)
 
 
 def gone() -> None:

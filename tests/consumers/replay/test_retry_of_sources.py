@@ -97,8 +97,10 @@ def test_of_a_file_of_each_format(tmp_path: Path, format: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
+@pytest.mark.parametrize(
+    ("format", "library"),
+    [*zip(("json", "ndjson", "array", "arrow"), (*LIBRARIES, *LIBRARIES), strict=True)],
+)
 def test_of_a_topic_of_a_real_broker(kafka: str, tmp_path: Path, format: str, library: str) -> None:
     topic = create_topic(kafka, 1)
     send(kafka, topic, [*records(format, events(), range(0, 132, 25))])

@@ -1,4 +1,5 @@
-"""`verify` says whether a ledger holds what its logs say, and where it does not."""
+"""`verify` says whether a ledger holds what its logs say, and where it does not: of all of
+them, or of some partitions and offsets."""
 
 from __future__ import annotations
 
@@ -13,10 +14,13 @@ from streammetrics_consumers.counting.options import Options, Progress
 from streammetrics_consumers.ledger import audit, delta_metadata, schema
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.replay import diff, replay
+from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources.memory_source import Log
+from streammetrics_consumers.sources.source import Unsuitable
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
@@ -40,23 +44,15 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.slow
-def test_a_ledger_that_is_as_it_should_be_has_no_differences(run: Run, tmp_path: Path) -> None:
-    heard: list[Progress] = []
-    found = verified(run, tmp_path, report=heard.append)
-    assert (found.differences, found.notes) == ([], [])
-    assert found.is_good
-    assert found.logs == 2
-    assert found.rows == run.seen().counters.rows
-    assert found.entries == run.seen().counters.quarantined > 0
-    assert found.states > 30
-    assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
-
-
-@pytest.mark.slow
-def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
+def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_trace(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = verified(run, tmp_path)
+    heard: list[Progress] = []
+    whole = verified(run, tmp_path, report=heard.append)
+    assert (whole.differences, whole.notes, whole.logs) == ([], [], 2)
+    assert whole.rows == run.seen().counters.rows and whole.states > 30
+    assert whole.entries == run.seen().counters.quarantined > 0
+    assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
     monkeypatch.setattr(replay, "MAX_ROWS", 50)
     monkeypatch.setattr(diff, "PANES", (7, 100_000))
     monkeypatch.setattr(diff, "SUMS", (3, 2000))
@@ -92,17 +88,6 @@ def changed(connection: Connection) -> None:
     connection.execute(update(schema.delta).where(a_row(connection)).values(state=broken))
 
 
-def another(connection: Connection) -> None:
-    """The state of another row in the place of one."""
-    [row] = connection.execute(select(schema.delta).where(a_row(connection, -1)))
-    values = {"state": row.state, "nbytes": row.nbytes}
-    connection.execute(update(schema.delta).where(a_row(connection, 0)).values(values))
-
-
-def moved_on(connection: Connection) -> None:
-    connection.execute(update(schema.head).values(next_offset=schema.head.c.next_offset + 1))
-
-
 def made_up(connection: Connection) -> None:
     """A good event in quarantine."""
     row = connection.execute(select(schema.quarantine).offset(3)).mappings().first()
@@ -119,12 +104,9 @@ def made_up(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("databases", "what", "said"),
     over_stores(
-        (gone, "from the log"),
-        (moved_on, "the log ends at"),
+        (changed, "metric"),
         (made_up, "in quarantine as"),
         (doubled, "from the log"),
-        (changed, "metric"),
-        (another, "metric"),
         postgres=1,
     ),
     indirect=["databases"],
@@ -176,20 +158,6 @@ def test_overlaps_are_found_in_logs_that_are_not_there_any_more(run: Run, tmp_pa
 
 
 @pytest.mark.slow
-def test_of_a_log_that_has_lost_its_beginning_the_rest_is_compared(
-    run: Run, tmp_path: Path
-) -> None:
-    old = run.logs[ONE]
-    run.logs[ONE] = Log(old.values[100:], beginning=100)
-    found = verified(run, tmp_path)
-    assert found.differences == []
-    assert found.logs == 2
-    assert any("the log begins at 100 now; offsets 0 to 111" in one for one in found.notes)
-    change(run, lambda c: c.execute(delete(schema.delta).where(schema.delta.c.start_offset > 200)))
-    assert verified(run, tmp_path).count
-
-
-@pytest.mark.slow
 def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
@@ -223,15 +191,7 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
-    run = with_others(tmp_path)
-    assert tried(run, config(event=WITH_C)) == 11
-    assert verified(run, tmp_path).differences == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("twice", [False, True])
-def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twice: bool) -> None:
+def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))
     own = schema.delta.c.retry.is_not(None)
@@ -239,7 +199,7 @@ def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twi
     def damage(connection: Connection) -> None:
         rows = connection.execute(select(schema.delta).where(own).limit(1)).mappings().all()
         connection.execute(delete(schema.delta).where(schema.delta.c.id == rows[0]["id"]))
-        for _ in range(2 * twice):
+        for _ in range(2):
             values = {key: value for key, value in rows[0].items() if key != "id"}
             connection.execute(insert(schema.delta).values(values))
 
@@ -272,3 +232,101 @@ def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
         "events/0: 1 events are open in quarantine as too_large, and good with this config, the "
         "first at offset 1; `quarantine retry` counts them"
     ]
+
+
+def offsets(**ranges: tuple[int, int | None]) -> Wanted:
+    return Wanted(offsets={int(name[1:]): found for name, found in ranges.items()})
+
+
+def damage(run: Run, start: int) -> None:
+    """Every state of the commit that begins there is another's."""
+    other = and_(delta.c.head == 1, delta.c.start_offset == start)
+    change(run, lambda c: c.execute(update(delta).where(other).values(state=b"x")))
+
+
+@pytest.mark.slow
+def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_path: Path) -> None:
+    damage(run, 74)
+    assert verified(run, tmp_path, wanted=offsets(p0=(0, 74))).is_good
+    assert verified(run, tmp_path, wanted=offsets(p0=(111, None))).is_good
+    assert verified(run, tmp_path, wanted=offsets(p0=(74, 111))).count
+    assert verified(run, tmp_path, wanted=offsets(p1=(0, 200))).is_good
+    assert verified(run, tmp_path, wanted=Wanted((1,))).is_good
+    found = verified(run, tmp_path, wanted=offsets(p0=(111, 185)))
+    assert (found.differences, found.notes, found.logs) == ([], [], 1)
+
+
+@pytest.mark.slow
+def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
+    run: Run, tmp_path: Path
+) -> None:
+    found = verified(run, tmp_path, wanted=offsets(p0=(50, 80)))
+    assert found.notes == [
+        "events/0: offsets 37 to 111 are verified, since delta rows that lie across the edges of "
+        "those that were named cannot be divided"
+    ]
+    assert found.rows == 72
+    assert found.is_good
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        compact(ledger.store)
+    found = verified(run, tmp_path, wanted=Wanted((1,), {0: (50, 80)}))
+    assert (found.is_good, found.rows) == (True, 597)  # as wide as its rows
+
+
+def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
+    run()
+    [head, _] = run.seen().heads
+    for wanted in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
+        with pytest.raises(
+            Unsuitable,
+            match="--offsets: expected some of offsets 0 to 40 of events/0, which were counted, "
+            f"got 0:{wanted[0]}-{wanted[1] or ''}; name offsets between these",
+        ):
+            offsets(p0=wanted).span(head)
+    with pytest.raises(Unsuitable, match="--offsets: expected some of offsets 0 to 40 of events/0"):
+        verified(run, tmp_path, wanted=offsets(p0=(0, 41)))
+    for flag, some in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
+        with pytest.raises(
+            Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* got 7; "
+        ):
+            verified(run, tmp_path, wanted=some)
+
+
+@pytest.mark.slow
+def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) -> None:
+    run.logs[ONE] = Log(run.logs[ONE].values[100:], beginning=100)
+    found = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
+    assert found.differences == []
+    assert found.rows == 185 - 111
+    assert any("the log begins at 100 now; offsets 37 to 111" in one for one in found.notes)
+    assert verified(run, tmp_path, wanted=offsets(p0=(111, 148))).notes == []
+    assert not verified(run, tmp_path, wanted=offsets(p0=(0, 90))).is_good
+    found = verified(run, tmp_path)  # the rest of it, and all of the other
+    assert (found.differences, found.logs) == ([], 2)
+    assert any("the log begins at 100 now; offsets 0 to 111" in one for one in found.notes)
+    change(run, lambda c: c.execute(delete(delta).where(delta.c.start_offset > 200)))
+    assert verified(run, tmp_path).count
+
+
+@pytest.mark.slow
+def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compared(
+    tmp_path: Path,
+) -> None:
+    run = with_others(tmp_path)
+    tried(run, config(event=WITH_C), page=4)  # each of another range
+    found = verified(run, tmp_path, wanted=offsets(p0=(50, 70)))
+    assert (found.differences, found.notes, found.is_good) == ([], [], True)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        done = ledger.quarantine(done=True)
+    of_first, of_second = ({e.offset for e in done if e.retry == number} for number in (1, 2))
+    wanted = offsets(p0=(10, 40))
+    assert min(of_first) < 10 <= max(of_first)
+    assert of_second <= set(range(10, 40))
+    found = verified(run, tmp_path, wanted=wanted)
+    assert found.differences == []
+    said = " has counted events of these offsets and others, and is not verified"
+    assert f"events/0: retry 1{said}" in found.notes
+    second = and_(delta.c.retry == 2, delta.c.window_start_ms.is_(None))
+    change(run, lambda c: c.execute(update(delta).where(second).values(state=b"x")))
+    assert verified(run, tmp_path, wanted=wanted).count

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 from sqlalchemy import ColumnElement, Connection
@@ -109,36 +108,3 @@ def test_a_retry_that_counts_meanwhile_is_no_difference(tmp_path: Path) -> None:
     assert (found.differences, found.notes) == ([], [])
     assert counted == [11]
     assert verified(run, tmp_path).is_good
-
-
-@pytest.mark.slow
-def test_at_every_moment_of_a_run_the_ledger_says_what_the_log_says(tmp_path: Path) -> None:
-    run = run_of(tmp_path, n=100)
-    ended = Event()
-    failures: list[BaseException] = []
-
-    def count() -> None:
-        seed = 100
-        try:
-            while not ended.is_set():
-                seed += 1
-                more(run, seed, 90)
-                if seed % 5 == 0:
-                    merge(run)
-        except BaseException as error:
-            failures.append(error)
-
-    worker = Thread(target=count)
-    worker.start()
-    try:
-        for _ in range(2):
-            found = verified(run, tmp_path)
-            assert found.differences == []
-            assert found.logs == 2
-    finally:
-        ended.set()
-        worker.join()
-    assert failures == []
-    found = verified(run, tmp_path)
-    assert found.is_good
-    assert found.rows == run.seen().counters.rows

@@ -1,20 +1,24 @@
-"""Where a simulated stream goes."""
+"""Where a simulated stream goes, and messages that carry many of its events."""
 
 from __future__ import annotations
 
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options, Progress
 from streammetrics_consumers.demo import JOINED_CONFIG
-from streammetrics_consumers.simulate.output import write
-from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome
+from streammetrics_consumers.simulate.output import MESSAGES, packed, write
+from streammetrics_consumers.simulate.stream import Format, Simulation
 from streammetrics_consumers.sources.open_source import open_source
 
+from tests.consumers.messages import counted, in_chunks, of_format
+from tests.consumers.small_config import SLICES
 from tests.kafka_broker import create_topic
 
 CONFIG = """\
@@ -104,3 +108,68 @@ def test_impressions_and_outcomes_on_two_topics_are_what_they_are_in_one_file(
     assert two["results"] == one["results"] and len(one["results"]) > 10
     assert two["join"] == {**one["join"], "closed_ms": two["join"]["closed_ms"]}
     assert one["join"]["pending"] == 0 and one["join"]["repeated"] > 0
+
+
+EVENT = """
+time = "ts"
+variant = "variant"
+variants = ["control", "treatment"]
+user = "user"
+label = "label"
+score = "score"
+"""
+
+
+def sent(format: Format, size: int, events: int = 10_000) -> list[bytes]:
+    found: list[bytes] = []
+    stream = Simulation(events, 3, format)
+    with packed(found.extend, format, size) as sink:
+        for batch in stream.batches():
+            sink(batch)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", MESSAGES)
+def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
+    values = sent(format, 1000)
+    made = of_format(format, event=EVENT, slices=SLICES.replace("phase", "segment"))
+    delta = counted(made, in_chunks(values, []))
+    assert len(values) == 10
+    assert delta.counters.rows == 10_000
+    assert 3 <= delta.counters.quarantined <= 20
+    assert {entry.reason for entry in delta.quarantine} <= {
+        "not_json", "two_documents", "invalid_utf8", "not_an_object", "metric", "not_a_number",
+        "wrong_type", "missing_field", "unknown_variant", "bad_time",
+    }  # fmt: skip
+
+
+def test_the_last_message_has_the_rest_and_one_event_a_message_is_sent_as_it_is() -> None:
+    for format, sizes in (("ndjson", [3, 3, 3, 1]), ("jsonl", [0] * 10)):
+        found: list[bytes] = []
+        with packed(found.extend, format, 3) as sink:
+            sink([b"{}"] * 10)
+        assert [value.count(b"\n") for value in found] == sizes
+
+
+@pytest.mark.slow
+def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: dict[str, list[bytes]] = {}
+
+    class Producing:
+        def __init__(self, servers: str, topic: str) -> None:
+            self._name = f"{servers}/{topic}"
+
+        def __enter__(self) -> Any:
+            return sent.setdefault(self._name, []).extend
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr("streammetrics_consumers.sources.kafka.producer.producing", Producing)
+    stream = JoinedSimulation(Simulation(20_000))
+    whole = [line for batch in stream.batches() for line in batch]
+    write(stream, "kafka://host:1/shown,clicks", None, lambda _: None, lambda: 0.0)
+    assert sorted(sent) == ["host:1/clicks", "host:1/shown"]
+    assert sent["host:1/clicks"] == [line for line in whole if is_outcome(line)]
+    assert sent["host:1/shown"] == [line for line in whole if not is_outcome(line)]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from streammetrics.engines.beam import States
-from tests.engines.beam.pipelines import COLUMNS, SPEC
+from tests.engines.log_rows import COLUMNS, SPEC
 
 WRITTEN = pa.schema({"variant": pa.string(), "state": pa.binary()})
 

@@ -12,7 +12,8 @@ import pytest
 
 from streammetrics import OverlapError
 from streammetrics.engines import merged
-from tests.engines.beam.pipelines import alone, log, shards
+from tests.engines.beam.pipelines import shards
+from tests.engines.log_rows import SPEC, alone, digests, log_table
 from tests.requirements import ROOT
 
 
@@ -32,7 +33,7 @@ def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_rig
 ) -> None:
     rows, first, second = (tmp_path / name for name in ("rows", "first", "second"))
     rows.mkdir()
-    for number, shard in enumerate(shards(log(), 5, 1)):
+    for number, shard in enumerate(shards(log_table(), 5, 1)):
         pq.write_table(shard, rows / f"{number}.parquet")
     assert pipeline(rows, first, 3) == 9
     assert not list(first.glob("*.parquet"))
@@ -41,7 +42,8 @@ def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_rig
     states = defaultdict(list)
     for row in pq.read_table(first).to_pylist():
         states[row["variant"],].append(row["state"])
-    assert {group: merged(each).digest() for group, each in states.items()} == alone(log())
+    whole = digests(alone(log_table(), SPEC, ["variant"]))
+    assert {group: merged(each).digest() for group, each in states.items()} == whole
     # Whoever keeps the output of both runs is told so.
     again = pq.read_table(second).to_pylist()[0]
     with pytest.raises(OverlapError, match="twice"):

@@ -9,7 +9,8 @@ from apache_beam.coders import registry
 from streammetrics import HistogramAUC, InputError, OverlapError, Ratio, SettingsError, load
 from streammetrics.engines.beam import StateCoder, StatesFn
 from streammetrics.registry import metric_types
-from tests.engines.beam.pipelines import COLUMNS, SPEC, fed, log, run, shards
+from tests.engines.beam.pipelines import run, shards
+from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table
 from tests.requirements import ROOT
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.state"))
@@ -50,14 +51,14 @@ def test_the_coder_is_that_of_every_public_class_and_deterministic() -> None:
 
 
 def test_rows_of_all_tables_are_combined_globally() -> None:
-    table = log()
+    table = log_table()
     tables = shards(table, 9, seed=1)
     (state,) = run(
         lambda pipeline: (
             pipeline | beam.Create(tables) | beam.CombineGlobally(StatesFn(SPEC, columns=COLUMNS))
         )
     )
-    assert load(state).digest() == fed(SPEC, table).digest()
+    assert load(state).digest() == alone(table, SPEC)[()].digest()
 
 
 def test_states_of_each_key_survive_a_hot_key_fanout() -> None:
@@ -91,7 +92,7 @@ def test_without_a_spec_there_are_states_and_no_rows() -> None:
     with pytest.raises(InputError, match="without_defaults"):
         StatesFn().extract_output(None)
     with pytest.raises(InputError, match=r"StatesFn\(spec\)"):
-        StatesFn().add_input(None, log())
+        StatesFn().add_input(None, log_table())
     fn = StatesFn(HistogramAUC())
     assert load(fn.extract_output(fn.create_accumulator())) == HistogramAUC()
     with pytest.raises(ValueError, match="resolution"):

@@ -1,4 +1,5 @@
-"""States, Merge, Results, Aggregate: the digest of a single process, whatever Beam does."""
+"""States, Merge, Results, Aggregate: the digest of a single process, whatever Beam does. Users
+over all shards meet in buckets, and are sealed there."""
 
 from __future__ import annotations
 
@@ -13,55 +14,57 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 
+import streammetrics.engines.beam
 from streammetrics import GroupedAUC, Ratio, SettingsError, load
-from streammetrics.engines import Positions
-from streammetrics.engines.beam import Aggregate, Merge, Results, States, transforms
-from tests.engines.beam.pipelines import COLUMNS, ROWS, SPEC, alone, fed, log, run, shards
+from streammetrics.combine.sealed import seal
+from streammetrics.engines import Positions, Sealing
+from streammetrics.engines.beam import Aggregate, Merge, Results, States
+from streammetrics.engines.groups import HASH
+from tests.engines.beam.pipelines import run, shards
+from tests.engines.log_rows import COLUMNS, ROWS, SPEC, alone, digests, log_table
 
 BY = ["variant"]
-POSITIONS = Positions(("source",), "offset")
+POSITIONS = Positions(("partition",), "offset")
+TABLE = log_table()
+WHOLE = digests(alone(TABLE, SPEC, BY))
 
 
 def counted() -> States:
     return States(SPEC, BY, columns=COLUMNS)
 
 
-def digests(pairs: list[tuple[Any, bytes]]) -> dict[Any, str]:
+def digests_of(pairs: list[tuple[Any, bytes]]) -> dict[Any, str]:
     return {group: load(state).digest() for group, state in pairs}
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_however_rows_are_cut_the_digests_are_those_of_one_process(seed: int) -> None:
-    table = log()
     found = run(
         lambda pipeline: (
-            pipeline | beam.Create(shards(table, 3 + 7 * seed, seed)) | counted() | Merge()
+            pipeline | beam.Create(shards(TABLE, 3 + 7 * seed, seed)) | counted() | Merge()
         )
     )
     assert len(found) == 3
-    assert digests(found) == alone(table)
+    assert digests_of(found) == WHOLE
 
 
 def test_bundles_that_run_again_change_nothing() -> None:
-    table = log()
     found = run(
-        lambda pipeline: pipeline | beam.Create(shards(table, 5, 1)) | counted() | Merge(),
+        lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | counted() | Merge(),
         repeats=2,
     )
-    assert digests(found) == alone(table)
+    assert digests_of(found) == WHOLE
 
 
 def test_a_bundle_of_many_rows_emits_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transforms, "TASK_ROWS", 3_000)
-    table = log()
-    found = run(lambda pipeline: pipeline | beam.Create(shards(table, 40, 1)) | counted())
+    monkeypatch.setattr(streammetrics.engines.beam, "TASK_ROWS", 3_000)
+    found = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 40, 1)) | counted())
     assert len(found) > 3 * 3
-    assert digests(run(lambda p: p | beam.Create(found) | Merge())) == alone(table)
+    assert digests_of(run(lambda p: p | beam.Create(found) | Merge())) == WHOLE
 
 
 def test_tables_come_from_parquet(tmp_path: Path) -> None:
-    table = log()
-    for i, shard in enumerate(shards(table, 3, 2)):
+    for i, shard in enumerate(shards(TABLE, 3, 2)):
         pq.write_table(shard, tmp_path / f"{i}.parquet")
     found = run(
         lambda pipeline: (
@@ -71,11 +74,11 @@ def test_tables_come_from_parquet(tmp_path: Path) -> None:
             | Merge()
         )
     )
-    assert digests(found) == alone(table)
+    assert digests_of(found) == WHOLE
 
 
 def test_the_positions_of_rows_are_what_a_consumer_would_note() -> None:
-    tables = [log().take(list(range(at, at + ROWS // 5))) for at in range(0, ROWS, ROWS // 5)]
+    tables = [TABLE.take(list(range(at, at + ROWS // 5))) for at in range(0, ROWS, ROWS // 5)]
     found = run(
         lambda pipeline: (
             pipeline
@@ -86,23 +89,21 @@ def test_the_positions_of_rows_are_what_a_consumer_would_note() -> None:
     )
     ((_, state),) = found
     assert [(source, start, end) for source, _, start, end in load(state).provenance] == [
-        ("clicks/0", 0, ROWS // 2),
-        ("clicks/1", 0, ROWS // 2),
+        (str(partition), 0, ROWS // 4) for partition in range(4)
     ]
 
 
 def test_a_numbered_table_that_comes_twice_is_refused() -> None:
-    tables = list(enumerate(shards(log(), 4, 1)))
+    tables = list(enumerate(shards(TABLE, 4, 1)))
     found = run(lambda p: p | beam.Create(tables) | counted() | Merge())
-    assert digests(found) == alone(log())
+    assert digests_of(found) == WHOLE
     assert {(a, b) for _, s in found for _, _, a, b in load(s).provenance} == {(0, 4)}
     with pytest.raises(Exception, match="twice"):
         run(lambda p: p | beam.Create([*tables, tables[2]]) | counted() | Merge())
 
 
 def test_a_state_that_is_merged_twice_is_refused_or_skipped_on_request() -> None:
-    table = log()
-    states = run(lambda pipeline: pipeline | beam.Create(shards(table, 4, 1)) | counted())
+    states = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 4, 1)) | counted())
     with pytest.raises(Exception, match="twice"):
         run(lambda pipeline: pipeline | beam.Create([*states, states[0]]) | Merge())
     found = run(
@@ -110,23 +111,22 @@ def test_a_state_that_is_merged_twice_is_refused_or_skipped_on_request() -> None
             pipeline | beam.Create([*states, states[0]]) | Merge(replay="skip", fanout=2)
         )
     )
-    assert digests(found) == alone(table)
+    assert digests_of(found) == WHOLE
 
 
 def test_results_are_rows_for_each_view() -> None:
-    table = log()
     found = run(
         lambda pipeline: (
-            pipeline | beam.Create(shards(table, 5, 1)) | Aggregate(SPEC, BY, columns=COLUMNS)
+            pipeline | beam.Create(shards(TABLE, 5, 1)) | Aggregate(SPEC, BY, columns=COLUMNS)
         )
     )
-    of_bts = {(r["metric"], r["view"]): r for r in found if r["variant"] == "bts"}
-    whole = fed(SPEC, table.filter(pa.array([v == "bts" for v in table["variant"].to_pylist()])))
-    assert of_bts["ctr", "ratio"]["value"] == whole.compute()["ctr"].ratio
-    auc = whole.compute()["auc"].auc
-    assert (of_bts["auc", "auc"]["low"], of_bts["auc", "auc"]["high"]) == (auc.low, auc.high)
+    of_a = {(r["metric"], r["view"]): r for r in found if r["variant"] == "a"}
+    whole: Any = alone(TABLE, SPEC, BY)["a",].compute()
+    assert of_a["ctr", "ratio"]["value"] == whole["ctr"].ratio
+    auc = whole["auc"].auc
+    assert (of_a["auc", "auc"]["low"], of_a["auc", "auc"]["high"]) == (auc.low, auc.high)
     assert list(found[0]) == ["variant", "metric", "view", "value", "low", "high"]
-    again = run(lambda p: p | beam.Create([table]) | counted() | Merge(fanout=2) | Results(BY))
+    again = run(lambda p: p | beam.Create([TABLE]) | counted() | Merge(fanout=2) | Results(BY))
     assert sorted(map(repr, again)) == sorted(map(repr, found))
 
 
@@ -140,13 +140,12 @@ def times(table: pa.Table) -> list[TimestampedValue]:
     ("windows", "cut"), [(FixedWindows(60), [2, 4, 6, 8]), (Sessions(45), [4])]
 )
 def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int]) -> None:
-    table = log()
-    tables = shards(table, 10, 4)
+    tables = shards(TABLE, 10, 4)
     found = run(
         lambda pipeline: (
             pipeline
             | beam.Create(range(10))
-            | beam.Map(lambda i, every: every[i], every=times(table))
+            | beam.Map(lambda i, every: every[i], every=times(TABLE))
             | beam.WindowInto(windows)
             | States(Ratio(), columns={"numerators": "label"})
             | Merge()
@@ -175,3 +174,30 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
 def test_settings_that_name_no_states_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         States(GroupedAUC(), **given)
+
+
+def buckets(n: int, scope: str = "day") -> States:
+    return States(SPEC, ["variant"], columns=COLUMNS, user="user", n_buckets=n, scope=scope)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_sealed_buckets_merge_to_what_the_whole_is_sealed_to(n: int) -> None:
+    found = run(lambda p: p | beam.Create(shards(TABLE, 6, n)) | buckets(n) | Merge())
+    sealing = Sealing("user", 1, HASH, "day")
+    whole = alone(TABLE, SPEC, BY).items()
+    assert digests_of(found) == {key: seal(state, sealing, 0).digest() for key, state in whole}
+
+
+def test_results_of_sealed_states_are_those_of_open_ones() -> None:
+    def results(**given: Any) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        rows = run(
+            lambda p: (
+                p
+                | beam.Create(shards(TABLE, 4, 2))
+                | Aggregate(SPEC, ["variant"], columns=COLUMNS, **given)
+            )
+        )
+        names = ("value", "low", "high")
+        return {(r["variant"], r["metric"], r["view"]): tuple(map(r.get, names)) for r in rows}
+
+    assert repr(results(user="user", n_buckets=8, scope="day")) == repr(results())

@@ -12,10 +12,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.engines.log_rows import COLUMNS, SPEC, alone, digests, log_table, write_shards
+from tests.engines.log_rows import (
+    COLUMNS,
+    SPEC,
+    alone,
+    digests,
+    digests_of,
+    log_table,
+    write_shards,
+)
 from tests.engines.spark.daemons import await_port, daemon
 from tests.engines.spark.faults import failing_once
-from tests.engines.spark.reading import digests_of
 from tests.kafka_broker import free_ports
 
 DEPLOY = "org.apache.spark.deploy"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,11 @@ from tests.requirements import ROOT, absent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Without Spark, nothing here is imported but the test that skips and says how to enable it.
+if find_spec("pyspark") is None:
+    here = Path(__file__).parent
+    collect_ignore = [one.name for one in here.glob("*.py") if one.name != "test_environment.py"]
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -34,7 +40,6 @@ def _quick_jvms() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two cores, two tries for each task, small batches, so that each task has several."""
-    _require_spark()
     from pyspark.sql import SparkSession
 
     patch = pytest.MonkeyPatch()
@@ -72,19 +77,6 @@ def spark_kafka(spark: SparkSession, kafka: str) -> str:
     for jar in sorted(jars.glob("*.jar")):
         spark.sql(f"ADD JAR '{jar}'")
     return kafka
-
-
-@pytest.fixture(autouse=True)
-def _only_with_spark() -> None:
-    """Each test here skips, with the reason, where Spark is not."""
-    _require_spark()
-
-
-def _require_spark() -> None:
-    try:
-        import pyspark  # noqa: F401 - only to say what is missing
-    except ImportError as error:
-        absent("spark", str(error))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

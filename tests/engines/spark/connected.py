@@ -10,9 +10,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.engines.log_rows import COLUMNS, SPEC, alone, digests, log_table, write_shards
+from tests.engines.log_rows import (
+    COLUMNS,
+    SPEC,
+    alone,
+    digests,
+    digests_of,
+    log_table,
+    write_shards,
+)
 from tests.engines.spark.daemons import await_port, daemon
-from tests.engines.spark.reading import digests_of
 from tests.kafka_broker import free_ports
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -1,22 +1,31 @@
-"""States of tables have the digest of one process, by every route and after every fault."""
+"""States of tables have the digest of one process, by every route and after every fault; users that
+meet in a bucket are sealed there, of a table and of a stream."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from streammetrics import SettingsError
-from tests.engines.log_rows import COLUMNS, SPEC, alone, digests, log_table, write_shards
+from streammetrics import Ratio, SettingsError
+from streammetrics.engines import Positions, Sealing, seal
+from streammetrics.engines.spark import aggregate, merge, results, states, stream
+from tests.engines.log_rows import (
+    COLUMNS,
+    SPEC,
+    alone,
+    digests,
+    digests_of,
+    held,
+    log_table,
+    write_shards,
+)
 from tests.engines.spark.faults import failing_once
-from tests.engines.spark.reading import digests_of, held
-
-pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from tests.engines.spark.test_stream import Upserts, rows_of, run
 
 BY = ("variant", "phase")
 TABLE = log_table()
@@ -35,16 +44,12 @@ def expected() -> dict[tuple[object, ...], str]:
 def test_tasks_count_what_they_have_and_their_states_merge(
     log: DataFrame, expected: dict[tuple[object, ...], str]
 ) -> None:
-    from streammetrics.engines.spark import merge, states
-
     assert digests_of(merge(states(log, SPEC, BY, columns=COLUMNS))) == expected
 
 
 def test_users_meet_in_buckets_and_the_states_merge(
     log: DataFrame, expected: dict[tuple[object, ...], str]
 ) -> None:
-    from streammetrics.engines.spark import merge, states
-
     counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=5)
     assert digests_of(merge(counted)) == expected
 
@@ -52,8 +57,6 @@ def test_users_meet_in_buckets_and_the_states_merge(
 def test_states_are_stored_as_parquet_and_rolled_up_later(
     spark: SparkSession, log: DataFrame, tmp_path: Path
 ) -> None:
-    from streammetrics.engines.spark import merge, states
-
     states(log, SPEC, BY, columns=COLUMNS).write.parquet(str(tmp_path / "states"))
     stored = spark.read.parquet(str(tmp_path / "states"))
     assert digests_of(merge(stored, ["phase"], tree=2)) == digests(alone(TABLE, SPEC, ["phase"]))
@@ -64,8 +67,6 @@ def test_states_are_stored_as_parquet_and_rolled_up_later(
 def test_a_task_that_fails_while_it_counts_is_run_again_and_counts_once(
     log: DataFrame, expected: dict[tuple[object, ...], str], how: str, tmp_path: Path
 ) -> None:
-    from streammetrics.engines.spark import merge, states
-
     rows = failing_once(log, how, tmp_path / "rows")
     assert digests_of(merge(states(rows, SPEC, BY, columns=COLUMNS))) == expected
     counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=4)
@@ -74,8 +75,6 @@ def test_a_task_that_fails_while_it_counts_is_run_again_and_counts_once(
 
 
 def test_results_are_rows_of_figures(log: DataFrame) -> None:
-    from streammetrics.engines.spark import aggregate, results, states
-
     rows = aggregate(log, SPEC, ["variant"], columns=COLUMNS).toArrow().to_pylist()
     assert list(rows[0]) == ["variant", "metric", "view", "value", "low", "high"]
     state = alone(TABLE, SPEC, ["variant"])[("a",)]
@@ -88,14 +87,10 @@ def test_results_are_rows_of_figures(log: DataFrame) -> None:
 
 
 def test_no_rows_are_no_groups(log: DataFrame) -> None:
-    from streammetrics.engines.spark import aggregate
-
     assert aggregate(log.limit(0), SPEC, BY, columns=COLUMNS).toArrow().num_rows == 0
 
 
 def test_a_second_try_of_a_state_refuses_or_is_left_out_on_request(log: DataFrame) -> None:
-    from streammetrics.engines.spark import merge, states
-
     counted = states(log, SPEC, columns=COLUMNS)
     twice = counted.union(counted)
     with pytest.raises(Exception, match="twice"):
@@ -106,8 +101,6 @@ def test_a_second_try_of_a_state_refuses_or_is_left_out_on_request(log: DataFram
 
 
 def test_two_runs_of_a_named_job_refuse_and_two_jobs_do_not(log: DataFrame) -> None:
-    from streammetrics.engines.spark import merge, states
-
     first, second = (states(log, SPEC, columns=COLUMNS, job="june") for _ in range(2))
     with pytest.raises(Exception, match="twice"):
         merge(first.union(second)).toArrow()
@@ -117,11 +110,6 @@ def test_two_runs_of_a_named_job_refuse_and_two_jobs_do_not(log: DataFrame) -> N
 
 
 def test_rows_that_know_their_offsets_leave_ranges_of_them(log: DataFrame) -> None:
-    from pyspark.sql import functions as F
-
-    from streammetrics.engines import Positions
-    from streammetrics.engines.spark import merge, states
-
     places = Positions(("variant", "partition"), "offset")
     clicks = F.lit("clicks")  # a topic; a partition is read by one task, as of a log
     whole = log.withColumn("variant", clicks).repartition(4, "partition")
@@ -133,8 +121,6 @@ def test_rows_that_know_their_offsets_leave_ranges_of_them(log: DataFrame) -> No
 def test_ansi_arithmetic_makes_no_difference(
     spark: SparkSession, log: DataFrame, expected: dict[tuple[object, ...], str]
 ) -> None:
-    from streammetrics.engines.spark import merge, states
-
     for ansi in ("true", "false"):
         spark.conf.set("spark.sql.ansi.enabled", ansi)
         counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=3)
@@ -143,9 +129,6 @@ def test_ansi_arithmetic_makes_no_difference(
 
 
 def test_rows_that_a_metric_refuses_end_the_job_with_its_reason(spark: SparkSession) -> None:
-    from streammetrics import Ratio
-    from streammetrics.engines.spark import aggregate
-
     rows = spark.createDataFrame(pa.table({"numerators": np.array([1.0, np.nan])}))
     with pytest.raises(Exception, match="numerators"):
         aggregate(rows, Ratio()).toArrow()
@@ -166,7 +149,34 @@ def test_rows_that_a_metric_refuses_end_the_job_with_its_reason(spark: SparkSess
 def test_what_does_not_fit_is_refused_before_a_job_starts(
     log: DataFrame, arguments: dict[str, object]
 ) -> None:
-    from streammetrics.engines.spark import states
-
     with pytest.raises(SettingsError):
         states(log, SPEC, **{"columns": COLUMNS, **arguments})  # type: ignore[arg-type]
+
+
+USERS = {"columns": COLUMNS, "user": "user"}
+
+
+def sealed_whole(by: list[str], scope: str) -> dict[tuple[object, ...], str]:
+    """The digests that one process gets: sealing does not depend on the buckets."""
+    one = Sealing("user", 1, "none", scope)
+    return {key: seal(state, one).digest() for key, state in alone(TABLE, SPEC, by).items()}
+
+
+def test_sealed_buckets_merge_to_the_sealed_whole(log: DataFrame) -> None:
+    counted = states(log, SPEC, ["variant"], **USERS, n_buckets=7, scope="june")
+    merged = held(merge(counted))
+    assert {k: s.digest() for k, s in merged.items()} == sealed_whole(["variant"], "june")
+    for key, open_state in alone(TABLE, SPEC, ["variant"]).items():
+        gauc = merged[key].compute()["gauc"].gauc  # type: ignore[index]
+        assert float(gauc) == float(open_state.compute()["gauc"].gauc)  # type: ignore[index]
+        assert merged[key].complete  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_stream_gives_sealed_states_of_all_rows_so_far(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = rows_of(spark, write_shards(tmp_path / "log", TABLE, shards=3))
+    sink = Upserts()
+    run(stream(rows, SPEC, **USERS, n_buckets=3, scope="june"), sink, tmp_path / "checkpoint")
+    assert {k: s.digest() for k, s in sink.merged().items()} == sealed_whole([], "june")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from streammetrics import Accumulator, BinaryConfusion, HistogramAUC, Ratio, SettingsError
-from tests.engines.log_rows import alone, digests
-from tests.engines.spark.reading import digests_of
-
-pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from streammetrics.engines.spark import counts, merge
+from tests.engines.log_rows import alone, digests, digests_of
 
 NAMES = {"labels": "label", "scores": "score"}
 EDGES = [0.0, -0.0, 1.0, 0.5, 0.25, 1 - 2.0**-24, 2.0**-149, 0.3, 0.7]
@@ -45,8 +40,6 @@ def rows(kind: str, seed: int = 4) -> pa.Table:
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_counts_give_the_states_of_the_rows(spark: SparkSession, kind: str) -> None:
-    from streammetrics.engines.spark import counts, merge
-
     table = rows(kind)
     df = spark.createDataFrame(table).repartition(3)
     for spec in SPECS:
@@ -56,8 +49,6 @@ def test_counts_give_the_states_of_the_rows(spark: SparkSession, kind: str) -> N
 
 @pytest.mark.parametrize("positive", ["click", 2])
 def test_the_positive_class_has_any_label(spark: SparkSession, positive: int | str) -> None:
-    from streammetrics.engines.spark import counts
-
     other = "view" if positive == "click" else 7
     table = pa.table({"labels": [positive, other, positive], "scores": [0.9, 0.2, 0.1]})
     spec = BinaryConfusion(positive=positive)
@@ -70,8 +61,6 @@ def test_the_positive_class_has_any_label(spark: SparkSession, positive: int | s
 def test_what_a_metric_refuses_is_refused(
     spark: SparkSession, label: int | None, score: float | None
 ) -> None:
-    from streammetrics.engines.spark import counts
-
     table = pa.table({"labels": pa.array([1, label], pa.int32()), "scores": pa.array([0.5, score])})
     with pytest.raises(Exception, match="InputError"):
         counts(spark.createDataFrame(table), SPECS[1]).toArrow()
@@ -80,8 +69,6 @@ def test_what_a_metric_refuses_is_refused(
 def test_metrics_that_are_no_plain_counts_and_rows_with_weights_are_refused(
     spark: SparkSession,
 ) -> None:
-    from streammetrics.engines.spark import counts
-
     rows = {"labels": [1, 0], "scores": [0.5, 0.1], "numerators": [1, 0]}
     plain = spark.createDataFrame(pa.table(rows))
     refused: list[Accumulator] = [HistogramAUC(), Ratio(), BinaryConfusion(weight_unit="1/10")]

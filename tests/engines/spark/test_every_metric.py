@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from streammetrics import load
 from streammetrics.engines import partial, results_rows
+from streammetrics.engines.spark import merge, results
 from tests.engines.every_case import Rows, every_case
-
-pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FIGURES = ["metric", "view", "value", "low", "high"]
 
@@ -51,8 +48,6 @@ def counted(spark: SparkSession) -> DataFrame:
 
 
 def test_the_states_of_tasks_merge_to_those_of_one_process(counted: DataFrame) -> None:
-    from streammetrics.engines.spark import merge
-
     states = merge(counted).toArrow().to_pylist()
     found = {row["case"]: load(row["state"]) for row in states}
     assert len(found) == len(states)
@@ -60,8 +55,6 @@ def test_the_states_of_tasks_merge_to_those_of_one_process(counted: DataFrame) -
 
 
 def test_their_results_are_rows(counted: DataFrame) -> None:
-    from streammetrics.engines.spark import results
-
     found: dict[int, list[str]] = {number: [] for number in range(len(every_case()))}
     for row in results(counted).toArrow().to_pylist():
         found[row["case"]].append(repr(tuple(row[name] for name in FIGURES)))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from streammetrics import Accumulator
+from streammetrics.engines import Positions
+from streammetrics.engines.spark import stream
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
 from tests.engines.spark.test_stream import Upserts, run
-
-pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from tests.kafka_broker import Record, create_topic, produce
 
 ROWS = 2_000
 TABLE = log_table(ROWS, users=100)
@@ -25,8 +24,6 @@ FIELDS = "variant string, user bigint, label smallint, score float"
 @pytest.fixture(scope="module")
 def topic(spark_kafka: str) -> tuple[str, str]:
     """A broker, and a topic of two partitions that has the rows of TABLE, one an event."""
-    from tests.kafka_broker import Record, create_topic, produce
-
     name = create_topic(spark_kafka, 2)
     rows = TABLE.select(["variant", "user", "label", "score"]).to_pylist()
     produce(spark_kafka, name, [Record(json.dumps(r).encode(), i % 2) for i, r in enumerate(rows)])
@@ -35,8 +32,6 @@ def topic(spark_kafka: str) -> tuple[str, str]:
 
 def events(records: DataFrame) -> DataFrame:
     """The fields of each event, and where it stands."""
-    from pyspark.sql import functions as F
-
     event = F.from_json(F.col("value").cast("string"), FIELDS).alias("event")
     return records.select("topic", "partition", "offset", event).select(
         "topic", "partition", "offset", "event.*"
@@ -53,9 +48,6 @@ def check(states: dict[Key, Accumulator], name: str) -> None:
 def test_a_stream_of_a_topic_notes_its_ranges_of_offsets(
     spark: SparkSession, topic: tuple[str, str], tmp_path: Path
 ) -> None:
-    from streammetrics.engines import Positions
-    from streammetrics.engines.spark import stream
-
     broker, name = topic
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker)
     source = source.option("subscribe", name).option("startingOffsets", "earliest")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
-from tests.consumers.cli.test_serve import served
+from tests.consumers.cli.test_endless_commands import served
 from tests.consumers.engines.fed_store import digests, worked
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config
 from tests.engines.spark.test_spark_ledger import all_rows
 from tests.kafka_broker import Record, create_topic, produce
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FIELDS = "ts bigint, variant string, label int, score double, phase string, user string"
 PER_BATCH = 700  # offsets: three batches
@@ -35,8 +33,6 @@ def topic(spark_kafka: str) -> str:
 
 def events(spark: SparkSession, broker: str, topic: str) -> DataFrame:
     """Its records as a stream: the fields of each event, and when it was written."""
-    from pyspark.sql import functions as F
-
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker)
     source = source.option("subscribe", topic).option("startingOffsets", "earliest")
     records = source.option("maxOffsetsPerTrigger", PER_BATCH).load()

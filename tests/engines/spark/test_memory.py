@@ -5,18 +5,15 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from streammetrics import Accumulator, HistogramAUC
 from streammetrics.engines import Sealing, Task, partial
 from tests.engines.log_rows import COLUMNS, SPEC
-
-pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, USERS = 2_000_000, 80_000  # 25 rows a user; one has a tenth of all
 FIXED = 80 << 20  # what is loaded with the first rows, and a few batches; 52 MB were seen
@@ -37,8 +34,6 @@ def measured(
     spark: SparkSession, spec: Accumulator, columns: dict[str, str], n_buckets: int
 ) -> list[dict[str, int]]:
     """For each bucket its rows, what its task had before, and at most until they were sealed."""
-    from pyspark.sql import functions as F
-
     sealing = Sealing("user", n_buckets, "mine", "june")
 
     def count(

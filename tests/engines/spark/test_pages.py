@@ -1,20 +1,19 @@
-"""What README.md and docs/engines.md show of Spark runs as it stands there."""
+"""The programs of the pages run in Spark as they stand."""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from tests.newcomer import BLOCKS, run, written
 from tests.requirements import ROOT
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/engines.md"])
@@ -37,3 +36,12 @@ def test_the_program_of_a_page_prints_a_row_for_each_variant(
     exec(compile(program, page, "exec"), {"spark": spark})  # our own text, not data from outside
     printed = capsys.readouterr().out
     assert re.search(r"\| +a\| *(HistogramAUC|auc)\| +auc\| *0\.\d+", printed), printed
+
+
+def test_the_program_of_the_page_counts_a_metric_of_ones_own(tmp_path: Path) -> None:
+    (program,) = (text for _, text in BLOCKS if text.startswith("# spark\n"))
+    folder = written(tmp_path)
+    (folder / "in_spark.py").write_text(program, encoding="utf-8")
+    here = f"PYSPARK_PYTHON={sys.executable} SPARK_LOCAL_IP=127.0.0.1"
+    printed = run(folder, f"{here} {sys.executable} in_spark.py")
+    assert re.search(r"\| *bts\| *ScrollDepth\| *mean\| *0\.875\|", printed), printed

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.tws_tester import TwsTester
 
-from streammetrics import Accumulator, Ratio, load
+from streammetrics import Accumulator, OverlapError, Ratio, load
+from streammetrics.engines.spark import stream
+from streammetrics.engines.spark.stream import Cumulative
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table, write_shards
-
-pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+from tests.engines.spark.faults import failing_once
 
 TABLE = log_table(6_000, users=300)
 Write = Callable[["DataFrame", int], None]
@@ -71,8 +70,6 @@ def run(states: DataFrame, sink: Write, checkpoint: Path) -> StreamingQuery:
 def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
     spark: SparkSession, tmp_path: Path, when: str
 ) -> None:
-    from streammetrics.engines.spark import stream
-
     folder = write_shards(tmp_path / "log", TABLE)
     sink = Upserts(fail_at=1, when=when)
     states = stream(
@@ -90,9 +87,6 @@ def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
 
 @pytest.mark.slow
 def test_a_task_that_fails_in_a_stream_counts_once(spark: SparkSession, tmp_path: Path) -> None:
-    from streammetrics.engines.spark import stream
-    from tests.engines.spark.faults import failing_once
-
     rows = rows_of(spark, write_shards(tmp_path / "log", TABLE))
     states = stream(failing_once(rows, "exit", tmp_path / "mark"), SPEC, columns=COLUMNS)
     sink = Upserts()
@@ -102,11 +96,6 @@ def test_a_task_that_fails_in_a_stream_counts_once(spark: SparkSession, tmp_path
 
 
 def test_a_batch_adds_to_the_state_and_gives_all_of_it() -> None:
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.tws_tester import TwsTester
-
-    from streammetrics.engines.spark.stream import Cumulative
-
     tester = TwsTester(Cumulative(["variant"], None, note_batches=True))
     rng = np.random.default_rng(3)
     clicks = rng.integers(0, 2, 60)
@@ -124,11 +113,6 @@ def test_a_batch_adds_to_the_state_and_gives_all_of_it() -> None:
 
 
 def test_groups_and_buckets_have_states_apart() -> None:
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.tws_tester import TwsTester
-
-    from streammetrics.engines.spark.stream import Cumulative
-
     tester = TwsTester(Cumulative(["variant"], None, note_batches=False))
     state = Ratio()
     state.update([1, 0])
@@ -139,12 +123,6 @@ def test_groups_and_buckets_have_states_apart() -> None:
 
 
 def test_rows_that_were_counted_before_are_refused() -> None:
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.tws_tester import TwsTester
-
-    from streammetrics import OverlapError
-    from streammetrics.engines.spark.stream import Cumulative
-
     tester = TwsTester(Cumulative([], None, note_batches=False))
     state = Ratio()
     state.update([1, 0])
