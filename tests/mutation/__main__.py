@@ -169,6 +169,9 @@ class Run:
         every = [one for path in self.paths for one in mutants_of(path, self.sources[path])]
         chosen = sample(every, None if self.given.all else self.given.per_function, self.given.seed)
         chosen = [one for one in chosen if one.key not in EQUIVALENT]
+        if self.given.sources == list(SOURCES):
+            for key in sorted(EQUIVALENT.keys() - {one.key for one in every}):
+                say(f"EQUIVALENT names a mutant of former code: {key}")
         todo = [one for one in chosen if (one.path, one.key) not in done]
         outside = sum(not one.function for one in every)
         say(
@@ -296,7 +299,7 @@ def main() -> int:
         if run.error or ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             say(run.error or f"pytest ended with {ended!r}")
             return 2
-    for line in report.text(Matrix.read(given.results), KEPT, root, given.until_killed):
+    for line in report.text(Matrix.read(given.results), KEPT, given.until_killed):
         say(line)
     return 0
 
