@@ -1,4 +1,4 @@
-"""The examples of README and docs/labels.md give their results; the links of all pages are right."""
+"""README and docs/labels.md give the results that they show; the links of all pages are right."""
 
 from __future__ import annotations
 
