@@ -31,11 +31,11 @@ static: .venv/.dev  ## ruff, ruff format --check and mypy alone
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-fast-tests: .venv/.dev  ## the fast tests alone
-	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests
+fast-tests: .venv/.dev  ## the fast tests alone; ARGS=--durations=30
+	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests $(ARGS)
 
 test: .venv/.dev  ## all tests but those below, and doctests; skips say why, and how to enable them
-	$(PYTEST) -n 3 -m "not faults" $(DOCTESTS) tests
+	$(PYTEST) -n 3 -m "not faults" $(DOCTESTS) tests $(ARGS)
 
 test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers
