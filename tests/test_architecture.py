@@ -15,8 +15,7 @@ from itertools import chain
 import pytest
 
 from tests import architecture_rules as rules
-from tests import import_rules
-from tests.import_rules import STANDARD_LIBRARY, Layers
+from tests.architecture_rules import STANDARD_LIBRARY, Layers
 from tests.python_source import Source, exported, sources_of, under
 from tests.requirements import ROOT
 
@@ -95,7 +94,7 @@ def bad(text: str, module: str = "streammetrics.core.thing", path: str = "") -> 
 
 def test_imports_point_down_only() -> None:
     modules = {source.module for source in sources()}
-    holds(lambda source: import_rules.upward_imports(source, layers(), modules))
+    holds(lambda source: rules.upward_imports(source, layers(), modules))
 
 
 def test_an_import_that_points_up_or_sideways_is_found() -> None:
@@ -113,12 +112,12 @@ def test_an_import_that_points_up_or_sideways_is_found() -> None:
         ("streammetrics.core.parts.thing", "from streammetrics.core.declared import Declared"),
         ("streammetrics.core.nowhere", ""),
     ):
-        assert import_rules.upward_imports(bad(text, module), layers(), modules), (module, text)
+        assert rules.upward_imports(bad(text, module), layers(), modules), (module, text)
     source = bad(
         "from streammetrics.core.errors import StateError\nfrom streammetrics.kernels import area",
         "streammetrics.classification.thing",
     )
-    assert not import_rules.upward_imports(source, layers(), {"streammetrics.kernels.curves.area"})
+    assert not rules.upward_imports(source, layers(), {"streammetrics.kernels.curves.area"})
 
 
 @pytest.mark.parametrize(
@@ -138,10 +137,10 @@ def test_a_package_that_all_share_knows_nothing_of_others(package: str, refused:
 def test_no_modules_of_the_shell_or_of_the_kernels_import_each_other_in_a_circle() -> None:
     for package in ("streammetrics_consumers", "streammetrics.kernels"):
         some = [source for source in sources() if under(source.module, package)]
-        assert some and not import_rules.circle(some), package
+        assert some and not rules.circle(some), package
     one = bad("from consumers.one import other", "consumers.other")
     other = bad("if TYPE_CHECKING:\n    from consumers import other", "consumers.one")
-    assert sorted(set(import_rules.circle([one, other]))) == ["consumers.one", "consumers.other"]
+    assert sorted(set(rules.circle([one, other]))) == ["consumers.one", "consumers.other"]
 
 
 def outside() -> dict[str, list[str]]:
@@ -156,7 +155,7 @@ def engines() -> list[list[str]]:
 
 
 def test_third_party_packages_are_imported_only_where_the_page_says() -> None:
-    holds(lambda source: import_rules.outside_imports(source, outside(), PACKAGES))
+    holds(lambda source: rules.outside_imports(source, outside(), PACKAGES))
 
 
 def test_kafka_is_imported_in_its_package_only() -> None:
@@ -166,13 +165,13 @@ def test_kafka_is_imported_in_its_package_only() -> None:
         "def f():\n    from kafka.errors import KafkaError",
         "streammetrics_consumers.process.service",
     )
-    assert import_rules.outside_imports(elsewhere, outside(), PACKAGES)
+    assert rules.outside_imports(elsewhere, outside(), PACKAGES)
 
 
 def test_a_file_uses_at_most_one_third_party_engine() -> None:
-    holds(lambda source: import_rules.several_engines(source, engines()))
-    assert import_rules.several_engines(bad("import kafka\nimport sqlalchemy.orm"), engines())
-    assert not import_rules.several_engines(bad("import starlette\nimport uvicorn"), engines())
+    holds(lambda source: rules.several_engines(source, engines()))
+    assert rules.several_engines(bad("import kafka\nimport sqlalchemy.orm"), engines())
+    assert not rules.several_engines(bad("import starlette\nimport uvicorn"), engines())
 
 
 def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
@@ -191,7 +190,7 @@ def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
 def test_consumers_use_public_names_of_the_library_only() -> None:
     assert public_names()["streammetrics"], "streammetrics exports nothing"
     among = ("streammetrics_consumers", "benchmarks")
-    holds(lambda one: import_rules.not_public(one, "streammetrics", public_names()), among=among)
+    holds(lambda one: rules.not_public(one, "streammetrics", public_names()), among=among)
 
 
 def test_a_use_of_a_private_name_is_found() -> None:
@@ -210,13 +209,13 @@ def test_a_use_of_a_private_name_is_found() -> None:
         "def f(self):\n    return self()._mass",
     ):
         source = bad(text, "consumers.thing")
-        assert import_rules.not_public(source, "streammetrics", public), text
+        assert rules.not_public(source, "streammetrics", public), text
     text = (
         "import streammetrics as sm\nfrom streammetrics import Ratio, registry\n"
         "sm.load(b'')\nregistry.metric('Ratio')\nsm.registry.metric('Ratio')\n"
         "self._mine\nsuper()._mine()"
     )
-    assert not import_rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
+    assert not rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
 
 
 # -- files -------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.RefusesWhatItMerged: {"readable"},
 }
 WITH_ORACLE = {"bound"}
-EXAMPLES = 12
+EXAMPLES = 30
 
 
 def case_of(kind: type[Accumulator], *, oracle: bool) -> Case[Any]:
