@@ -130,7 +130,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A module whose `pytestmark` keeps all of its tests out of this run is not imported at all."""
     wanted = config.option.markexpr
-    if " or " in wanted or not collection_path.name.startswith("test_"):
+    if " or " in wanted or not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text(encoding="utf-8")
     marks = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
