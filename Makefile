@@ -11,13 +11,12 @@ PYTEST := $(BIN)/python -m pytest -q
 # Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
 # of its workers seconds, and many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
-# The doctests of the two packages are part of every run, but for what needs Spark or Beam.
-SUITE := --doctest-modules streammetrics consumers tests \
-  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam.py \
-  --ignore=streammetrics/figures.py
+# The doctests of the two packages, but for what needs Spark or Beam.
+DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/engines/spark \
+  --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check types fast-tests test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster chaos peers engines docs screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -25,18 +24,18 @@ help:  ## list the commands
 setup: .venv/.dev  ## make .venv and install what development needs
 
 check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in about a minute
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target static fast-tests
+
+static: .venv/.dev  ## ruff, ruff format --check and mypy alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target types fast-tests
-
-types: .venv/.dev  ## mypy alone
 	$(BIN)/mypy
 
-fast-tests: .venv/.dev  ## the fast tests alone
-	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
+fast-tests: .venv/.dev  ## the fast tests alone; ARGS=--durations=30
+	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests $(ARGS)
 
-test: .venv/.dev  ## all tests but those below; those that skip say why, and how to enable them
-	$(PYTEST) -n 3 -m "not faults" $(SUITE)
+test: .venv/.dev  ## all tests but those below, and doctests; skips say why, and how to enable them
+	$(PYTEST) -n 3 -m "not faults" $(DOCTESTS) tests $(ARGS)
 
 test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers
@@ -51,6 +50,8 @@ chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx (3 GB), beside which more tests run then
+
+engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## what test-engines needs (2 GB)
 
 docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json, and what a new metric adds
 	$(BIN)/python docs/new_metrics.py
@@ -95,16 +96,19 @@ mutants: .venv/.dev  ## which test fails when the code is wrong (docs/testing.md
 	.cache/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
+# The environments below are large, and few of their modules are ever imported: pip compiles none.
+NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
+
 # ranx, beside which a benchmark and some tests run, in an environment of its own.
 .cache/ranx/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/ranx
-	.cache/ranx/bin/python -m pip install -q --disable-pip-version-check -e '.[ranx]'
+	.cache/ranx/bin/python -m $(NOT_COMPILED) -e '.[ranx]'
 	@touch $@
 
 # torchmetrics and torcheval, likewise, but only when asked for: 3 GB to download, 5 GB on disk.
 .cache/torch/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/torch
-	.cache/torch/bin/python -m pip install -q --disable-pip-version-check -e '.[torch-peers]'
+	.cache/torch/bin/python -m $(NOT_COMPILED) -e '.[torch-peers]'
 	@touch $@
 
 # Spark and Beam, likewise, and apart: they pin different versions of pyarrow. What is required of
@@ -126,16 +130,16 @@ test-recipes: .venv/.dev .cache/beam/.made .cache/recipes/.made
 
 .cache/spark/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/spark
-	.cache/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark-connect,engine-tests]'
+	.cache/spark/bin/python -m $(NOT_COMPILED) -e '.[spark-connect,engine-tests]'
 	@touch $@
 
 .cache/beam/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/beam
-	.cache/beam/bin/python -m pip install -q --disable-pip-version-check -e '.[beam,engine-tests]'
+	.cache/beam/bin/python -m $(NOT_COMPILED) -e '.[beam,engine-tests]'
 	@touch $@
 
 # DuckDB, Dask and Ray, which docs/engines.md shows with the library as it is.
 .cache/recipes/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/recipes
-	.cache/recipes/bin/python -m pip install -q --disable-pip-version-check -e '.[recipes]'
+	.cache/recipes/bin/python -m $(NOT_COMPILED) -e '.[recipes]'
 	@touch $@

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 from collections import Counter
@@ -123,6 +124,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.timeout(300))
         if item.path.stem in FAULTS and any(map(item.get_closest_marker, LEFT_OUT_OF_CHECK)):
             item.add_marker(pytest.mark.faults)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A module whose `pytestmark` keeps all of its tests out of this run is not imported at all."""
+    wanted = config.option.markexpr
+    if " or " in wanted or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    marks = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
+    unwanted = {f"not {name}" for name in re.findall(r"pytest\.mark\.(\w+)", marks)}
+    return True if unwanted & set(wanted.split(" and ")) else None
 
 
 @pytest.hookimpl(wrapper=True)

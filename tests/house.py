@@ -35,7 +35,9 @@ from types import CodeType, FrameType
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.python_source import sources_of
+from tests.requirements import ROOT
+
 PACKAGES = tuple(ROOT / package for package in ("streammetrics", "consumers"))
 FEEDING = {"accumulator.py", "stage.py", "buffer.py"}  # of core: what a row passes on its way in
 
@@ -96,9 +98,9 @@ def files_and_lines() -> Iterator[Figure]:
     twice = sorted(name for name, n in names.items() if n == 2)
     more = sorted(name for name, n in names.items() if n > 2)
     asserts = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in python_files(PACKAGES[0])
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{source.path}:{node.lineno}"
+        for source in sources_of("streammetrics")
+        for node in source.nodes
         if isinstance(node, ast.Assert)
         and any(isinstance(one, ast.Name) and one.id == "isinstance" for one in ast.walk(node))
     ]

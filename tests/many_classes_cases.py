@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streammetrics import BinaryConfusion, MulticlassAUC, MulticlassConfusion, MultilabelConfusion
 from streammetrics.testing import Case, strategies
 from tests.oracles import many_classes as brute
+from tests.oracles import weighted_classes
 
 Rows = Sequence[Any]
 Oracle = Callable[[Rows], dict[str, Any]]
@@ -42,19 +43,9 @@ def flags(rows: Rows) -> Mapping[str, object]:
     }
 
 
-def confusion(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def confusion(pairs: Rows) -> dict[str, Any]:
     """What the result says of (truth, prediction)."""
-    n = len(pairs)
-    right = sum(t == p for t, p in pairs)
-    found = brute.averages(brute.hits(pairs, CLASSES))
-    return {
-        "accuracy": brute.over(right, n),
-        "error_rate": brute.over(n - right, n),
-        "balanced_accuracy": found["recall", "macro"],
-        "macro_f1": found["f1", "macro"],
-        "kappa": brute.kappa(pairs, lambda i, j: int(i != j)),
-        "rows": n,
-    }
+    return weighted_classes.confusion([(t, p, 1) for t, p in pairs], CLASSES)
 
 
 def of_scores(rows: Rows) -> dict[str, Any]:
@@ -63,32 +54,14 @@ def of_scores(rows: Rows) -> dict[str, Any]:
 
 
 def _labels(limit: float) -> Oracle:
-    def oracle(rows: Rows) -> dict[str, Any]:
-        pairs = [[(y, int(s >= limit)) for y, s in zip(t, p, strict=True)] for t, p in rows]
-        cells = [pair for row in pairs for pair in row]
-        wrong = sum(t != p for t, p in cells)
-        of_labels = [brute.hits([row[j] for row in pairs], 2)[1] for j in range(2)]
-        exact = brute.over(wrong, len(cells))
-        return {
-            "hamming_loss": exact,
-            "accuracy": None if exact is None else 1 - exact,
-            "subset_accuracy": brute.over(sum(all(t == p for t, p in r) for r in pairs), len(rows)),
-            "macro_f1": brute.averages(of_labels)["f1", "macro"],
-            "rows": len(rows),
-            "positives": sum(t for t, _ in cells),
-        }
-
-    return oracle
+    return lambda rows: weighted_classes.labels(
+        [(t, [int(v >= limit) for v in s], 1) for t, s in rows], 2
+    )
 
 
 def areas(rows: Rows) -> dict[str, Any]:
     """What the curves say of (truth, scores); truth is a class, or a flag for each."""
-    width = len(rows[0][1]) if rows else 0
-    flags = [t if isinstance(t, tuple) else [int(t == k) for k in range(width)] for t, _ in rows]
-    each = [[(t[k], s[k]) for t, (_, s) in zip(flags, rows, strict=True)] for k in range(width)]
-    means = [[find(one) for one in each] for find in (brute.area, brute.average_precision)]
-    auc, ap = (brute.mean(found, [1] * width, NAN) for found in means)
-    return {"macro_auc": auc, "map": ap, "rows": len(rows)}
+    return weighted_classes.mean_areas([(t, s, 1) for t, s in rows])
 
 
 def _past(limit: int) -> Oracle:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+
+from tests.requirements import ROOT
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Imported:
     bound_to: str
     line: int
     for_types: bool = False  # under `if TYPE_CHECKING:`
+
+
+@cache
+def sources_of(folder: str) -> tuple[Source, ...]:
+    """Every Python file below a folder of the repository, read and parsed once for all tests."""
+    return tuple(Source.read(ROOT, path) for path in sorted((ROOT / folder).rglob("*.py")))
 
 
 def _imports(source: Source) -> Iterator[Imported]:

@@ -7,7 +7,7 @@ exist; on a developer's machine the tests of an absent part skip and say how to 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -47,16 +47,9 @@ def required_parts(environment: Mapping[str, str] = os.environ) -> frozenset[str
     return parts
 
 
-def absent(
-    part: str,
-    why: str,
-    *,
-    required: frozenset[str] | None = None,
-    skip: Callable[[str], NoReturn] = pytest.skip,
-    fail: Callable[[str], NoReturn] = pytest.fail,
-) -> NoReturn:
+def absent(part: str, why: str) -> NoReturn:
     """Skip the test, or fail it where the part is required; the reason says how to enable it."""
-    end = fail if part in (required_parts() if required is None else required) else skip
+    end = pytest.fail if part in required_parts() else pytest.skip
     end(f"no {part}: {why}. To enable: {PARTS[part]}")
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import expected
-from tests.expected import LEFT, EveryCaseIsRead, cases_of, examples_of, ids, is_left, readers
+from tests.expected import LEFT, EveryCaseIsRead, ids, is_left, readers
 
 FILES = 8
 ONE, OTHER = "ab/all/ab_diff", "digits/mc_accuracy"
@@ -65,15 +64,6 @@ def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> N
     assert sum(map(is_left, found)) == 60
 
 
-def test_a_case_is_read_when_its_value_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expected, "read", read := set[str]())
-    one, *_ = [case for case in cases_of(data, "digits") if case["id"] == OTHER]
-    assert one["metric"] and read == set()
-    assert one["value"] and read == {OTHER}
-    (one, *_) = examples_of(data)
-    assert one["value"] is not None and read == {OTHER, one["id"]}
-
-
 def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> None:
     assert Run(known).end() == []
     assert Run(known - {ONE}).end() == [ONE]
@@ -86,7 +76,6 @@ def test_a_run_of_some_tests_and_one_that_failed_say_nothing(known: set[str]) ->
     assert Run(some, args=[f"{one}::test_this"]).end() == []
     assert Run(some, without=[one]).end() == []
     assert Run(some, deselected=[one]).end() == []
-    assert Run(some, deselected=[Path(__file__)]).end() == [ONE]
     assert Run(some).end(exitstatus=1) == []
 
 

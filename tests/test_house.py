@@ -7,6 +7,7 @@ import pytest
 from tests import house
 
 
+@pytest.mark.slow
 def test_every_figure_is_counted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     house.main([])
     lines = capsys.readouterr().out.splitlines()[1:]

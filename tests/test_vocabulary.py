@@ -6,37 +6,40 @@ import ast
 import importlib.util
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 
 import pytest
 
 import streammetrics
+from tests.python_source import Source, sources_of
 from tests.requirements import ROOT
+
+pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the source, once
 
 PAGE = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 CODE, UNUSED = PAGE.split("## Words that are not used")
-PACKAGES = (ROOT / "streammetrics", ROOT / "consumers" / "streammetrics_consumers")
+# The words of the first column of the last table.
+BANNED = {
+    word
+    for line in UNUSED.splitlines()
+    if line.startswith("| `")
+    for word in re.findall(r"`(\w+)`", line.split("|")[1])
+}
+SOURCES = ("streammetrics", "consumers/streammetrics_consumers")
 # Public names that were other words, and warn for one release.
 FORMER = {"streammetrics/__init__.py", "streammetrics/core/errors.py"}
 
 
-def banned() -> set[str]:
-    """The words of the first column of the last table."""
-    rows = [line.split("|")[1] for line in UNUSED.splitlines() if line.startswith("| `")]
-    return {word for row in rows for word in re.findall(r"`(\w+)`", row)}
-
-
+@cache
 def words_of(name: str) -> list[str]:
-    """The words of an identifier.
-
-    >>> words_of("_BadShareRows2")
-    ['bad', 'share', 'rows']
-    """
+    """The words of an identifier."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
 
-def names(text: str) -> Iterator[tuple[int, str]]:
+def names(source: Source) -> Iterator[tuple[int, str]]:
     """The names that a file defines or binds, with their lines."""
-    for node in ast.walk(ast.parse(text)):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
@@ -47,10 +50,14 @@ def names(text: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-def found(text: str) -> list[tuple[int, str]]:
+def sources() -> tuple[Source, ...]:
+    """The files of both packages."""
+    return tuple(chain.from_iterable(map(sources_of, SOURCES)))
+
+
+def found(source: Source) -> list[tuple[int, str]]:
     """The names with a banned word, alone or among others."""
-    unused = banned()
-    return [(line, name) for line, name in names(text) if unused & {*words_of(name), name}]
+    return [(line, name) for line, name in names(source) if BANNED & {*words_of(name), name}]
 
 
 def test_each_place_of_the_glossary_is_a_module() -> None:
@@ -60,13 +67,8 @@ def test_each_place_of_the_glossary_is_a_module() -> None:
 
 
 def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
-    files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
-    met = {
-        name: found(path.read_text(encoding="utf-8"))
-        for path in files
-        if (name := str(path.relative_to(ROOT))) not in FORMER
-    }
-    assert {name: lines for name, lines in met.items() if lines} == {}
+    met = {one.path: found(one) for one in sources() if one.path not in FORMER}
+    assert {path: lines for path, lines in met.items() if lines} == {}
 
 
 def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
@@ -74,22 +76,18 @@ def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
         r"\bmend(s|ed|ing)?\b|\bhangs? together\b|\bas if absent\b|\bdealt\b"
         r"|\bso\s+many\b|\bwhat\s+waits\b|\bas\s+of\b"
     )
-    files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
-    files += [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "glossary.md"]
-    met = {
-        str(path.relative_to(ROOT)): found.group(0)
-        for path in [*files, ROOT / "README.md"]
-        if (found := dialect.search(path.read_text(encoding="utf-8")))
-    }
+    pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "glossary.md"]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in [*pages, ROOT / "README.md"]}
+    texts |= {one.path: one.text for one in sources()}
+    met = {name: met.group(0) for name, text in texts.items() if (met := dialect.search(text))}
     assert met == {}
 
 
 def test_a_replaced_word_is_found() -> None:
-    assert found("def _absorb_rows(): ...\nself.recount = 1\nclass Pulse: ...\nlost = 2") == [
-        (1, "_absorb_rows"),
-        (3, "Pulse"),
-        (2, "recount"),
-    ]
+    text = "def _absorb_rows(): ...\nself.recount = 1\nclass Pulse: ...\nlost = 2"
+    met = [(1, "_absorb_rows"), (3, "Pulse"), (2, "recount")]
+    assert found(Source("a", "a.py", text)) == met
+    assert words_of("_BadShareRows2") == ["bad", "share", "rows"]
 
 
 def test_a_former_public_name_works_and_warns() -> None:

@@ -48,6 +48,7 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.RefusesWhatItMerged: {"readable"},
 }
 WITH_ORACLE = {"bound"}
+EXAMPLES = 30
 
 
 def case_of(kind: type[Accumulator], *, oracle: bool) -> Case[Any]:
@@ -73,7 +74,7 @@ def share(rows: Sequence[Any]) -> dict[str, Any]:
 def broken(kind: type[Accumulator], *, oracle: bool) -> set[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a law that wants silence asks for it itself
-        return set(broken_laws(case_of(kind, oracle=oracle), examples=30))
+        return set(broken_laws(case_of(kind, oracle=oracle), examples=EXAMPLES))
 
 
 def most_are_slow() -> Iterator[Any]:
@@ -86,7 +87,7 @@ def most_are_slow() -> Iterator[Any]:
 
 
 def test_a_sound_metric_breaks_no_law() -> None:
-    check_laws(case_of(mutants.Sound, oracle=True), examples=30)
+    check_laws(case_of(mutants.Sound, oracle=True), examples=EXAMPLES)
 
 
 @pytest.mark.parametrize("mutant", list(most_are_slow()))

@@ -51,7 +51,7 @@ class Run:
         usual = files([one for one in SOURCES if (root / one).exists()], root)
         self.traced = sorted({*self.paths, *usual})  # so that the next run, of others, has them too
         self.sources = {path: (root / path).read_text(encoding="utf-8") for path in self.paths}
-        self.covered_file = root / given.folder / "covered.npz"
+        self.covered_file = root / given.folder / "covered"
         self.error = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -90,7 +90,7 @@ class Run:
     def _read_covered(self) -> Covered | None:
         if not self.covered_file.exists():
             return None
-        found = Covered.read(self.covered_file)
+        found: Covered = pickle.loads(self.covered_file.read_bytes())
         now = covering.hashes([*self.paths, *self._files_of_tests()], self.root)
         same = found.files.items() >= now.items() and self.given.tests == found.arguments
         return found if same else None
@@ -124,7 +124,8 @@ class Run:
         say(f"traced in {time.monotonic() - started - took:.0f} s")
         seconds = {self.items[at].nodeid: passed[at] for at in sorted(passed)}
         found = Covered.of(seconds, lines, hashes, self.given.tests)
-        found.write(self.covered_file)
+        self.covered_file.parent.mkdir(parents=True, exist_ok=True)
+        self.covered_file.write_bytes(pickle.dumps(found))
         return found
 
     def _parts(self, count: int) -> Iterator[list[int]]:
@@ -169,6 +170,9 @@ class Run:
         every = [one for path in self.paths for one in mutants_of(path, self.sources[path])]
         chosen = sample(every, None if self.given.all else self.given.per_function, self.given.seed)
         chosen = [one for one in chosen if one.key not in EQUIVALENT]
+        if self.given.sources == list(SOURCES):
+            for key in sorted(EQUIVALENT.keys() - {one.key for one in every}):
+                say(f"EQUIVALENT names a mutant of former code: {key}")
         todo = [one for one in chosen if (one.path, one.key) not in done]
         outside = sum(not one.function for one in every)
         say(
@@ -176,6 +180,8 @@ class Run:
             f" {len(chosen):,} chosen, {len(todo):,} to run"
         )
         place = {item.nodeid: at for at, item in enumerate(self.items)}
+        places = [place[name] for name in covered.seconds]
+        took = {place[name]: seconds for name, seconds in covered.seconds.items()}
         jobs: dict[str, tuple[Mutant, int]] = {}
         started = time.monotonic()
 
@@ -185,14 +191,12 @@ class Run:
                 if not tests:
                     self._note(matrix, mutant, NOT_COVERED, why="no test executes it")
                     continue
-                met = [place[covered.tests[at]] for at in self._affordable(covered, tests)]
+                met = [places[at] for at in self._affordable(covered, tests)]
                 name = f"{mutant.path} {mutant.key}"
                 jobs[name] = mutant, len(tests)
                 before = functools.partial(self._change, mutant)
                 order = met if self.given.until_killed else sorted(met)
                 yield Job(name, order, limit, before, until_killed=self.given.until_killed)
-
-        took = {place[name]: covered.seconds[at] for at, name in enumerate(covered.tests)}
 
         def limit(test: int) -> float:
             return 5 + 10 * took[test]
@@ -209,9 +213,9 @@ class Run:
 
     def _affordable(self, covered: Covered, tests: Sequence[int]) -> Iterator[int]:
         """The narrow tests first, as many as fit into the time for one mutant."""
-        spent = 0.0
+        spent, seconds = 0.0, list(covered.seconds.values())
         for at in tests:
-            spent += covered.seconds[at]
+            spent += seconds[at]
             if self.given.budget and spent > self.given.budget and at != tests[0]:
                 return
             yield at
@@ -296,7 +300,7 @@ def main() -> int:
         if run.error or ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             say(run.error or f"pytest ended with {ended!r}")
             return 2
-    for line in report.text(Matrix.read(given.results), KEPT, root, given.until_killed):
+    for line in report.text(Matrix.read(given.results), KEPT, given.until_killed):
         say(line)
     return 0
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import sys
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 _caches: list[Callable[[], None]] = []
 _tracer: Tracer | None = None
@@ -166,10 +164,9 @@ def _name(fixture: Any) -> str:
 class Covered:
     """Tests and the lines that they execute, how long they take, and the files as they were."""
 
-    tests: Sequence[str]
-    seconds: Sequence[float]
-    lines: Sequence[tuple[str, int]]
-    bits: NDArray[np.uint8]  # [line, test], packed along the tests
+    seconds: dict[str, float]  # by test
+    by_line: dict[tuple[str, int], array[int]]  # the places of tests among `seconds`
+    breadth: Sequence[int]  # how many lines each test executes
     files: dict[str, str]  # by path, the hash
     arguments: Sequence[str]  # of pytest
 
@@ -182,49 +179,18 @@ class Covered:
         arguments: Sequence[str],
     ) -> Covered:
         """From the lines of each test."""
-        tests = list(seconds)
-        every = sorted(set().union(*lines.values()))
-        row = {line: at for at, line in enumerate(every)}
-        table = np.zeros((len(every), len(tests)), bool)
-        for at, test in enumerate(tests):
-            table[[row[line] for line in lines[test]], at] = True
-        bits = np.packbits(table, axis=1)
-        return cls(tests, list(seconds.values()), every, bits, files, arguments)
-
-    def write(self, path: Path) -> None:
-        """Keep it in a file."""
-        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "bits"}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            np.savez_compressed(file, bits=self.bits, said=np.array(json.dumps(said)))
-
-    @classmethod
-    def read(cls, path: Path) -> Covered:
-        """Of a file."""
-        with np.load(path) as arrays:
-            said = json.loads(str(arrays["said"]))
-            lines = [(name, line) for name, line in said.pop("lines")]
-            return cls(lines=lines, bits=arrays["bits"], **said)
-
-    @functools.cached_property
-    def breadth(self) -> NDArray[np.int64]:
-        """How many lines each test executes."""
-        table = np.unpackbits(self.bits, axis=1, count=len(self.tests))
-        return np.asarray(table.sum(axis=0, dtype=np.int64))
-
-    @functools.cached_property
-    def _rows(self) -> dict[tuple[str, int], int]:
-        return {line: at for at, line in enumerate(self.lines)}
+        by_line: dict[tuple[str, int], array[int]] = {}
+        for at, test in enumerate(seconds):
+            for line in lines[test]:
+                by_line.setdefault(line, array("i")).append(at)
+        breadth = [len(lines[test]) for test in seconds]
+        return cls(seconds, by_line, breadth, files, arguments)
 
     def tests_of(self, path: str, first: int, last: int) -> list[int]:
         """The tests that execute any of these lines, narrow ones first."""
         keys = [(path, line) for line in range(first, last + 1)]
-        rows = [self._rows[key] for key in keys if key in self._rows]
-        if not rows:
-            return []
-        union = np.bitwise_or.reduce(self.bits[rows], axis=0)
-        found = np.flatnonzero(np.unpackbits(union, count=len(self.tests)))
-        return [int(at) for at in found[np.argsort(self.breadth[found], kind="stable")]]
+        found = set().union(*(self.by_line.get(key, ()) for key in keys))
+        return sorted(found, key=lambda at: (self.breadth[at], at))
 
 
 def hashes(paths: Iterable[str], root: Path) -> dict[str, str]:

@@ -6,18 +6,14 @@ a run can be stopped and continued, and what it has found so far can be read at 
 
 from __future__ import annotations
 
-import ast
-import heapq
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
-
-from tests.mutation.mutants import mutants_of
 
 KILLED, SURVIVED, NOT_COVERED, NOT_RUN = "killed", "survived", "not covered", "not run"
 
@@ -82,79 +78,42 @@ class Matrix:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(said) + "\n")
 
-    @property
-    def kills(self) -> dict[int, set[int]]:
-        """By test, the places of the results that it has killed."""
-        found = defaultdict(set)
-        for at, result in enumerate(self.results):
-            for number in result.killers:
-                found[number].add(at)
-        return found
 
+def needless(matrix: Matrix, kept: Sequence[str]) -> list[str]:
+    """Tests without which every mutant is still killed, slow ones first.
 
-def enough(matrix: Matrix, kept: Sequence[str], root: Path) -> tuple[set[int], set[int]]:
-    """Tests that kill all that is killed: those that are kept anyway, and a few quick others.
-
-    A test is kept too if its folder mirrors a package that the run did not mutate as a whole.
+    Only those whose folders mirror the files that were mutated: others may hold other code.
     """
-    kills, folders = matrix.kills, _whole_folders(matrix, root)
-    stay = {
-        at
-        for at, name in matrix.tests.items()
-        if any(fnmatch(name, one) for one in kept) or not set(_folders(name)) <= folders
-    }
-    left = set().union(*kills.values()) - set().union(*(kills.get(one, set()) for one in stay))
-
-    def price(test: int) -> float:
-        return (matrix.seconds[test] + 0.001) / (len(kills[test] & left) or 1e-9)
-
-    queue = [(price(test), test) for test in kills if test not in stay]
-    heapq.heapify(queue)
-    chosen: list[int] = []
-    while left:
-        _, test = heapq.heappop(queue)
-        if queue and price(test) > queue[0][0]:  # what others were chosen for counts no more
-            heapq.heappush(queue, (price(test), test))
+    kills = defaultdict(list)
+    for result in matrix.results:
+        for number in result.killers:
+            kills[number].append(result.key)
+    killers = Counter(key for keys in kills.values() for key in keys)
+    folders = {part for result in matrix.results for part in Path(result.path).parts}
+    found = []
+    for number in sorted(matrix.tests, key=lambda one: -matrix.seconds[one]):
+        name = matrix.tests[number]
+        top, *mirrored, _ = Path(_file(name)).parts
+        judged = top == "tests" and mirrored and folders.issuperset(mirrored)
+        if not judged or any(fnmatch(name, one) for one in kept):
             continue
-        chosen.append(test)
-        left -= kills[test]
-    counts = Counter(at for test in (*stay, *chosen) for at in kills.get(test, ()))
-    for test in sorted(chosen, key=lambda one: -matrix.seconds[one]):
-        if all(counts[at] > 1 for at in kills[test]):
-            chosen.remove(test)
-            counts.subtract(kills[test])
-    return stay, set(chosen)
+        if all(killers[key] > 1 for key in kills[number]):
+            killers.subtract(kills[number])
+            found.append(name)
+    return found
 
 
-def text(
-    matrix: Matrix, kept: Sequence[str], root: Path, until_killed: bool = False
-) -> Iterator[str]:
+def text(matrix: Matrix, kept: Sequence[str], until_killed: bool = False) -> Iterator[str]:
     """The report, in Markdown; needless tests only if every mutant has met all of its tests."""
     yield from _table(matrix)
     yield from _not_killed(matrix)
-    if until_killed:
-        return
-    stay, chosen = enough(matrix, kept, root)
-    needless = {name for at, name in matrix.tests.items() if at not in stay | chosen}
-    yield ""
-    yield (
-        f"{len(matrix.tests):,} tests met a mutant; {len(stay):,} of them are kept anyway, and"
-        f" {len(chosen):,} others kill the rest. {len(needless):,} kill nothing of their own:"
-    )
-    yield ""
-    yield "| file | tests of it | lines that could go | functions, * with all of their parameters |"
-    yield "|---|---|---|---|"
-    rows = []
-    needed = set(matrix.tests.values()) - needless
-    for file in sorted({_file(name) for name in needless}):
-        functions = Counter(_function(name) for name in needless if _file(name) == file)
-        whole = functions.keys() - {_function(name) for name in needed if _file(name) == file}
-        spans = _spans(root / file)
-        lines = sum(spans.get(name, 0) for name in whole)
-        names = (f"{name}{'*' if name in whole else ''}" for name in sorted(functions))
-        rows.append((lines, f"| {file} | {functions.total()} | {lines} | {', '.join(names)} |"))
-    yield from (row for _, row in sorted(rows, reverse=True))
-    yield f"| all | {len(needless)} | {sum(lines for lines, _ in rows)} | |"
+    if not until_killed:
+        names = needless(matrix, kept)
+        yield f"\nOf {len(matrix.tests):,} tests, {len(names):,} kill nothing of their own:\n"
+        for file in sorted(set(map(_file, names))):
+            of_file = [name.partition("::")[2] for name in names if _file(name) == file]
+            functions = dict.fromkeys(name.partition("[")[0] for name in of_file)
+            yield f"- {file}: {', '.join(functions)}"
 
 
 def compare(old: Matrix, new: Matrix) -> tuple[list[str], list[str]]:
@@ -198,43 +157,5 @@ def _not_killed(matrix: Matrix) -> Iterator[str]:
             yield f"- {one.where} ({tests}) `{one.key}`"
 
 
-def _whole_folders(matrix: Matrix, root: Path) -> set[str]:
-    """The names of folders of which every file that can have mutants has some."""
-    paths = {result.path for result in matrix.results}
-    found: set[str] = set()
-    for folder in {Path(path).parent for path in paths}:
-        files = [file.relative_to(root).as_posix() for file in (root / folder).glob("*.py")]
-        others = (mutants_of(one, (root / one).read_text("utf-8")) for one in {*files} - paths)
-        if not any(mutant.function for mutants in others for mutant in mutants):
-            found.update(folder.parts)
-    return found
-
-
-def _folders(test: str) -> Sequence[str]:
-    return Path(_file(test)).parts[1:-1]
-
-
 def _file(test: str) -> str:
     return test.partition("::")[0]
-
-
-def _function(test: str) -> str:
-    return test.partition("[")[0].partition("::")[2]
-
-
-def _spans(path: Path) -> dict[str, int]:
-    """How many lines each function of a file of tests has, with its decorators."""
-    try:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-    except (OSError, SyntaxError):
-        return {}
-    return dict(_lines(body, ""))
-
-
-def _lines(body: Iterable[ast.stmt], inside: str) -> Iterator[tuple[str, int]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _lines(node.body, f"{inside}{node.name}::")
-        elif isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            yield f"{inside}{node.name}", (node.end_lineno or first) - first + 1

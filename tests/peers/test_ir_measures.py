@@ -6,19 +6,17 @@ five decimals.
 
 from __future__ import annotations
 
-import math
-
 import ir_measures
 import pytest
 from ir_measures import ERR as THEIR_ERR
 from ir_measures import RR, Success, nDCG
 
 from streammetrics.ranking import ERR, HR, MRR, NDCG, Measure
-from tests.peers.judged_lists import LISTS, LONGEST, NASTY, near, ours, qrels, run
+from tests.peers.judged_lists import LISTS, ours, qrels, run
 
 pytestmark = pytest.mark.slow
 
-CUTS = (1, 3, 10, 30)
+CUTS = (1, 10)
 PRINTED = 0.5e-5 + 1e-12  # half a unit of the last decimal, and gdeval's own roundings
 
 
@@ -48,12 +46,3 @@ def test_mrr_and_hr_with_a_cut_are_theirs_to_the_last_bit() -> None:
             found = theirs(peer @ k)
             for i, one in enumerate(LISTS, 1):
                 assert ours([measure @ k], [one]) == [found[str(i)]], (measure, one)
-
-
-def test_their_mean_counts_every_judged_list_and_is_ours_with_empty_lists_as_0() -> None:
-    aggregate = ir_measures.calc_aggregate([nDCG @ 10, RR @ 10], qrels(LISTS), run(LISTS))
-    mine = ours([NDCG(gain="linear") @ 10, MRR @ 10], LISTS)
-    assert near(mine[0], aggregate[nDCG @ 10], LONGEST + 3 + len(LISTS))
-    assert near(mine[1], aggregate[RR @ 10], len(LISTS))
-    assert math.isclose(mine[0], aggregate[nDCG @ 10], rel_tol=1e-13)  # the bound is a bound
-    assert sum(one.relevant == 0 for one in NASTY) == 2

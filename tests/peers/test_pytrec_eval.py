@@ -21,7 +21,7 @@ from streammetrics.ranking import (
     RankingMetrics,
     RPrec,
 )
-from tests.peers.judged_lists import LISTS, LONGEST, JudgedList, near, ours, qrels, run
+from tests.peers.judged_lists import LISTS, LONGEST, near, ours, qrels, run
 
 pytestmark = pytest.mark.slow
 
@@ -148,12 +148,3 @@ def test_they_break_ties_by_id_and_we_take_the_mean_over_all_orders(
         metric.update([grades], [scores])
         assert near(metric.compute()[measure], wanted, 8), ties
     assert min(orders) < max(orders)
-
-
-def test_their_bpref_knows_judged_items_that_the_list_lacks() -> None:
-    one = JudgedList(("x", "a"), {"a": 1, "b": 1, "x": 0, "y": 0})
-    found = theirs(qrels([one]), run([one]))["1"]["bpref"]
-    assert found == 1 / 4  # one of R = 2 found; 1 of the first min(R, N) = 2 bad ones is above it
-    assert ours([Bpref], [one]) == [found]
-    fewer = JudgedList(one.ids, {"a": 1, "b": 1, "x": 0})  # N = 1
-    assert theirs(qrels([fewer]), run([fewer]))["1"]["bpref"] == 0 == ours([Bpref], [fewer])[0]

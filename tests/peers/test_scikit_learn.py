@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 Floats = NDArray[np.float64]
 Grades = NDArray[np.int64]
 
-CUTS = (1, 3, 10, None)
+CUTS = (1, 10, None)
 GAINS: dict[str, Callable[[Grades], Grades]] = {
     "linear": lambda grades: grades,
     "exponential": lambda grades: 2**grades - 1,
@@ -48,7 +48,7 @@ def lists(*, tied: bool) -> list[tuple[Grades, Floats]]:
             (np.array([0, 0, 3, 0]), np.zeros(4)),  # a constant scorer
             (np.array([1, 0]), np.array([-0.0, 0.0])),  # equal
         ]
-    for _ in range(60):
+    for _ in range(30):
         n = int(rng.integers(2, 61))
         grades = rng.integers(0, 5, n) * (rng.random(n) < rng.random())
         scores = rng.integers(-3, 4, n) / 4 if tied else rng.permutation(n) / 8 - n / 16
@@ -84,16 +84,6 @@ def test_dcg_and_ndcg_are_theirs_but_for_their_roundings(gain: str, k: int | Non
         if ideal:
             theirs = ndcg_score(gains, [scores], k=k)
             assert abs(ours(ndcg, grades, scores) - theirs) <= error / ideal + 8 * UNIT
-
-
-def test_their_mean_ndcg_counts_a_list_with_nothing_relevant_as_0() -> None:
-    grades = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 1]])
-    scores = np.array([[0.5, 0.25, 0.0], [0.5, 1.0, 0.0], [3.0, 2.0, 1.0]])
-    theirs = ndcg_score(grades, scores)
-    for empty, lists_counted in (("zero", 3), ("skip", 2)):
-        metric = RankingMetrics([NDCG(gain="linear")], empty=empty)
-        metric.update(grades, scores)
-        assert near(metric.compute()['NDCG(gain="linear")'], theirs * 3 / lists_counted, 12)
 
 
 def test_ap_and_the_worst_mrr_are_theirs() -> None:

@@ -25,7 +25,7 @@ AVERAGED: dict[str, Any] = {
     name: getattr(sk, f"{name}_score") for name in ("precision", "recall", "f1", "jaccard")
 }
 Table = NDArray[Any]
-UNITS = (None, Fraction(1), Fraction(1, 10), Fraction(1, 8))
+UNITS = (None, Fraction(1, 10))
 any_unit = pytest.mark.parametrize("unit", UNITS)
 
 
@@ -38,7 +38,7 @@ def near(ours: object, theirs: object) -> bool:
 def samples(unit: Fraction | None) -> Iterator[tuple[int, Table, Table, Table | None]]:
     """Classes, scores and weights: tied, with classes that never occur, one class, one row."""
     rng = np.random.default_rng(7)
-    for c, n, used in ((3, 50, 3), (5, 120, 3), (4, 7, 4), (10, 300, 10), (3, 20, 1), (2, 1, 2)):
+    for c, n, used in ((5, 120, 3), (10, 60, 10), (4, 7, 4), (3, 20, 1), (2, 1, 2)):
         truth = rng.integers(0, used, n)
         scores = rng.random((n, c)) + 0.7 * (np.arange(c) == truth[:, None])
         units = rng.integers(0, 40, n) * rng.choice([1, 1, 1000], n)

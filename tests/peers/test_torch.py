@@ -17,21 +17,15 @@ from streammetrics import (
     BinaryConfusion,
     Calibration,
     ExactAUC,
-    MulticlassAUC,
-    MulticlassConfusion,
-    MultilabelConfusion,
-    Regression,
 )
 from streammetrics.ranking import AP, HR, MRR, NDCG, Measure, P, R, RankingMetrics, RPrec
-from tests.peers.torch_process import COMPUTE, Another, Peers, Step, Tensor, update
+from tests.peers.torch_process import COMPUTE, Peers, Step, Tensor, update
 from tests.peers.torch_samples import (
     BOTH_CLASSES,
     ROWS,
     above,
-    classes,
     close,
     equal,
-    label_sets,
     lists,
     undefined,
     updates,
@@ -40,8 +34,6 @@ from tests.peers.torch_samples import (
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
 
 METRICS, EVAL = "torchmetrics.classification.", "torcheval.metrics."
-AVERAGED = ("precision", "recall", "f1", "jaccard")
-NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1Score", "jaccard": "JaccardIndex"}
 LINEAR = NDCG(gain="linear")
 
 View = Callable[[Any], Any]
@@ -96,60 +88,6 @@ def test_rates(torch_peers: Peers, name: str) -> None:
     compare(torch_peers, [(EVAL + f"Binary{p}", {}, BINARY[p]) for p in four], at_half, steps)
 
 
-def test_classes(torch_peers: Peers) -> None:
-    for c, truth, guess in classes():
-        result, n = of(MulticlassConfusion(c), truth, guess), {"num_classes": c}
-        met = sorted(set(truth.tolist()) | set(guess.tolist()))
-        asked: list[Asked] = [
-            (METRICS + "MulticlassConfusionMatrix", n, lambda r: r.matrix),
-            (METRICS + "MulticlassMatthewsCorrCoef", n, lambda r: r.mcc),
-            (METRICS + "MulticlassCohenKappa", n, lambda r: r.kappa),
-            (METRICS + "MulticlassAccuracy", {**n, "average": "micro"}, lambda r: r.accuracy),
-            (EVAL + "MulticlassAccuracy", {}, lambda r: r.accuracy),
-        ]
-        for kind in ("linear", "quadratic"):
-            kappa = METRICS + "MulticlassCohenKappa", {**n, "weights": kind}
-            asked.append((*kappa, lambda r, kind=kind: r.weighted_kappa(kind)))
-        for view in AVERAGED:
-            for average in ("micro", "macro", "weighted", None):
-
-                def mine(
-                    r: Any, view: str = view, average: str | None = average, met: Any = met
-                ) -> Any:
-                    of_view = getattr(r, view)
-                    if average == "macro":
-                        return of_view(None, zero_division=0.0)[met].mean()
-                    return of_view(average, zero_division=0.0)
-
-                settings = {**n, "average": average or "none"}
-                asked.append((METRICS + f"Multiclass{NAMES[view]}", settings, mine))
-        compare(torch_peers, asked, result, updates(guess, truth, "int64"))
-
-
-def test_labels(torch_peers: Peers) -> None:
-    for k, truth, scores in label_sets():
-        result, n = (
-            of(MultilabelConfusion(k, threshold=above(0.5)), truth, scores),
-            {"num_labels": k},
-        )
-        asked: list[Asked] = [
-            (METRICS + "MultilabelHammingDistance", {**n, "average": "micro"},
-             lambda r: r.hamming_loss),
-            (METRICS + "MultilabelExactMatch", n, lambda r: r.subset_accuracy),
-            (METRICS + "MultilabelConfusionMatrix", n, lambda r: r.matrix),
-        ]  # fmt: skip
-        for view in AVERAGED:
-            for average in ("micro", "macro", "weighted", None):
-                if average == "weighted" and not truth.any():
-                    continue  # their 0/0 is 0 in three of the four, and nan in one
-                settings = {**n, "average": average or "none"}
-                asked.append((
-                    METRICS + f"Multilabel{NAMES[view]}", settings,
-                    lambda r, v=view, a=average: getattr(r, v)(a, zero_division=0.0),
-                ))  # fmt: skip
-        compare(torch_peers, asked, result, updates(scores, truth))
-
-
 AREAS: list[Asked] = [
     (METRICS + "BinaryAUROC", {}, lambda r: r.auc),
     (METRICS + "BinaryAveragePrecision", {}, lambda r: r.ap),
@@ -166,24 +104,6 @@ def test_areas(torch_peers: Peers, name: str) -> None:
     theirs, points = torch_peers.ask(METRICS + "BinaryROC", {}, *steps, COMPUTE)[-1], found.roc()
     assert close(points.fpr, theirs[0]) and close(points.tpr, theirs[1])
     assert close(points.thresholds[1:], theirs[2][1:], 0)
-
-
-def test_areas_of_classes(torch_peers: Peers) -> None:
-    rng, n = np.random.default_rng(24), {"num_classes": 4}
-    for tied in (False, True):
-        truth, scores = rng.integers(0, 4, 300), rng.random((300, 4))
-        scores[np.arange(300), truth] += 0.25
-        scores = scores / scores.sum(axis=1, keepdims=True)
-        scores = (np.round(scores, 1) if tied else scores).astype(np.float32)
-        asked: list[Asked] = []
-        for average in ("macro", "weighted", None):
-            settings = {**n, "average": average or "none"}
-            asked += [
-                (METRICS + "MulticlassAUROC", settings, lambda r, a=average: r.auc(a)),
-                (METRICS + "MulticlassAveragePrecision", settings, lambda r, a=average: r.ap(a)),
-            ]
-        result = of(MulticlassAUC(4, exact=True), truth, scores)
-        compare(torch_peers, asked, result, updates(scores, truth), 300)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "all wrong"])
@@ -220,31 +140,6 @@ def test_normalized_entropy_and_calibration(torch_peers: Peers, name: str, weigh
     compare(torch_peers, ratio, found, positional, len(labels))
 
 
-@pytest.mark.parametrize("offset", [0, 64])
-def test_errors_of_numbers(torch_peers: Peers, offset: int) -> None:
-    rng = np.random.default_rng(25)
-    labels = np.round(rng.normal(offset, 4, 500) * 16) / 16  # squares that float32 can add
-    scores = labels + np.round(rng.normal(0, 1, 500) * 16) / 16
-    asked: list[Asked] = [
-        ("torchmetrics.MeanAbsoluteError", {}, lambda r: r.mae),
-        ("torchmetrics.MeanSquaredError", {}, lambda r: r.mse),
-        ("torchmetrics.MeanSquaredError", {"squared": False}, lambda r: r.rmse),
-        ("torchmetrics.R2Score", {}, lambda r: r.r2),
-        (EVAL + "MeanSquaredError", {}, lambda r: r.mse),
-    ]
-    steps = [update(Tensor(scores[i::2]), Tensor(labels[i::2])) for i in (0, 1)]
-    # R² subtracts two sums that are up to offset² / 16 times as large as what is left.
-    compare(torch_peers, asked, of(Regression(), labels, scores), steps, 64 + 16 * offset)
-
-
-def test_a_merge_is_the_whole_there_too(torch_peers: Peers) -> None:
-    first, second, third = updates(ROWS["tied"][1], ROWS["tied"][0])
-    merge = Step("merge_state", [[Another([second]), Another([third])]])
-    for peer in ("BinaryAUROC", "BinaryF1Score", "BinaryAccuracy"):
-        parts = torch_peers.ask(EVAL + peer, {}, first, merge, COMPUTE)[-1]
-        assert parts == torch_peers.ask(EVAL + peer, {}, first, second, third, COMPUTE)[-1], peer
-
-
 MEASURES: list[tuple[str, int | None, Measure, bool]] = [
     *(("MRR", k, MRR @ k, False) for k in (1, 3, 10)),
     *(("HitRate", k, HR @ k, False) for k in (1, 3, 10)),
@@ -278,14 +173,3 @@ def test_measures_of_lists(torch_peers: Peers, empty: str) -> None:
             f"torchmetrics.retrieval.Retrieval{name}", settings, *steps, COMPUTE
         )
         assert close(ours, theirs[-1]), (name, cut)
-
-
-def test_one_class_in_each_row_is_a_list_with_one_relevant_item(torch_peers: Peers) -> None:
-    rng = np.random.default_rng(27)
-    scores = np.stack([rng.permutation(12) for _ in range(40)]).astype(np.float32) / 16
-    truth = rng.integers(0, 12, 40)
-    flags = (truth[:, None] == np.arange(12)).astype(np.int64)
-    for name, measure in (("HitRate", HR @ 3), ("ReciprocalRank", MRR @ 3)):
-        step = update(Tensor(scores), Tensor(truth, "int64"))
-        found = torch_peers.ask(EVAL + name, {"k": 3}, step, COMPUTE)[-1]
-        assert close(of(RankingMetrics([measure]), flags, scores)[measure], float(np.mean(found)))

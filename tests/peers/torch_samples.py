@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,24 +41,6 @@ def rows() -> dict[str, tuple[Labels, Scores]]:
 
 ROWS = rows()
 BOTH_CLASSES = [name for name, (labels, _) in ROWS.items() if 0 < labels.mean() < 1]
-
-
-def classes() -> Iterator[tuple[int, Labels, Labels]]:
-    """How many classes, the true and the predicted ones: some never occur, or never are right."""
-    rng = np.random.default_rng(22)
-    for c, n, used in ((3, 50, 3), (5, 300, 3), (10, 500, 10), (4, 30, 1), (3, 1, 2)):
-        truth = rng.integers(0, used, n)
-        guess = np.where(rng.random(n) < 0.6, truth, rng.integers(0, c, n))
-        yield c, truth, guess
-    yield 3, np.array([0, 1, 2, 0]), np.array([1, 2, 0, 2])
-
-
-def label_sets() -> Iterator[tuple[int, Labels, Scores]]:
-    """How many labels, which of them each row has, and their scores."""
-    rng = np.random.default_rng(23)
-    for k, n, share in ((4, 40, 0.4), (3, 10, 0.1), (8, 300, 0.3), (2, 1, 0.5), (3, 5, 0.0)):
-        truth = (rng.random((n, k)) < share).astype(np.int64)
-        yield k, truth, np.round(rng.random((n, k)), 1).astype(np.float32)
 
 
 def lists() -> list[tuple[Labels, Scores]]:

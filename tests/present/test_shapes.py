@@ -6,7 +6,6 @@ import json
 import math
 import sys
 
-import altair
 import numpy as np
 import pytest
 
@@ -89,6 +88,8 @@ def test_text_and_the_first_colours_stand_out_from_the_background(name: str) -> 
 
 
 def test_a_plot_is_a_chart_of_altair_with_the_same_figure() -> None:
+    import altair
+
     result = fed(ExactAUC(), 50)
     chart = result.plot("pr", theme="dark")
     assert isinstance(chart, altair.LayerChart)

@@ -10,7 +10,6 @@ import json
 from itertools import combinations
 from typing import Any, cast
 
-import altair
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -154,4 +153,6 @@ def test_what_could_not_be_told_apart_stays_as_it_is() -> None:
 @pytest.mark.parametrize("series", [["a"], ["a", "b"], [""]])
 def test_a_placed_figure_is_still_a_figure(series: list[str]) -> None:
     spec = placed(drawn(*series), {one: Place(i + 9, i + 9) for i, one in enumerate(series)})
+    import altair
+
     altair.Chart.from_dict(json.loads(json.dumps(spec)))  # checks the schema of Vega-Lite

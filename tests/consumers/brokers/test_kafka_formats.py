@@ -23,6 +23,8 @@ from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event
 from tests.kafka_broker import create_topic
 
+pytestmark = pytest.mark.kafka
+
 Headers = list[tuple[str, bytes]]
 BAD = (event(label=2), event(variant="z"), event(score="null"))
 GOOD = folded.records(7, 3000, broken_share=0)

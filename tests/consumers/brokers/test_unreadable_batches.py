@@ -29,6 +29,8 @@ from tests.consumers.small_config import config, toml
 from tests.kafka_batches import batch, send
 from tests.kafka_broker import Broker, create_topic
 
+pytestmark = pytest.mark.kafka
+
 GOOD = [value or b"" for value in folded.records(5, 20, broken_share=0)]
 LIMIT = 1 << 20
 BOMB = b'{"ts": "' + b"0" * (3 * LIMIT) + b'"}'

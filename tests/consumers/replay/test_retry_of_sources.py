@@ -29,6 +29,8 @@ from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, LOG, config, event
 from tests.kafka_broker import create_topic
 
+pytestmark = pytest.mark.slow
+
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
 CUT = 5000  # more than quarantine keeps of an event
 
@@ -90,13 +92,11 @@ def check(source: str, folder: Path) -> None:
         assert (found.differences, found.notes, found.is_good) == ([], [], True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 def test_of_a_file_of_each_format(tmp_path: Path, format: str) -> None:
     check(write_file(tmp_path, format), tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "library"),
     [*zip(("json", "ndjson", "array", "arrow"), (*LIBRARIES, *LIBRARIES), strict=True)],

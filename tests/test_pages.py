@@ -1,0 +1,59 @@
+"""README and docs/labels.md give the results that they show; the links of all pages are right."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.demo import JOINED_CONFIG, main
+
+from tests.requirements import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = PAGES[0].read_text(encoding="utf-8")
+LABELS = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8")
+
+
+def test_the_programs_of_the_readme_print_what_their_comments_say(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    for program in programs:
+        exec(compile(program, "README.md", "exec"), {})  # our own text, not data from outside
+    printed = capsys.readouterr().out.splitlines()
+    said = re.findall(r"print\(.*?\)\s+# (Bounded.*)", programs[0])
+    assert said == [printed[0]]
+    assert printed[1].startswith("sha256:")
+    interval, pvalue = printed[3:]
+    assert "at 95 % (wilson, n = 10000)" in interval
+    (told,) = re.findall(r"pvalue\)\s+# ([0-9.]+):", programs[1])
+    assert f"{float(pvalue):.4f}" == told
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_file_that_a_page_links_to_or_names_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text)
+    paths = [page.parent / link for link in links if "://" not in link]
+    paths += [ROOT / name for name in re.findall(r"`((?:tests|benchmarks|docs)/[\w/.]*)`", text)]
+    modules = re.findall(r"-m ((?:benchmarks|docs|tests)\.\w+)", text)
+    paths += [ROOT / (module.replace(".", "/") + ".py") for module in modules]
+    missing = [path for path in paths if not path.exists() and not path.with_suffix("").exists()]
+    assert missing == []
+
+
+def test_the_config_of_the_page_on_labels_is_that_of_the_demonstration() -> None:
+    (config,) = re.findall(r"```toml\n(.*?)```", LABELS, re.DOTALL)
+    assert tomllib.loads(config)["join"] == tomllib.loads(JOINED_CONFIG)["join"]
+
+
+@pytest.mark.slow
+def test_the_table_of_the_page_on_labels_is_what_the_demonstration_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--once", "--join"]) == 0
+    (shown,) = re.findall(r"```\n(joined, .*?)```", LABELS, re.DOTALL)
+    assert shown in capsys.readouterr().out
