@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import plain_text
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
-from streammetrics_consumers.events.field_reader import is_beside, some_values, text_beside
+from streammetrics_consumers.events.fields import is_beside, some_values, text_beside
 from streammetrics_consumers.events.json_and_csv import (
     parsed_slowly,
     read_csv,
