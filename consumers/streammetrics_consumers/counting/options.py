@@ -10,7 +10,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Requested
 from streammetrics_consumers.model.partition import Name, Partition, names_of, names_without
-from streammetrics_consumers.sources.source import (
+from streammetrics_consumers.sources import (
     NO_SKIPS,
     GapError,
     SeeksByTime,

@@ -39,7 +39,7 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Confirms, Source
+from streammetrics_consumers.sources import Confirms, Source
 
 log = logging.getLogger(__name__)
 

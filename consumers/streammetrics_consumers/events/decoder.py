@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.states import EPOCH
+from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, Lists, taken
 from streammetrics_consumers.events.event_filter import EventFilter, filter_of
@@ -33,7 +34,6 @@ from streammetrics_consumers.events.messages import (
     some_rows,
     too_large,
 )
-from streammetrics_consumers.events.refusals import Unfit, refused
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Refused
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT, Field
+from streammetrics_consumers.events import Reason, Unfit, shown
 from streammetrics_consumers.events.columns import (
     Bad,
     Column,
@@ -49,9 +50,9 @@ from streammetrics_consumers.events.json_and_csv import (
     parsed_slowly,
     read_csv,
     require_columns,
+    value_at,
 )
 from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
-from streammetrics_consumers.events.refusals import Reason, Unfit, shown
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -263,13 +264,11 @@ def text_beside(path: str, records: Chunk) -> list[object]:
         if value is None or len(value) > MAX_BYTES:
             found.append(None if value is None else _too_long(KEY, len(value)))
             continue
-        node: object = parsed_slowly(value)
-        if node is None:
+        key = parsed_slowly(value)
+        if key is None:
             found.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
-            continue
-        for name in path.split(".")[1:]:
-            node = node.get(name) if isinstance(node, dict) else None
-        found.append(node)
+        else:
+            found.append(value_at(key, path.split(".")[1:]))
     return found
 
 

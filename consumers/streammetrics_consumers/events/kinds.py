@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import Bad, Column, taken
 from streammetrics_consumers.events.fields import (
     ID,
@@ -23,7 +24,6 @@ from streammetrics_consumers.events.fields import (
     spread,
 )
 from streammetrics_consumers.events.messages import Opened
-from streammetrics_consumers.events.refusals import Unfit, shown
 from streammetrics_consumers.model.chunk import Chunk
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources import Disconnected
 from streammetrics_consumers.sources.open_source import require_package
-from streammetrics_consumers.sources.source import Disconnected
 
 from tests.consumers import folded
 from tests.consumers.messages import records

@@ -22,7 +22,7 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.source import Skips, UnreadableBatch
+from streammetrics_consumers.sources import Skips, UnreadableBatch
 
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import ColumnElement, update
 from streammetrics_consumers.config.join import JoinConfig
-from streammetrics_consumers.events.refusals import LATE
+from streammetrics_consumers.events import LATE
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged

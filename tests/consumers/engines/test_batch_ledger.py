@@ -18,7 +18,7 @@ from streammetrics_consumers.ledger.view import view
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.query.experiment_plan import declared
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 from tests.consumers.engines.fed_store import (
     SCHEMA,

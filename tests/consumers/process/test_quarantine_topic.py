@@ -26,7 +26,7 @@ from tests.kafka_broker import create_topic
 
 # Where each library forwards, by the package that reads with it.
 MODULES = {
-    "kafka_source": "streammetrics_consumers.sources.kafka.producer",
+    "kafka_source": "streammetrics_consumers.sources.kafka.kafka_client",
     "confluent_source": "streammetrics_consumers.sources.kafka.confluent_client",
 }
 

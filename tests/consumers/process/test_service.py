@@ -12,8 +12,8 @@ from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources import Unsuitable
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from streammetrics_consumers.sources.source import Unsuitable
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log

@@ -12,8 +12,8 @@ from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.process.service import FIRST_TRIES
+from streammetrics_consumers.sources import Disconnected, GapError
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log
-from streammetrics_consumers.sources.source import Disconnected, GapError
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, UNTIL_END, Run, log

@@ -12,8 +12,8 @@ from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.replay.verify import Wanted
+from streammetrics_consumers.sources import Unsuitable
 from streammetrics_consumers.sources.memory_source import Log
-from streammetrics_consumers.sources.source import Unsuitable
 
 from tests.consumers.memory_run import ONE, Run
 from tests.consumers.replay.verified_run import WITH_C, change, run_of, tried, verified, with_others

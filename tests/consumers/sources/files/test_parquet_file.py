@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source

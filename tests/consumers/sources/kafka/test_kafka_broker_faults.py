@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.sources.source import Disconnected
+from streammetrics_consumers.sources import Disconnected
 
 from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end, threads
 from tests.kafka_broker import Broker, Record, create_topic, produce

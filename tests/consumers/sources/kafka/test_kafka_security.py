@@ -13,7 +13,7 @@ import pytest
 from streammetrics_consumers.cli.exit_codes import explained
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.sources.source import NotLetIn
+from streammetrics_consumers.sources import NotLetIn
 
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml

@@ -11,8 +11,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import Confirms, Disconnected, GapError
 from streammetrics_consumers.sources.kafka import confluent_client, kafka_source
-from streammetrics_consumers.sources.source import Confirms, Disconnected, GapError
 
 from tests.consumers.sources.kafka.kafka_reader import (
     FIRST_MS,
@@ -270,7 +270,6 @@ def test_a_partition_that_is_added_is_given_to_the_group(library: Library, kafka
 def test_a_topic_that_is_not_there_is_named(
     library: Library, kafka: str, clicks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (kafka_source, confluent_client):
-        monkeypatch.setattr(module, "TOPIC_PAUSE_S", 0.01)
+    monkeypatch.setattr("streammetrics_consumers.sources.kafka.TOPIC_PAUSE_S", 0.01)
     with pytest.raises(SourceError, match="there is no topic 'nowhere'"):
         library.source(library.config(kafka, f"{clicks},nowhere"))

@@ -14,10 +14,14 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources import Disconnected, NotLetIn
 from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
-from streammetrics_consumers.sources.kafka.kafka_client import Client, connected
-from streammetrics_consumers.sources.kafka.producer import Forwarding, producing
-from streammetrics_consumers.sources.source import Disconnected, NotLetIn
+from streammetrics_consumers.sources.kafka.kafka_client import (
+    Client,
+    Forwarding,
+    connected,
+    producing,
+)
 
 from tests.consumers.sources.kafka.kafka_reader import (
     LIMIT_S,
