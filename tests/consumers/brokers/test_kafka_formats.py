@@ -25,7 +25,7 @@ from tests.kafka_broker import create_topic
 
 Headers = list[tuple[str, bytes]]
 BAD = (event(label=2), event(variant="z"), event(score="null"))
-GOOD = folded.records(7, 3000, broken_share=0)
+GOOD = folded.records(7, 1200, broken_share=0)
 EVENTS = [BAD[i // 60 % 3] if i % 60 == 7 else value or b"" for i, value in enumerate(GOOD)]
 LOG = Partition("test", "events", "id", 0)
 WHOLE = folded.fold({LOG: EVENTS})
@@ -67,21 +67,22 @@ def counted(made: Config) -> tuple[Head, folded.Counted]:
 
 
 @pytest.mark.slow
-# Each format and each codec with each library. None of both is what other tests of Kafka have.
+# Each codec with the library that test_unreadable_batches.py does not have it with; what a message
+# holds is nothing to a library.
 @pytest.mark.parametrize(
     ("format", "codec", "library"),
     [
-        *((*one, LIBRARIES[0]) for one in
-          (("json", "gzip"), ("ndjson", "snappy"), ("array", "lz4"), ("arrow", "zstd"))),
-        *((*one, LIBRARIES[1]) for one in
-          (("json", "snappy"), ("ndjson", "gzip"), ("array", "zstd"), ("arrow", "lz4"))),
+        ("json", "gzip", "confluent-kafka"),
+        ("ndjson", "snappy", "kafka-python"),
+        ("array", "lz4", "confluent-kafka"),
+        ("arrow", "zstd", "kafka-python"),
     ],
-)  # fmt: skip
+)
 def test_every_format_and_codec_counts_what_the_events_say(
     kafka: str, tmp_path: Path, format: str, codec: str | None, library: str
 ) -> None:
     topic = create_topic(kafka, 1)
-    values: list[bytes | None] = [*records(format, EVENTS, range(0, 3000, 450))]
+    values: list[bytes | None] = [*records(format, EVENTS, range(0, 1200, 180))]
     values[2:2] = [None, None]
     send(kafka, topic, values, codec)
     head, found = counted(made(kafka, topic, tmp_path, format, library, EVENT))

@@ -86,24 +86,22 @@ def test_a_batch_over_the_limit_ends_the_run_and_may_be_left_out(
     at = send(kafka, topic, batch([BOMB], codec))
     send(kafka, topic, batch(GOOD[7:], codec))
     made = configured(kafka, topic, library, tmp_path)
-    for _ in range(2):  # a restart finds it again
-        with pytest.raises(UnreadableBatch) as caught:
-            run(made)
-        assert f"{topic}/0 offset {at}" in str(caught.value)
-        assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in str(
-            caught.value
-        )
-        assert f"--skip {topic}/0:{at}" in str(caught.value)
-        assert head(made) == (at, 7, 0)
+    with pytest.raises(UnreadableBatch) as caught:
+        run(made)
+    said = str(caught.value)
+    assert f"{topic}/0 offset {at}" in said
+    assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in said
+    assert f"--skip {topic}/0:{at}" in said
+    assert head(made) == (at, 7, 0)
     run(made, (topic, 0, at))
     assert head(made) == (len(GOOD) + 1, len(GOOD) + 1, 1)
     (entry,) = entries(made)
     assert (entry.offset, entry.index, entry.reason) == (at, 0, "unreadable")
     assert (entry.size, entry.payload, entry.record_ms) == (0, b"", None)
     assert entry.detail == f"offsets {at} to {at} cannot be read, and were left out (--skip)"
-    for other in LIBRARIES:  # whichever reads the log again
-        source = replace(made.source, library=other, client={})
-        assert differences(replace(made, source=source), tmp_path) == []
+    (other,) = {*LIBRARIES} - {library}  # it is the same to whichever reads the log again
+    source = replace(made.source, library=other, client={})
+    assert differences(replace(made, source=source), tmp_path) == []
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -117,8 +115,9 @@ def test_of_a_batch_of_many_records_all_offsets_are_left_out(
     send(kafka, topic, batch(many, "zstd"))
     send(kafka, topic, batch(GOOD[3:], "zstd"))
     made = configured(kafka, topic, library, tmp_path)
-    with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
-        run(made)
+    for _ in range(2):  # a restart finds it again
+        with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
+            run(made)
     with pytest.raises(UnreadableBatch, match=f"offset {at + 1001}:"):
         run(made, (topic, 0, at))
     run(made, (topic, 0, at), (topic, 0, at + 1001), (topic, 0, 0))  # which can be read
@@ -191,14 +190,8 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
-    def ended(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *words], capture_output=True, text=True, timeout=120, check=False,
-            preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-
-    first = ended()
-    assert first.returncode == 1 and f"--skip {topic}/0:{at}" in first.stderr
-    assert "Traceback" not in first.stderr
-    second = ended(f"--skip={topic}/0:{at}")
-    assert second.returncode == 0, second.stderr
+    ended = subprocess.run(
+        [*command, f"--skip={topic}/0:{at}"], capture_output=True, text=True, timeout=120,
+        check=False, preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
