@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
@@ -23,7 +22,6 @@ from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event
 from tests.kafka_broker import create_topic
 
-Headers = list[tuple[str, bytes]]
 BAD = (event(label=2), event(variant="z"), event(score="null"))
 GOOD = folded.records(7, 1200, broken_share=0)
 EVENTS = [BAD[i // 60 % 3] if i % 60 == 7 else value or b"" for i, value in enumerate(GOOD)]
@@ -45,8 +43,6 @@ def send(
     topic: str,
     values: list[bytes | None],
     codec: str | None = None,
-    key: bytes | None = None,
-    headers: Headers | None = None,
 ) -> None:
     producer = KafkaProducer(
         bootstrap_servers=kafka, compression_type=codec, linger_ms=50, acks="all"
@@ -54,8 +50,8 @@ def send(
     with closing(producer):
         for value in values:
             # A record of kafka-python has a key or a value.
-            producer.send(topic, value, key=key or (b"k" if value is None else None),
-                          headers=headers, timestamp_ms=1_704_078_000_000)  # fmt: skip
+            key = b"k" if value is None else None
+            producer.send(topic, value, key=key, timestamp_ms=1_704_078_000_000)
         producer.flush(timeout=20)
 
 
@@ -94,26 +90,6 @@ def test_every_format_and_codec_counts_what_the_events_say(
     assert (got.rows, got.late, got.quarantined) == (whole.rows, whole.late, whole.quarantined)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_keys_and_headers_come_through_the_broker(kafka: str, tmp_path: Path, library: str) -> None:
-    topic = create_topic(kafka, 1)
-    headers: Headers = [("arm", b"a"), ("trace", b"\xff\x00")]
-    send(kafka, topic, [event(variant="z"), event(variant="z")], None, b'{"u":"u1"}', headers)
-    send(kafka, topic, [event()], None, b"u1", [])
-    send(kafka, topic, [event()], None, b'{"u":"u1"}', [*headers, ("arm", b"b")])
-    roles = EVENT.replace('variant = "variant"', 'variant = "header.arm"')
-    roles = roles.replace('user = "user"', 'user = "key.u"')
-    found = made(kafka, topic, tmp_path, "json", library, roles)
-    head, _ = counted(found)
-    assert (head.next_offset, head.counters.rows, head.counters.quarantined) == (4, 4, 2)
-    with closing(Ledger.open(found.store.url)) as ledger:
-        reasons = [(e.offset, e.reason, e.field) for e in ledger.quarantine(done=None)]
-    assert reasons == [
-        (2, "missing_field", "header.arm"),
-        (3, "bad_header", "header.arm"),
-    ]
-
-
 def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,9 +103,9 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
 
 
 def test_arrow_needs_a_package_and_says_which(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
-    found = made(kafka, "t", tmp_path, "arrow", "kafka-python", EVENT)
+    found = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"pyarrow.*'streammetrics\[kafka,parquet\]'"):
         require_package(found)

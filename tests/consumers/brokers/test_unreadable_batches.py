@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
+import struct
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
+from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
@@ -26,7 +32,6 @@ from streammetrics_consumers.sources import Skips, UnreadableBatch
 
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
-from tests.kafka_batches import batch, send
 from tests.kafka_broker import Broker, create_topic
 
 GOOD = [value or b"" for value in folded.records(5, 20, broken_share=0)]
@@ -195,3 +200,40 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
         check=False, preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
+
+
+# -- batches made by hand, sent to a broker as they are
+
+CODECS: Final = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+NOT_YET: Final = (3, 5, 6)  # a topic that was just made: no partition, no leader, another leader
+
+
+def batch(values: Sequence[bytes], codec: str) -> bytes:
+    """A batch (magic 2) of these values."""
+    builder = MemoryRecordsBuilder(2, CODECS[codec], 1 << 30)
+    for i, value in enumerate(values):
+        builder.append(timestamp=1_720_000_000_000 + i, key=None, value=value)
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def send(bootstrap: str, topic: str, records: bytes, partition: int = 0) -> int:
+    """Write a batch, and answer the offset of its first record."""
+    name = topic.encode()
+    body = struct.pack(">hhi", -1, 1, 10_000)  # no transaction, one acknowledgement
+    body += struct.pack(f">ih{len(name)}sii", 1, len(name), name, 1, partition)
+    body += struct.pack(">i", len(records)) + records
+    request = struct.pack(">hhih", 0, 7, 7, -1) + body  # Produce, version 7, no client id
+    host, _, port = bootstrap.split(",")[0].rpartition(":")
+    error, offset = -1, -1
+    for attempt in range(100):
+        time.sleep(0.1 if attempt else 0)
+        with socket.create_connection((host, int(port)), timeout=30) as link:
+            link.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
+            answer = link.recv(size, socket.MSG_WAITALL)
+        error, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
+        if error not in NOT_YET:
+            break
+    assert error == 0, f"the broker refuses the batch: error {error}"
+    return int(offset)
