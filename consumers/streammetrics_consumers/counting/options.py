@@ -13,7 +13,7 @@ from streammetrics_consumers.model.partition import Name, Partition, names_of, n
 from streammetrics_consumers.sources import (
     NO_SKIPS,
     GapError,
-    SeeksByTime,
+    Remote,
     Skips,
     Source,
     Unsuitable,
@@ -88,7 +88,7 @@ def start_of(
         return source.beginning(partition)
     if start == "latest":
         return ends.get(partition, 0)
-    if isinstance(source, SeeksByTime):
+    if isinstance(source, Remote):
         return source.offset_at(partition, start)
     raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
 

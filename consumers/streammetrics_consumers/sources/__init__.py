@@ -113,26 +113,17 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class SeeksByTime(Protocol):
-    """A source that knows when its records were written."""
+class Remote(Protocol):
+    """A source at the other end of a network: its records have times, its silence may mean that
+    nobody is there, and it may learn only later that the log is another one."""
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record is not older; the end if there is none."""
         ...
 
-
-@runtime_checkable
-class Confirms(Protocol):
-    """A source that hands records over before it knows that they are of the log that it names."""
-
     def confirm(self) -> None:
-        """Raise SourceError unless all that was handed over is of that log."""
+        """Raise SourceError unless all that was handed over is of the log that it names."""
         ...
-
-
-@runtime_checkable
-class Remote(Protocol):
-    """A source at the other end of a network, whose silence may mean that nobody is there."""
 
     def known_ends(self) -> dict[Partition, int]:
         """The ends of our partitions as they were last told. Asks nobody."""

@@ -33,6 +33,12 @@ class Away(MemorySource):
     answers = True
     end = 50
 
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        raise NotImplementedError
+
+    def confirm(self) -> None:
+        """It is the log."""
+
     def known_ends(self) -> Mapping[Partition, int]:
         return {LOG: self.end}
 

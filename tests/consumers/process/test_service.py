@@ -67,6 +67,15 @@ def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
         def offset_at(self, partition: Partition, time_ms: int) -> int:
             return time_ms // 1000
 
+        def confirm(self) -> None:
+            """It is the log."""
+
+        def known_ends(self) -> dict[Partition, int]:
+            return self.ends()
+
+        def hears(self) -> bool:
+            return True
+
     run = Run(tmp_path, {ONE: log(9)})
     source = Timed(run.logs)
     service.run(

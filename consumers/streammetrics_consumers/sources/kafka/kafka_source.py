@@ -147,6 +147,9 @@ class KafkaSource(TopicSource):
                     chunks.append(self._chunk(tuple(place), records))
         return chunks
 
+    def confirm(self) -> None:
+        """Nothing to ask: the client reads by the ids of the topics, so no others."""
+
     def _seek(self, place: Place, offset: int) -> None:
         self._consumer.seek(TopicPartition(*place), offset)
 

@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources import Confirms, Disconnected, GapError
+from streammetrics_consumers.sources import Disconnected, GapError
 from streammetrics_consumers.sources.kafka import confluent_client, kafka_source
 
 from tests.consumers.sources.kafka.kafka_reader import (
@@ -240,8 +240,7 @@ def test_a_topic_made_anew_has_another_id_and_none_of_its_records_is_taken_for_t
     clicks = names.split(",")[1]
 
     def confirmed(chunks: list[Chunk]) -> bool:
-        if isinstance(source, Confirms):
-            source.confirm()
+        source.confirm()
         return bool(chunks)
 
     with library.opened(kafka, names, metadata_max_age_ms=200) as source:
