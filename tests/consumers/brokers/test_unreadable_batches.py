@@ -172,10 +172,10 @@ def test_a_retry_says_how_a_batch_that_was_left_out_is_counted(kafka: str, tmp_p
 
 
 def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: Path) -> None:
-    """One gigabyte in a few kilobytes, under a limit of memory."""
+    """300 MB in a few kilobytes, under a limit of memory."""
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD, "none"))
-    at = send(kafka, topic, batch([b"0" * (950 << 20)], "zstd"))
+    at = send(kafka, topic, batch([b"0" * (300 << 20)], "zstd"))
     send(kafka, topic, batch(GOOD, "none"))
     path = tmp_path / "config.toml"
     made = configured(kafka, topic, "kafka-python", tmp_path)
@@ -190,7 +190,7 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
         "--until-end",
         "--no-serve",
     ]
-    limit = 900 << 20
+    limit = 320 << 20  # of which the program itself takes a third
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
