@@ -15,6 +15,7 @@ from streammetrics_consumers.cli.exit_codes import explained
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import NotLetIn
+from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
 
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml
@@ -124,6 +125,14 @@ def test_a_run_is_let_in_over_tls_and_its_workers_say_the_password_nowhere(
     assert PASSWORD not in running.log
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client gives up after two seconds, where it says only then why it was not let in."""
+    for module in (confluent_source, kafka_client):
+        monkeypatch.setattr(module, "CONNECT_S", 2.0)
+
+
+@pytest.mark.usefixtures("soon")
 def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -141,6 +150,7 @@ def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
 
 # kafka-python leaves a connection whose handshake failed to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.usefixtures("soon")
 def test_a_broker_whose_certificate_is_not_known_is_not_spoken_to(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
