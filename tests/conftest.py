@@ -40,7 +40,6 @@ FAULTS = frozenset(
     [
         "test_compact_at_once",
         "test_failing_postgres",
-        "test_kafka_broker_faults",
         "test_kafka_gaps",
         "test_kafka_group_faults",
         "test_kafka_health",

@@ -43,9 +43,9 @@ def each_store(databases: Databases | None, monkeypatch: pytest.MonkeyPatch) -> 
     databases.drop(*before)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker that the tests of one file may stop, kill and damage."""
+    """A broker that tests may stop, kill and damage, if they start it again."""
     from tests.kafka_broker import Broker, missing
 
     why = missing()

@@ -8,8 +8,8 @@ from pathlib import Path
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import Listener
 from streammetrics_consumers.sources.files import FileSource
-from streammetrics_consumers.sources.source import Listener
 
 _OPEN: list[FileSource] = []
 

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.config.section import ConfigError
-from streammetrics_consumers.events.refusals import Reason
+from streammetrics_consumers.events import Reason
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 

@@ -25,7 +25,7 @@ from streammetrics_consumers.config.tables import (
     read_store,
     read_windows,
 )
-from streammetrics_consumers.events.refusals import PAYLOAD_BYTES, Reason
+from streammetrics_consumers.events import PAYLOAD_BYTES, Reason
 
 from docs import config_table
 from docs.marked_part import END

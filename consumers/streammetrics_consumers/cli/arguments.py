@@ -356,7 +356,7 @@ def explained(error: Exception) -> tuple[str, int] | None:
     from streammetrics_consumers.query.query import QueryError
     from streammetrics_consumers.query.state_files import UnknownState
     from streammetrics_consumers.server import ServeError
-    from streammetrics_consumers.sources.source import Disconnected, GapError, NotLetIn, Unsuitable
+    from streammetrics_consumers.sources import Disconnected, GapError, NotLetIn, Unsuitable
 
     match error:
         case ConfigError() | QueryError() | Unsuitable():

@@ -46,8 +46,8 @@ from streammetrics_consumers.server.process import announce, serving
 from streammetrics_consumers.simulate.joined import JoinedSimulation
 from streammetrics_consumers.simulate.output import MESSAGES, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
+from streammetrics_consumers.sources import Skips
 from streammetrics_consumers.sources.open_source import open_source
-from streammetrics_consumers.sources.source import Skips
 
 Clock = Callable[[], float]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from streammetrics_consumers.config.event import EventConfig, read_event
+from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
     experiment_family,
@@ -32,10 +32,9 @@ from streammetrics_consumers.config.section import (
     did_you_mean,
 )
 from streammetrics_consumers.config.states import (
-    EventColumn,
     MetricSet,
     describe_join,
-    event_columns,
+    fields_of,
     fingerprint,
     slice_column,
 )
@@ -98,9 +97,9 @@ class Config:
         return own, replace(other, declared={**other.declared, **declared})
 
     @cached_property
-    def columns(self) -> tuple[EventColumn, ...]:
-        """Every column that is read of an event."""
-        return event_columns(self.event, self.metric_sets)
+    def fields(self) -> tuple[Field, ...]:
+        """Every field that is read of an event; the time is the first."""
+        return fields_of(self.event, self.metric_sets)
 
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
@@ -118,7 +117,7 @@ class Config:
         }
         if self.join is None:
             return found
-        return {**found, **describe_join(self.join, self.event, self.windows, self.columns)}
+        return {**found, **describe_join(self.join, self.event, self.windows, self.fields)}
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric

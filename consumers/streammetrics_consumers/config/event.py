@@ -19,6 +19,11 @@ from typing import Final, Literal, cast
 from streammetrics_consumers.config.section import Section
 
 Kind = Literal[
+    "time_iso",
+    "time_s",
+    "time_ms",
+    "variant",
+    "slice",
     "label",
     "real",
     "flag",
@@ -108,19 +113,29 @@ class EventConfig:
         return found if isinstance(found, str) else name
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an event, and what it is read as. width: how many values an array has that is
-    a row of a table, else 0."""
+    """One field of an event, what it is read as, and the column that is made of it.
+
+    width: how many values an array has that is a row of a table, else 0. name: of the column, where
+    path and kind do not name it. texts: those that a variant may be, None for any.
+    """
 
     path: str
     kind: Kind
     width: int = 0
+    name: str | None = None
+    texts: tuple[str, ...] | None = None
 
     @property
     def column(self) -> str:
-        """The name of its column in a panel."""
-        return f"{self.path}:{self.kind}"
+        """The name of its column."""
+        return self.name or f"{self.path}:{self.kind}"
+
+    @property
+    def is_key(self) -> bool:
+        """Whether rows are sliced by it, rather than measured."""
+        return self.kind in ("variant", "slice")
 
 
 def offsets_column(path: str) -> str:

@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, cast
 
 from streammetrics import Accumulator, JoinRows, LabelDelays, Panel, PerKey, Windows
-from streammetrics_consumers.config.event import EventConfig
+from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
@@ -38,22 +38,6 @@ _TYPES: Final[Mapping[str, str]] = {
     "label": "float64",
     "flag": "bool",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class EventColumn:
-    """One column that a config reads of an event: its name, the path of its field, and what it is
-    read as. width: how many values a row of a table has, else 0."""
-
-    name: str
-    path: str
-    kind: str
-    width: int = 0
-
-    @property
-    def is_key(self) -> bool:
-        """Whether rows are sliced by it, rather than measured."""
-        return self.kind in ("variant", "slice")
 
 
 @dataclass(frozen=True)
@@ -144,26 +128,27 @@ def slice_column(event: EventConfig, name: str) -> str:
     return "variant" if event.path(name) == event.variant else f"slice {name}"
 
 
-def event_columns(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[EventColumn, ...]:
-    """Every column that a config needs: the time, the variant, slices, and metrics' fields."""
-    found = [EventColumn("time", event.time, f"time_{event.time_unit or 'iso'}")]
+def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Field, ...]:
+    """Every field that a config needs: the time, the variant, slices, and those of metrics; each
+    column once."""
+    unit = cast("Kind", f"time_{event.time_unit or 'iso'}")
+    found = [Field(event.time, unit, name="time")]
     if event.variant is not None:
-        found.append(EventColumn("variant", event.variant, "variant"))
+        found.append(Field(event.variant, "variant", name="variant", texts=event.variants))
     for metric_set in metric_sets:
         for name, key in metric_set.columns.items():
             if key != EPOCH:
-                found.append(EventColumn(key, metric_set.paths[name], "slice"))
+                found.append(Field(metric_set.paths[name], "slice", name=key))
             elif event.epoch is not None:
-                found.append(EventColumn(EPOCH, event.epoch, "variant"))
+                found.append(Field(event.epoch, "variant", name=EPOCH))
     for metric_set in metric_sets:
         for metric in metric_set.metrics:
-            for one in metric.inputs.values():
-                if one.kind != "outcome":  # no field of an event: [join] makes it
-                    found.append(EventColumn(one.column, one.path, one.kind, one.width))
-    by_name: dict[str, EventColumn] = {}
-    for column in found:
-        by_name.setdefault(column.name, column)
-    return tuple(by_name.values())
+            # An outcome is no field of an event: [join] makes it.
+            found += [one for one in metric.inputs.values() if one.kind != "outcome"]
+    by_column: dict[str, Field] = {}
+    for one in found:
+        by_column.setdefault(one.column, one)
+    return tuple(by_column.values())
 
 
 def where_of(event: EventConfig) -> dict[str, object]:
@@ -184,15 +169,15 @@ def fingerprint(description: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def columns_to_keep(columns: Iterable[EventColumn]) -> list[EventColumn]:
-    """Those of an impression that a join keeps, by name: all but its time."""
-    return sorted((one for one in columns if one.name != "time"), key=lambda one: one.name)
+def columns_to_keep(fields: Iterable[Field]) -> list[Field]:
+    """Those of an impression that a join keeps, by column: all but its time."""
+    return sorted((one for one in fields if one.column != "time"), key=lambda one: one.column)
 
 
-def empty_rows(columns: Iterable[EventColumn], join: JoinConfig) -> JoinRows:
-    """No impression and no outcome yet. columns: all that are read of an event."""
+def empty_rows(fields: Iterable[Field], join: JoinConfig) -> JoinRows:
+    """No impression and no outcome yet. fields: all that are read of an event."""
     return JoinRows(
-        columns={one.name: _TYPES[one.kind] for one in columns_to_keep(columns)},
+        columns={one.column: _TYPES[one.kind] for one in columns_to_keep(fields)},
         outcomes={one.name: one.counts for one in join.outcomes},
         label_window_ms=join.label_window_ms,
         attribution=join.attribution,
@@ -206,7 +191,7 @@ def empty_delays(join: JoinConfig) -> LabelDelays:
 
 
 def describe_join(
-    join: JoinConfig, event: EventConfig, windows: WindowsConfig, columns: Sequence[EventColumn]
+    join: JoinConfig, event: EventConfig, windows: WindowsConfig, fields: Sequence[Field]
 ) -> dict[str, dict[str, object]]:
     """The descriptions of both states of a join, as `describe` makes those of metrics."""
     shared: dict[str, object] = {
@@ -216,8 +201,8 @@ def describe_join(
         **where_of(event),
         SHOWN: {"warn_cut": join.warn_cut},
     }
-    inputs = {one.name: [one.path, one.kind] for one in columns_to_keep(columns)}
-    rows, delays = empty_rows(columns, join), empty_delays(join)
+    inputs = {one.column: [one.path, one.kind] for one in columns_to_keep(fields)}
+    rows, delays = empty_rows(fields, join), empty_delays(join)
     return {
         ROWS: {"type": rows.schema, "settings": settings_of(rows), "inputs": inputs, **shared},
         DELAYS: {"type": delays.schema, "settings": settings_of(delays), **shared},

@@ -20,9 +20,9 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.event import offsets_column
 from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.counting.join_states import JoinStates
+from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.columns import Lists
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.events.refusals import Unfit
 from streammetrics_consumers.ledger.delta_metadata import (
     SHARD_BYTES,
     can_stand_for_coarser,

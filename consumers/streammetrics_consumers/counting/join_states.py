@@ -17,10 +17,10 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
 from streammetrics_consumers.config.states import ROWS, columns_to_keep, empty_rows
+from streammetrics_consumers.events import Reason, Unfit
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.fields import EVENT_ID, ID, VALUE
 from streammetrics_consumers.events.kinds import IMPRESSION
-from streammetrics_consumers.events.refusals import Reason, Unfit
 from streammetrics_consumers.ledger.delta_metadata import split
 from streammetrics_consumers.model.generation import Pane, StateShard
 
@@ -40,8 +40,8 @@ class JoinStates:
         self, config: Config, join: JoinConfig, closed_ms: int | None, behind_ms: int | None
     ) -> None:
         self.join = join
-        self.rows = empty_rows(config.columns, join)
-        self._names = [one.name for one in columns_to_keep(config.columns)]
+        self.rows = empty_rows(config.fields, join)
+        self._names = [one.column for one in columns_to_keep(config.fields)]
         self._time_field = config.event.time
         least = None if closed_ms is None else closed_ms + join.label_window_ms
         is_held = behind_ms is not None and least is not None and behind_ms >= least

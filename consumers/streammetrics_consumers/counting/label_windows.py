@@ -86,9 +86,9 @@ class Closer:
         self.ledger, self.generation = ledger, generation
         self.head = join_head(ledger.store, generation)
         self._max_bytes = max_bytes
-        self._remember_ms = empty_rows(config.columns, config.join).remember_ms or 0
+        self._remember_ms = empty_rows(config.fields, config.join).remember_ms or 0
         self._epochs = epochs_by_time(config)
-        self._keys = [one.name for one in config.columns if one.is_key]
+        self._keys = [one.column for one in config.fields if one.is_key]
 
     @property
     def closed_ms(self) -> int | None:
@@ -172,7 +172,7 @@ class Closer:
 
     def _range(self, step: _Step, place: int) -> JoinRows:
         """What waits of the ids in one range."""
-        found = empty_rows(self.config.columns, self.join)
+        found = empty_rows(self.config.fields, self.join)
         mine = [row for row in step.rows if row.may_share_keys(place, step.ranges)]
         for row, stored in states(self.ledger.store, mine):
             state: Accumulator | None = load(stored)

@@ -10,10 +10,10 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Requested
 from streammetrics_consumers.model.partition import Name, Partition, names_of, names_without
-from streammetrics_consumers.sources.source import (
+from streammetrics_consumers.sources import (
     NO_SKIPS,
     GapError,
-    SeeksByTime,
+    Remote,
     Skips,
     Source,
     Unsuitable,
@@ -88,7 +88,7 @@ def start_of(
         return source.beginning(partition)
     if start == "latest":
         return ends.get(partition, 0)
-    if isinstance(source, SeeksByTime):
+    if isinstance(source, Remote):
         return source.offset_at(partition, start)
     raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
 

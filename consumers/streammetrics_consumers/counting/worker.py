@@ -39,7 +39,7 @@ from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Confirms, Source
+from streammetrics_consumers.sources import Remote, Source
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class Worker:
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
         ours = [self._work[partition] for partition in partitions if partition in self._work]
         moved = [work for work in ours if work.delta.end != work.delta.start]
-        if moved and isinstance(self.source, Confirms):
+        if moved and isinstance(self.source, Remote):
             self.source.confirm()
         found = [(one.partition, one.counters, one.quarantine) for one in (w.delta for w in moved)]
         self._error_budget.check(found, last=last)

@@ -23,7 +23,7 @@ from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Remote, Source
+from streammetrics_consumers.sources import Remote, Source
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from streammetrics_consumers.model.generation import (
 from streammetrics_consumers.model.partition import SPARK, Partition
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.service import begin
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 log = logging.getLogger(__name__)
 

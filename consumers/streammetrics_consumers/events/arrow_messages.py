@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.messages import (
     EMPTY,
@@ -31,7 +32,6 @@ from streammetrics_consumers.events.messages import (
     too_large,
     too_many,
 )
-from streammetrics_consumers.events.refusals import Unfit
 from streammetrics_consumers.model.chunk import Chunk, Lazy, Values
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, hash_ids
 from streammetrics_consumers.config.event import MAX_TEXT, plain_text
-from streammetrics_consumers.events.refusals import Unfit, shown
+from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 
 _INT64: Final = 1 << 63

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.states import EPOCH
+from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, Lists, taken
 from streammetrics_consumers.events.event_filter import EventFilter, filter_of
-from streammetrics_consumers.events.field_reader import Reading
 from streammetrics_consumers.events.fields import (
     EVENT_ID,
-    Use,
+    Reading,
     epochs_by_time,
-    use_of_event_id,
-    uses,
+    field_of_event_id,
 )
 from streammetrics_consumers.events.kinds import Kinds
 from streammetrics_consumers.events.messages import (
@@ -35,7 +34,6 @@ from streammetrics_consumers.events.messages import (
     some_rows,
     too_large,
 )
-from streammetrics_consumers.events.refusals import Unfit, refused
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Refused
 
@@ -52,7 +50,7 @@ class Decoded:
 
     at: intp [n], the place of each good event in the chunk, ascending; times_ms: int64 [n];
     record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
-    are sliced by and `columns` what metrics read, by the names of `Config.columns`, n rows
+    are sliced by and `columns` what metrics read, by the names of `Config.fields`, n rows
     each. `refused` is in order of offset and index. `tombstones` are messages without a value.
     kinds: int8 [n] where events are joined, see `kinds.py`.
     event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
@@ -118,15 +116,14 @@ class Decoder:
     """
 
     def __init__(self, config: Config) -> None:
-        self.uses: tuple[Use, ...] = uses(config)
-        self._keys = [use.name for use in self.uses if use.is_key]
+        self._keys = [field.column for field in config.fields if field.is_key]
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
-        mine = use_of_event_id(config)
+        mine = field_of_event_id(config)
         # The first fault of an event is told, so one that has an id is known by its fault.
-        first, *rest = self.uses
+        first, *rest = config.fields
         self.reading = Reading([first, *mine, *rest], in_kafka=config.source.kind == "kafka")
-        self.identity = frozenset(use.path for use in (first, *mine)) if mine else None
+        self.identity = frozenset(field.path for field in (first, *mine)) if mine else None
         self.max_ahead_ms = config.windows.max_ahead_s * 1000
         self.kinds = None if config.join is None else Kinds(config, config.join)
         self.filter = filter_of(config)

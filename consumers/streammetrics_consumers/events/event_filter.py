@@ -22,16 +22,18 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import plain_text
+from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
-from streammetrics_consumers.events.field_reader import is_beside, some_values, text_beside
+from streammetrics_consumers.events.fields import is_beside, some_values, text_beside
 from streammetrics_consumers.events.json_and_csv import (
     parsed_slowly,
     read_csv,
     require_columns,
+    struct_of,
     unreadable,
+    value_at,
 )
 from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
-from streammetrics_consumers.events.refusals import Unfit
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
@@ -213,7 +215,7 @@ class _JsonFields:
                     break
             else:
                 node[path[-1]] = _LEAF
-        event, attributes = _struct(tree)
+        event, attributes = struct_of(tree, lenient=True)
         self._getters = {".".join(path): _getter(path, attributes) for path in self._paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
@@ -240,30 +242,10 @@ class _JsonFields:
         event = parsed_slowly(value)
         if event is None:
             return True
-        return all(test(_at(event, path.split("."))) for path, test in tests.items())
+        return all(test(value_at(event, path.split("."))) for path, test in tests.items())
 
 
-_LEAF: Final[dict[str, Any]] = {}  # a field of which all is read
-
-
-def _struct(tree: Mapping[str, Any], prefix: str = "") -> tuple[Any, dict[str, str]]:
-    """A struct type for a tree of names in which every field is optional, and the attributes that
-    lead to each path."""
-    fields: list[tuple[str, Any, Any]] = []
-    attributes: dict[str, str] = {}
-    rename = {}
-    for i, (name, node) in enumerate(tree.items()):
-        attribute = f"f{i}"
-        rename[attribute] = name
-        attributes[prefix + name] = attribute
-        if node is _LEAF:
-            fields.append((attribute, Any, None))
-            continue
-        inner, below = _struct(node, f"{prefix}{name}.")
-        attributes.update((path, f"{attribute}.{more}") for path, more in below.items())
-        other = str | int | float | bool | list[Any] | None
-        fields.append((attribute, inner | other, inner()))
-    return msgspec.defstruct("Fields", fields, rename=rename, frozen=True, gc=False), attributes
+_LEAF: Final = (Any, None)  # a field of which all is read
 
 
 def _getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
@@ -276,12 +258,6 @@ def _getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[obj
             value: object = get(event)
         except AttributeError:  # no object stands on the way to it
             return None
-        return _at(value, rest) if rest else value
+        return value_at(value, rest) if rest else value
 
     return found
-
-
-def _at(value: object, path: Sequence[str]) -> object:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

@@ -1,25 +1,36 @@
-"""How the columns that a config reads are converted from fields of events."""
+"""Fields of events: how they are read, from the value of a record or from beside it, and what makes
+columns of them. Beside a value stand
+
+    header.NAME   the header of that name, as UTF-8 text
+    key.NAME      the field at the dotted path NAME of the key, which is a JSON object
+    key           the whole key, as UTF-8 text
+
+Texts there are read as those of a CSV file are: as a number where the role needs one. A record
+whose key or headers lack what is needed, or hold it twice, is refused whole, with all its events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, hash_texts
-from streammetrics_consumers.config.event import MAX_TEXT
-from streammetrics_consumers.config.states import EPOCH, EventColumn
+from streammetrics_consumers.config.event import MAX_TEXT, Field
+from streammetrics_consumers.events import Reason, Unfit, shown
 from streammetrics_consumers.events.columns import (
     Bad,
+    Column,
     Converted,
     Converter,
     encoded_texts,
     flag_lists,
     flags,
+    from_text,
     hashed_texts,
     integer_lists,
     integers,
@@ -34,8 +45,15 @@ from streammetrics_consumers.events.columns import (
     times_iso,
     variants,
 )
-from streammetrics_consumers.events.refusals import Unfit
-from streammetrics_consumers.model.chunk import Texts
+from streammetrics_consumers.events.json_and_csv import (
+    JsonReader,
+    parsed_slowly,
+    read_csv,
+    require_columns,
+    value_at,
+)
+from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
+from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -44,6 +62,10 @@ ID: Final = "join id"  # the column of what an impression and its outcomes share
 VALUE: Final = "join value"  # the column of what an outcome adds up
 EVENT_ID: Final = "event id"  # the column of what an event and its repeats share
 KIND: Final = "join kind"  # the column that tells them apart
+KEY: Final = "key"
+MAX_BYTES: Final = 65_536  # of a key, or of a header's value, that is read
+Header = tuple[str, bytes | None]
+Positions: TypeAlias = "NDArray[np.intp]"
 _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
     "time_s": times_in(1000),
@@ -69,55 +91,25 @@ _ROWS: Final[Mapping[str, Callable[..., Converted]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One column that is made of a field: its name, the field's path, and the conversion."""
-
-    name: str
-    path: str
-    kind: str
-    convert: Converter
-
-    @property
-    def is_key(self) -> bool:
-        """Whether rows are sliced by it, rather than measured."""
-        return self.kind in ("variant", "slice")
+@cache
+def converter(field: Field) -> Converter:
+    """What makes the column of a field out of its values."""
+    if field.kind == "variant":
+        return variants(field.texts)
+    row = _ROWS.get(field.kind)
+    return _CONVERTERS[field.kind] if row is None else partial(row, width=field.width)
 
 
-def uses(config: Config) -> tuple[Use, ...]:
-    """Every column that a config needs, with its conversion."""
-    declared = variants(config.event.variants)
-
-    def conversion(column: EventColumn) -> Converter:
-        if column.kind == "variant":
-            return variants(None) if column.name == EPOCH else declared
-        row = _ROWS.get(column.kind)
-        return _CONVERTERS[column.kind] if row is None else partial(row, width=column.width)
-
-    return tuple(Use(one.name, one.path, one.kind, conversion(one)) for one in config.columns)
+def fields_of_outcome(config: Config, value: str | None) -> list[Field]:
+    """The fields that are read of an outcome: its time, and the number that it adds, if any."""
+    time = config.fields[0]
+    return [time] if value is None else [time, Field(value, "real", name=VALUE)]
 
 
-def uses_of_outcome(config: Config, value: str | None) -> tuple[Use, ...]:
-    """The columns that are read of an outcome: its time, and the number that it adds, if any."""
-    unit = f"time_{config.event.time_unit or 'iso'}"
-    found = [Use("time", config.event.time, unit, _CONVERTERS[unit])]
-    return tuple(found if value is None else [*found, Use(VALUE, value, "real", reals)])
-
-
-def use_of_id(path: str) -> Use:
-    """What an impression and its outcomes share."""
-    return Use(ID, path, "hashed_id", hashed_texts)
-
-
-def use_of_event_id(config: Config) -> list[Use]:
+def field_of_event_id(config: Config) -> list[Field]:
     """What an event and its repeats share, where the config asks for it."""
     found = config.dedup
-    return [] if found is None else [Use(EVENT_ID, found.event_id, "hashed_id", hashed_texts)]
-
-
-def use_of_kind(path: str) -> Use:
-    """The field that tells events apart."""
-    return Use(KIND, path, "slice", _CONVERTERS["slice"])
+    return [] if found is None else [Field(found.event_id, "hashed_id", name=EVENT_ID)]
 
 
 def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryColumn] | None:
@@ -134,59 +126,284 @@ def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryCo
     return convert
 
 
-def paths(columns: Sequence[Use]) -> dict[str, frozenset[str]]:
+def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
     """Each field that is read, with the kinds that it is read as; a field that something needs
     comes without "slice", which takes any value or none."""
     found: dict[str, set[str]] = {}
-    for use in columns:
-        found.setdefault(use.path, set()).add(use.kind)
+    for field in fields:
+        found.setdefault(field.path, set()).add(field.kind)
     return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in found.items()}
 
 
-def from_store(use: Use, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
-    """The column of one use, and what is wrong by row."""
+def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
+    """The column of one field, and what is wrong by row."""
     if isinstance(values, Texts):
-        if use.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
+        if field.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
             return hash_texts(values.data, values.offsets), {}
         values = values.dictionary_column()
     if isinstance(values, DictionaryColumn):
-        return _each_once(use, list(values.values), values.codes)
+        return _each_once(field, list(values.values), values.codes)
     if values.dtype.kind == "M":
-        if use.name == "time":
-            return times_from_store(values.astype("datetime64[ms]"), use.path)
-        return use.convert(values.tolist(), use.path)
-    fast = _numbers(use, values)
+        if field.column == "time":
+            return times_from_store(values.astype("datetime64[ms]"), field.path)
+        return converter(field)(values.tolist(), field.path)
+    fast = _numbers(field, values)
     if fast is not None:
         return fast
-    if use.kind in ("slice", "variant", "text_id", "hashed_id"):  # few different numbers, mostly
+    if field.kind in ("slice", "variant", "text_id", "hashed_id"):  # few different numbers, mostly
         distinct, codes = np.unique(values, return_inverse=True)
-        return _each_once(use, distinct.tolist(), codes)
-    return use.convert(values.tolist(), use.path)
+        return _each_once(field, distinct.tolist(), codes)
+    return converter(field)(values.tolist(), field.path)
 
 
-def _each_once(use: Use, distinct: list[object], codes: NDArray[np.intp]) -> Converted:
+def _each_once(field: Field, distinct: list[object], codes: NDArray[np.intp]) -> Converted:
     """Convert each distinct value once: what it becomes depends on it alone."""
-    column, bad = use.convert(distinct, use.path)
+    column, bad = converter(field)(distinct, field.path)
     rows: Bad = {}
     for code, why in bad.items():
         rows.update(dict.fromkeys(np.flatnonzero(codes == code).tolist(), why))
     return taken(column, codes), rows
 
 
-def _numbers(use: Use, values: NDArray[np.generic]) -> Converted | None:
+def _numbers(field: Field, values: NDArray[np.generic]) -> Converted | None:
     """Numbers that need no conversion of their own; None where one at a time says more."""
     kind = values.dtype.kind
-    if use.kind == "flag" and kind == "b":
+    if field.kind == "flag" and kind == "b":
         return values.astype(np.bool_), {}
-    if kind in {"real": "fiu", "label": "fiub"}.get(use.kind, ""):
+    if kind in {"real": "fiu", "label": "fiub"}.get(field.kind, ""):
         doubles = values.astype(np.float64)
         if kind in "iu":
-            return doubles, rounded(values, doubles, use.path)
+            return doubles, rounded(values, doubles, field.path)
         nan = np.isnan(doubles)
         if not nan.any():
             return doubles, {}
-        bad = dict.fromkeys(np.flatnonzero(nan).tolist(), Unfit("not_a_number", use.path, "NaN"))
+        bad = dict.fromkeys(np.flatnonzero(nan).tolist(), Unfit("not_a_number", field.path, "NaN"))
         return np.where(nan, 0.0, doubles), bad
-    if use.kind in ("count", "int_id") and kind == "i":
+    if field.kind in ("count", "int_id") and kind == "i":
         return values.astype(np.int64), {}
     return None
+
+
+def is_beside(path: str) -> bool:
+    """Whether a path leads into a record's key or headers."""
+    return path == KEY or path.startswith(("key.", "header."))
+
+
+class RecordFields:
+    """Reads fields whose paths are all beside the value."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.fields = tuple(fields)
+        inner = [
+            replace(field, path=field.path.removeprefix("key."))
+            for field in fields
+            if field.path.startswith("key.")
+        ]
+        self._in_key = JsonReader(paths(inner)) if inner else None
+        self._texts = {field.path for field in fields if not field.path.startswith("key.")}
+
+    def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
+        """A column for each field, with a row for each record, and which records are bad."""
+        bad: Bad = {}
+        values: dict[str, list[object]] = {}
+        for path in self._texts:
+            values[path] = self._texts_at(path, chunk, bad)
+        if self._in_key is not None:
+            values |= self._key_fields(self._in_key, chunk, bad)
+        columns: dict[str, Column] = {}
+        for field in self.fields:
+            found = values[field.path]
+            if field.path in self._texts:
+                found = [None if v is None else from_text(field.kind, str(v)) for v in found]
+            columns[field.column], wrong = converter(field)(found, field.path)
+            for i, why in wrong.items():
+                bad.setdefault(i, why)
+        return columns, bad
+
+    def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> list[object]:
+        """The text of each record, None where it is not there or cannot be read."""
+        texts: list[object] = []
+        for i, value in enumerate(_raw(path, chunk)):
+            text = _text(value, path)
+            if isinstance(text, Unfit):
+                bad.setdefault(i, text)
+            texts.append(text if isinstance(text, str) else None)
+        return texts
+
+    def _key_fields(self, reader: JsonReader, chunk: Chunk, bad: Bad) -> dict[str, list[object]]:
+        keys = chunk.keys or [None] * len(chunk)
+        for i, key in enumerate(keys):
+            if key is None:
+                bad.setdefault(i, Unfit("missing_field", KEY, "the record has no key"))
+            elif len(key) > MAX_BYTES:
+                bad.setdefault(i, _too_long(KEY, len(key)))
+        positions = [i for i in range(len(chunk)) if i not in bad]
+        found, wrong = reader.read([keys[i] or b"" for i in positions])
+        for at, why in wrong.items():
+            field = KEY if why.field is None else f"key.{why.field}"
+            if why.field is None:
+                why = Unfit("bad_key", KEY, f"expected a JSON object: {why.reason}, {why.detail}")
+            bad[positions[at]] = Unfit(why.reason, field, why.detail)
+        good = [place for at, place in enumerate(positions) if at not in wrong]
+        values: dict[str, list[object]] = {}
+        for path, column in found.items():
+            whole: list[object] = [None] * len(chunk)
+            for place, value in zip(good, column, strict=True):
+                whole[place] = value
+            values[f"key.{path}"] = whole
+        return values
+
+
+def text_beside(path: str, records: Chunk) -> list[object]:
+    """What stands at a path beside the values: a plain value, None where it is absent, or why it
+    cannot be read."""
+    if not path.startswith("key."):
+        return [_text(value, path) for value in _raw(path, records)]
+    found: list[object] = []
+    for value in records.keys or [None] * len(records):
+        if value is None or len(value) > MAX_BYTES:
+            found.append(None if value is None else _too_long(KEY, len(value)))
+            continue
+        key = parsed_slowly(value)
+        if key is None:
+            found.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
+        else:
+            found.append(value_at(key, path.split(".")[1:]))
+    return found
+
+
+def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
+    """The bytes of the whole key, or of a header, None where there are none."""
+    if path == KEY:
+        return records.keys or [None] * len(records)
+    name = path.removeprefix("header.")
+    return [_header(path, name, headers) for headers in records.headers or [()] * len(records)]
+
+
+def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:
+    values = [value for key, value in headers if key == name]
+    if len(values) > 1:
+        return Unfit("bad_header", path, f"the header is there {len(values)} times")
+    return values[0] if values else None
+
+
+def _text(value: bytes | Unfit | None, path: str) -> str | Unfit | None:
+    if value is None or isinstance(value, Unfit):
+        return value
+    if len(value) > MAX_BYTES:
+        return _too_long(path, len(value))
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        reason: Reason = "bad_key" if path == KEY else "bad_header"
+        return Unfit(reason, path, f"it is no UTF-8 text: {shown(value[:40])}")
+
+
+def _too_long(path: str, size: int) -> Unfit:
+    return Unfit("too_long", path, f"{size} bytes, at most {MAX_BYTES} may be")
+
+
+class Reading:
+    """Reads the columns of fields. `beside` reads those that stand in a record's key or headers,
+    and `inside` are the others; `needed` are paths that an event must have."""
+
+    def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
+        beside = [field for field in fields if in_kafka and is_beside(field.path)]
+        self.beside = RecordFields(beside) if beside else None
+        self.inside = [field for field in fields if field not in beside]
+        self.paths = paths(self.inside)
+        self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
+        self._json = JsonReader(self.paths)
+
+    def read(
+        self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
+    ) -> tuple[Mapping[str, Values], Bad]:
+        """The fields of the events at these places (None: all), and which cannot be read.
+
+        among: of a chunk of columns, which of their rows these are (None: all)."""
+        if chunk.columns is not None:
+            if chunk.indices is None and among is None:
+                require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
+            return self._stored(
+                chunk.columns, among, len(chunk) if positions is None else len(positions)
+            )
+        values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
+        if positions is not None:
+            values = [values[i] for i in positions.tolist()]
+        if chunk.fields is not None:
+            require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
+            return read_csv(values, chunk.fields, list(self.paths))
+        return self._json.read(values)
+
+    def convert(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
+        """The columns of what `read` gave, and what is wrong by row; the first of each."""
+        columns: dict[str, Column] = {}
+        unfit: Bad = {}
+        for field in self.inside:
+            values = found[field.path]
+            if not isinstance(values, list):
+                columns[field.column], wrong = from_store(field, values)
+            else:
+                if chunk.fields is not None:
+                    values = [from_text(field.kind, v) for v in values if isinstance(v, str)]
+                columns[field.column], wrong = converter(field)(values, field.path)
+            for i, why in wrong.items():
+                unfit.setdefault(i, why)
+        return columns, unfit
+
+    def of_some(
+        self, opened: Opened, records: Chunk, at: Positions, among: Positions
+    ) -> tuple[dict[str, Column], Bad]:
+        """All columns of the events at the places `at[among]` of what was opened, those beside
+        them too; a bad event has a stand-in. records: the messages that were opened."""
+        rows, chunk = at[among], opened[0]
+        fields, unread = self.read(chunk, rows, among)
+        good = np.delete(np.arange(len(rows)), list(unread)) if unread else np.arange(len(rows))
+        found, wrong = self.convert(fields, chunk)
+        bad = {**unread, **{int(good[i]): why for i, why in wrong.items()}}
+        columns: dict[str, Column] = {}
+        for name, column in found.items():
+            columns[name] = spread(column, good, len(rows)) if unread else column
+        if self.beside is not None:
+            of_rows = some_rows(records, messages_of(chunk, records, rows))
+            more, unfit = self.beside.read(of_rows)
+            columns.update(more)
+            for i, why in unfit.items():
+                bad.setdefault(i, why)
+        return columns, bad
+
+    def _stored(
+        self, columns: Mapping[str, Values], among: Positions | None, n: int
+    ) -> tuple[Mapping[str, Values], Bad]:
+        nothing: Values = [None] * n
+        found: dict[str, Values] = {}
+        for path in self.paths:
+            values = columns.get(path)
+            if values is None:
+                found[path] = nothing
+            else:
+                found[path] = values if among is None else some_values(values, among)
+        return found, {}
+
+
+def spread(column: Column, positions: Positions, n: int) -> Column:
+    """A column of n rows that has these at `positions`, and stand-ins elsewhere."""
+    at = np.zeros(n, np.intp)
+    at[positions] = np.arange(len(positions))
+    if len(column):
+        return taken(column, at)
+    if isinstance(column, DictionaryColumn):
+        return DictionaryColumn(at, (None,))
+    assert isinstance(column, np.ndarray)
+    return np.zeros(n, column.dtype).view(type(column))
+
+
+def some_values(values: Values, positions: Positions) -> Values:
+    """The values of a field at these places."""
+    if isinstance(values, Texts):
+        values = values.dictionary_column()
+    if isinstance(values, DictionaryColumn):
+        return DictionaryColumn(values.codes[positions], values.values)
+    return (
+        [values[i] for i in positions.tolist()] if isinstance(values, list) else values[positions]
+    )

@@ -22,9 +22,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import missing, wrong
 from streammetrics_consumers.events.messages import EMPTY
-from streammetrics_consumers.events.refusals import Unfit, shown
 from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
@@ -81,6 +81,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 _LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
 _SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
 _EITHER: Final = _SCALAR | _LIST  # a field of which every kind may be either
+_NO_OBJECT: Final = _SCALAR | list[Any] | None
 Fields = dict[str, list[object]]
 _HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
 INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
@@ -99,8 +100,8 @@ class JsonReader:
         for path, kinds in fields.items():
             *parents, name = path.split(".")
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
-            node[name] = kinds
-        struct, attributes = _struct(tree)
+            node[name] = _read_as(kinds)
+        struct, attributes = struct_of(tree)
         self.getters: Mapping[str, Callable[[object], object]] = {
             path: attrgetter(attributes[path]) for path in fields
         }
@@ -172,6 +173,13 @@ def parsed_slowly(value: bytes) -> dict[str, object] | None:
     return event if isinstance(event, dict) and end == len(text) else None
 
 
+def value_at(value: object, names: Sequence[str]) -> object:
+    """The value in nested objects, None where it is absent."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 class _NotANumberError(ValueError):
     """NaN, Infinity or -Infinity, which Python writes and JSON does not have."""
 
@@ -187,8 +195,14 @@ def _bounded_int(digits: str) -> int:
 _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
 
 
-def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-    """A struct type for a tree of names, and the attribute of each dotted path."""
+def struct_of(
+    tree: Mapping[str, object], *, lenient: bool = False
+) -> tuple[type[msgspec.Struct], dict[str, str]]:
+    """A struct type for a tree of names, and the attribute of each dotted path.
+
+    A leaf is the type that a field is read as, with its default where it may be missing. lenient:
+    where an object is on the way to a field there may also be something else, or nothing.
+    """
     required: list[Any] = []
     optional: list[Any] = []
     attributes: dict[str, str] = {}
@@ -196,21 +210,27 @@ def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
     for i, (name, node) in enumerate(tree.items()):
         attribute = f"f{i}"
         rename[attribute] = name
+        read = node
         if isinstance(node, dict):
-            inner, below = _struct(node)
+            inner, below = struct_of(node, lenient=lenient)
             attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
-            required.append((attribute, inner))
-            continue
-        attributes[name] = attribute
-        either = all(kind.endswith("_or_row") for kind in node)
-        arrays = all(_KINDS[kind].inside for kind in node)
-        several = _EITHER if either else _LIST if arrays else _SCALAR
-        kind = _KINDS[next(iter(node))].read if len(node) == 1 else several
-        if node == {"slice"}:
-            optional.append((attribute, kind, None))
+            read = (inner | _NO_OBJECT, inner()) if lenient else (inner,)
         else:
-            required.append((attribute, kind))
-    return msgspec.defstruct("Event", required + optional, rename=rename, gc=False), attributes
+            attributes[name] = attribute
+        assert isinstance(read, tuple)
+        (optional if len(read) == 2 else required).append((attribute, *read))
+    fields = required + optional
+    return msgspec.defstruct("Event", fields, rename=rename, frozen=True, gc=False), attributes
+
+
+def _read_as(kinds: frozenset[str]) -> tuple[Any, ...]:
+    """The type that a field of these kinds is read as; with None where it may be missing."""
+    if len(kinds) == 1:
+        read = _KINDS[next(iter(kinds))].read
+        return (read, None) if kinds == {"slice"} else (read,)
+    if all(kind.endswith("_or_row") for kind in kinds):
+        return (_EITHER,)
+    return (_LIST if all(_KINDS[kind].inside for kind in kinds) else _SCALAR,)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
+from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.events.columns import Bad, Column, taken
-from streammetrics_consumers.events.field_reader import Reading, spread
 from streammetrics_consumers.events.fields import (
+    ID,
     KIND,
-    use_of_event_id,
-    use_of_id,
-    use_of_kind,
-    uses,
-    uses_of_outcome,
+    Reading,
+    field_of_event_id,
+    fields_of_outcome,
+    spread,
 )
 from streammetrics_consumers.events.messages import Opened
-from streammetrics_consumers.events.refusals import Unfit, shown
 from streammetrics_consumers.model.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ class Kinds:
     def __init__(self, config: Config, join: JoinConfig) -> None:
         in_kafka = config.source.kind == "kafka"
         self.join = join
-        field = join.kind_field
-        self._kind = None if field is None else Reading([use_of_kind(field)], in_kafka=in_kafka)
-        mine = [use_of_id(join.id), *use_of_event_id(config)]
-        self._readings = [Reading([*uses(config), *mine], in_kafka=in_kafka)]
+        path = join.kind_field
+        kind = None if path is None else Field(path, "slice", name=KIND)
+        self._kind = None if kind is None else Reading([kind], in_kafka=in_kafka)
+        mine = [Field(join.id, "hashed_id", name=ID), *field_of_event_id(config)]
+        self._readings = [Reading([*config.fields, *mine], in_kafka=in_kafka)]
         for one in join.outcomes:
-            of_one = [*uses_of_outcome(config, one.value), *mine]
+            of_one = [*fields_of_outcome(config, one.value), *mine]
             self._readings.append(Reading(of_one, in_kafka=in_kafka))
 
     @property

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.events.refusals import Unfit
+from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.model.chunk import Chunk, Lazy
 
 T = TypeVar("T")

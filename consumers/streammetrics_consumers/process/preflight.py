@@ -18,12 +18,12 @@ from streammetrics_consumers.ledger.store import shown
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Changes
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import Disconnected, GapError, Source, Unsuitable
 from streammetrics_consumers.sources.open_source import (
     open_source,
     require_package,
     require_readable,
 )
-from streammetrics_consumers.sources.source import Disconnected, GapError, Source, Unsuitable
 
 Opener = Callable[[Config, Options], Source]
 

@@ -99,7 +99,7 @@ def forwarding(
             from streammetrics_consumers.sources.kafka import confluent_client as by_librdkafka
 
             return by_librdkafka.Forwarding(config.source, topic)
-        from streammetrics_consumers.sources.kafka import producer as by_kafka_python
+        from streammetrics_consumers.sources.kafka import kafka_client as by_kafka_python
 
         return by_kafka_python.Forwarding(config.source, topic)
 

@@ -22,8 +22,8 @@ from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, G
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.quarantine_topic import forwarding
 from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources import Disconnected, GapError, Source
 from streammetrics_consumers.sources.open_source import open_source
-from streammetrics_consumers.sources.source import Disconnected, GapError, Source
 
 log = logging.getLogger(__name__)
 

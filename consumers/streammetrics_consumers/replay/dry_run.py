@@ -18,8 +18,8 @@ import numpy as np
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events import Unfit, refused
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.events.refusals import Unfit, refused
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head, QuarantineRow, Refused
 from streammetrics_consumers.model.generation import Generation, StateShard

@@ -30,7 +30,10 @@ def reading_of(config: Config) -> str:
     found = {
         "event": asdict(config.event),
         "inputs": {
-            metric.name: {name: asdict(field) for name, field in metric.inputs.items()}
+            metric.name: {
+                name: {"path": one.path, "kind": one.kind, "width": one.width}
+                for name, one in metric.inputs.items()
+            }
             for metric in config.counted
         },
         "max_event_bytes": config.source.max_event_bytes,

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
+from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.events.refusals import LATE
 from streammetrics_consumers.ledger.audit import Covers, covers, entries_between
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
@@ -39,7 +39,7 @@ from streammetrics_consumers.replay.dry_run import (
     refused_in,
 )
 from streammetrics_consumers.replay.scratch import Scratch
-from streammetrics_consumers.sources.source import Source
+from streammetrics_consumers.sources import Source
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets that are sought over rather than read

@@ -30,8 +30,8 @@ from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.replay.dry_run import DryRun, Outcome, events_at, is_message, is_same
 from streammetrics_consumers.replay.event_reading import reading_of, require_same_states
 from streammetrics_consumers.replay.replay import records_at
+from streammetrics_consumers.sources import Skips, Source
 from streammetrics_consumers.sources.open_source import open_source
-from streammetrics_consumers.sources.source import Skips, Source
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, where other retries are at it too

@@ -30,8 +30,8 @@ from streammetrics_consumers.model.partition import SPARK, Name, Partition, name
 from streammetrics_consumers.replay.diff import compare_states
 from streammetrics_consumers.replay.replay import Replay, read_again
 from streammetrics_consumers.replay.scratch import Findings, Scratch
+from streammetrics_consumers.sources import Skips, Source, Unsuitable
 from streammetrics_consumers.sources.open_source import open_source
-from streammetrics_consumers.sources.source import Skips, Source, Unsuitable
 
 READ: Final = Options(until_end=True, skips=Skips(None))
 

@@ -131,7 +131,7 @@ def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
 @contextmanager
 def _sink(where: str) -> Iterator[Sink]:
     if where.startswith("kafka://"):
-        from streammetrics_consumers.sources.kafka.producer import producing
+        from streammetrics_consumers.sources.kafka.kafka_client import producing
 
         parts = urlsplit(where)
         with producing(parts.netloc, parts.path.strip("/")) as send:

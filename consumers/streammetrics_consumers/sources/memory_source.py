@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import GapError, Listener
+from streammetrics_consumers.sources import GapError, Listener
 
 
 @dataclass

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.partition import Name
+from streammetrics_consumers.sources import Skips, Source, Unsuitable
 from streammetrics_consumers.sources.files import FileSource, StdinSource
-from streammetrics_consumers.sources.source import Skips, Source, Unsuitable
 
 # The module that reads with each library, and the extra that brings the library.
 MODULES: Final = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,30 +17,13 @@ from streammetrics_consumers.query.results import to_json
 
 from tests.consumers.obd_men import EVENTS, from_file, from_kafka, produced, write_config
 from tests.kafka_broker import unique_topic
-from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli", "run", "--until-end", "--no-serve")
 
-
-def run(config: Path) -> None:
-    """Run a config to its end in this process."""
-    assert main(["run", "--until-end", "--no-serve", str(config)]) == 0
-
-
-def run_apart(config: Path, *flags: str) -> str:
-    """Run a config to its end in processes of their own; answers what they logged."""
-    done = subprocess.run(
-        [*COMMAND, str(config), *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+def run(config: Path, *flags: str) -> None:
+    """Run a config to its end."""
+    assert main(["run", "--until-end", "--no-serve", str(config), *flags]) == 0
 
 
 def results(config: Path, window: str = "all") -> Results:
@@ -69,13 +50,19 @@ def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.mark.parametrize(("workers", "library"), [*zip([1, 3], LIBRARIES, strict=True)])
 def test_any_number_of_workers_gives_the_bytes_that_the_file_gives(
-    kafka: str, topic: str, by_file: Results, tmp_path: Path, workers: int, library: str
+    kafka: str,
+    topic: str,
+    by_file: Results,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    workers: int,
+    library: str,
 ) -> None:
     source = from_kafka(kafka, topic, unique_topic("group"), records=1000, library=library)
     config = write_config(tmp_path, source, "kafka", interval_s=0.2)
-    logs = run_apart(config, "--workers", str(workers))
+    run(config, "--workers", str(workers))
     found = results(config)
-    assert logs.count("assigned:") >= workers
+    assert capfd.readouterr().err.count("assigned:") >= workers
     assert sum(found.offsets.values()) == found.rows_read == EVENTS
     assert (found.quarantined, found.late) == (0, 0)
     assert without_offsets(found) == without_offsets(by_file)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
@@ -15,8 +14,8 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources import Disconnected
 from streammetrics_consumers.sources.open_source import require_package
-from streammetrics_consumers.sources.source import Disconnected
 
 from tests.consumers import folded
 from tests.consumers.messages import records
@@ -25,9 +24,8 @@ from tests.kafka_broker import create_topic
 
 pytestmark = pytest.mark.kafka
 
-Headers = list[tuple[str, bytes]]
 BAD = (event(label=2), event(variant="z"), event(score="null"))
-GOOD = folded.records(7, 3000, broken_share=0)
+GOOD = folded.records(7, 1200, broken_share=0)
 EVENTS = [BAD[i // 60 % 3] if i % 60 == 7 else value or b"" for i, value in enumerate(GOOD)]
 LOG = Partition("test", "events", "id", 0)
 WHOLE = folded.fold({LOG: EVENTS})
@@ -47,8 +45,6 @@ def send(
     topic: str,
     values: list[bytes | None],
     codec: str | None = None,
-    key: bytes | None = None,
-    headers: Headers | None = None,
 ) -> None:
     producer = KafkaProducer(
         bootstrap_servers=kafka, compression_type=codec, linger_ms=50, acks="all"
@@ -56,8 +52,8 @@ def send(
     with closing(producer):
         for value in values:
             # A record of kafka-python has a key or a value.
-            producer.send(topic, value, key=key or (b"k" if value is None else None),
-                          headers=headers, timestamp_ms=1_704_078_000_000)  # fmt: skip
+            key = b"k" if value is None else None
+            producer.send(topic, value, key=key, timestamp_ms=1_704_078_000_000)
         producer.flush(timeout=20)
 
 
@@ -69,21 +65,22 @@ def counted(made: Config) -> tuple[Head, folded.Counted]:
 
 
 @pytest.mark.slow
-# Each format and each codec with each library. None of both is what other tests of Kafka have.
+# Each codec with the library that test_unreadable_batches.py does not have it with; what a message
+# holds is nothing to a library.
 @pytest.mark.parametrize(
     ("format", "codec", "library"),
     [
-        *((*one, LIBRARIES[0]) for one in
-          (("json", "gzip"), ("ndjson", "snappy"), ("array", "lz4"), ("arrow", "zstd"))),
-        *((*one, LIBRARIES[1]) for one in
-          (("json", "snappy"), ("ndjson", "gzip"), ("array", "zstd"), ("arrow", "lz4"))),
+        ("json", "gzip", "confluent-kafka"),
+        ("ndjson", "snappy", "kafka-python"),
+        ("array", "lz4", "confluent-kafka"),
+        ("arrow", "zstd", "kafka-python"),
     ],
-)  # fmt: skip
+)
 def test_every_format_and_codec_counts_what_the_events_say(
     kafka: str, tmp_path: Path, format: str, codec: str | None, library: str
 ) -> None:
     topic = create_topic(kafka, 1)
-    values: list[bytes | None] = [*records(format, EVENTS, range(0, 3000, 450))]
+    values: list[bytes | None] = [*records(format, EVENTS, range(0, 1200, 180))]
     values[2:2] = [None, None]
     send(kafka, topic, values, codec)
     head, found = counted(made(kafka, topic, tmp_path, format, library, EVENT))
@@ -93,26 +90,6 @@ def test_every_format_and_codec_counts_what_the_events_say(
     whole = WHOLE.counters[LOG]
     got = head.counters
     assert (got.rows, got.late, got.quarantined) == (whole.rows, whole.late, whole.quarantined)
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_keys_and_headers_come_through_the_broker(kafka: str, tmp_path: Path, library: str) -> None:
-    topic = create_topic(kafka, 1)
-    headers: Headers = [("arm", b"a"), ("trace", b"\xff\x00")]
-    send(kafka, topic, [event(variant="z"), event(variant="z")], None, b'{"u":"u1"}', headers)
-    send(kafka, topic, [event()], None, b"u1", [])
-    send(kafka, topic, [event()], None, b'{"u":"u1"}', [*headers, ("arm", b"b")])
-    roles = EVENT.replace('variant = "variant"', 'variant = "header.arm"')
-    roles = roles.replace('user = "user"', 'user = "key.u"')
-    found = made(kafka, topic, tmp_path, "json", library, roles)
-    head, _ = counted(found)
-    assert (head.next_offset, head.counters.rows, head.counters.quarantined) == (4, 4, 2)
-    with closing(Ledger.open(found.store.url)) as ledger:
-        reasons = [(e.offset, e.reason, e.field) for e in ledger.quarantine(done=None)]
-    assert reasons == [
-        (2, "missing_field", "header.arm"),
-        (3, "bad_header", "header.arm"),
-    ]
 
 
 def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
@@ -128,9 +105,9 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
 
 
 def test_arrow_needs_a_package_and_says_which(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
-    found = made(kafka, "t", tmp_path, "arrow", "kafka-python", EVENT)
+    found = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"pyarrow.*'streammetrics\[kafka,parquet\]'"):
         require_package(found)

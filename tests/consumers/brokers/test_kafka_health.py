@@ -7,8 +7,9 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,43 +46,71 @@ MORE = {"kafka-python": "request_timeout_ms = 2500", "confluent-kafka": "socket_
 FETCH_LIMIT_S = 3.0
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
-    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
-) -> None:
-    monkeypatch.setattr(worker_status, "ASK_S", 0.5)
-    topic = create_topic(broker.bootstrap)
-    values = records(1, 200)
-    config = config_of(tmp_path, broker.bootstrap, topic, library)
+@dataclass
+class Watching:
+    """A worker of one library in a thread, and a server that says how it is."""
+
+    topic: str
+    url: str
+    ledger: Ledger
+    values: list[bytes | None]
+
+    def is_counted(self, n: int) -> bool:
+        return sum(head.next_offset for head in self.ledger.snapshot().heads) == n
+
+    def answers(self, code: int) -> bool:
+        return health(self.url)[0] == code
+
+
+@contextmanager
+def watching(folder: Path, bootstrap: str, library: str) -> Iterator[Watching]:
+    topic = create_topic(bootstrap)
+    config = config_of(folder, bootstrap, topic, library)
     watch, stop = StatusRecorder(time.monotonic), Stop()
     watched = Watched(
         lambda: {"0": watch.snapshot()}, time.monotonic, time.time, fetch_limit_s=FETCH_LIMIT_S
     )
+    thread = threading.Thread(
+        target=service.run, args=(config, Options()), kwargs={"stop": stop, "status": watch}
+    )
     with closing(Ledger.open(config.store.url, create=True)) as ledger:
         service.begin(ledger, config)
-        thread = threading.Thread(
-            target=service.run, args=(config, Options()), kwargs={"stop": stop, "status": watch}
-        )
         thread.start()
         try:
             with serving(config.store.url, "127.0.0.1", 0, watched) as url:
-                write(broker, topic, values[:100])
-                until(lambda: counted_rows(ledger) == 100)
-                assert health(url) == (200, "ok\n")
-                with broker.standing_still():
-                    until(lambda: health(url)[0] == 503)
-                    said = health(url)[1]
-                    assert said.startswith("worker 0: nothing was heard from the log for "), said
-                until(lambda: health(url) == (200, "ok\n"))
-                write(broker, topic, values[100:])
-                until(lambda: counted_rows(ledger) == 200)
-                assert health(url) == (200, "ok\n")
+                yield Watching(topic, url, ledger, records(1, 200))
         finally:
             stop.request()
             thread.join(60)
         assert not thread.is_alive()
-        (head,) = ledger.snapshot().heads
-        assert counted(ledger) == fold({head.partition: values})
+
+
+def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_status, "ASK_S", 0.5)
+    with ExitStack() as stack:
+        both = [
+            stack.enter_context(watching(tmp_path, broker.bootstrap, library))
+            for library in LIBRARIES
+        ]
+        for one in both:
+            write(broker, one.topic, one.values[:100])
+        for one in both:
+            until(one.is_counted, 100)
+            assert health(one.url) == (200, "ok\n")
+        with broker.standing_still():
+            for one in both:
+                until(one.answers, 503)
+                said = health(one.url)[1]
+                assert said.startswith("worker 0: nothing was heard from the log for "), said
+        for one in both:
+            until(one.answers, 200)
+            write(broker, one.topic, one.values[100:])
+            until(one.is_counted, 200)
+            assert health(one.url) == (200, "ok\n")
+            (head,) = one.ledger.snapshot().heads
+            assert counted(one.ledger) == fold({head.partition: one.values})
 
 
 def config_of(folder: Path, bootstrap: str, topic: str, library: str) -> Config:
@@ -89,18 +118,14 @@ def config_of(folder: Path, bootstrap: str, topic: str, library: str) -> Config:
         library=library, bootstrap=bootstrap, topic=topic, group=unique_topic("group"),
         more=MORE[library],
     )  # fmt: skip
-    path = folder / "config.toml"
-    rest = f'[store]\nurl = "{folder / "health.db"}"\ncommit_interval_s = 0.1'
+    path = folder / f"{library}.toml"
+    rest = f'[store]\nurl = "{path.with_suffix(".db")}"\ncommit_interval_s = 0.1'
     path.write_text(toml(source=source, rest=rest), encoding="utf-8")
     return load_config(path)
 
 
 def write(broker: Broker, topic: str, values: list[bytes | None]) -> None:
     produce(broker.bootstrap, topic, [Record(value, key=b"k") for value in values])
-
-
-def counted_rows(ledger: Ledger) -> int:
-    return sum(head.next_offset for head in ledger.snapshot().heads)
 
 
 def health(url: str) -> tuple[int, str]:
@@ -113,8 +138,8 @@ def health(url: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def until(reached: Callable[[], bool]) -> None:
+def until(reached: Callable[[int], bool], what: int) -> None:
     limit_s = time.monotonic() + 60
-    while not reached():
+    while not reached(what):
         assert time.monotonic() < limit_s, "it does not come"
         time.sleep(0.1)

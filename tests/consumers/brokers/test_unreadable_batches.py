@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
+import struct
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
+from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
@@ -22,11 +28,10 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.source import Skips, UnreadableBatch
+from streammetrics_consumers.sources import Skips, UnreadableBatch
 
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
-from tests.kafka_batches import batch, send
 from tests.kafka_broker import Broker, create_topic
 
 pytestmark = pytest.mark.kafka
@@ -88,24 +93,22 @@ def test_a_batch_over_the_limit_ends_the_run_and_may_be_left_out(
     at = send(kafka, topic, batch([BOMB], codec))
     send(kafka, topic, batch(GOOD[7:], codec))
     made = configured(kafka, topic, library, tmp_path)
-    for _ in range(2):  # a restart finds it again
-        with pytest.raises(UnreadableBatch) as caught:
-            run(made)
-        assert f"{topic}/0 offset {at}" in str(caught.value)
-        assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in str(
-            caught.value
-        )
-        assert f"--skip {topic}/0:{at}" in str(caught.value)
-        assert head(made) == (at, 7, 0)
+    with pytest.raises(UnreadableBatch) as caught:
+        run(made)
+    said = str(caught.value)
+    assert f"{topic}/0 offset {at}" in said
+    assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in said
+    assert f"--skip {topic}/0:{at}" in said
+    assert head(made) == (at, 7, 0)
     run(made, (topic, 0, at))
     assert head(made) == (len(GOOD) + 1, len(GOOD) + 1, 1)
     (entry,) = entries(made)
     assert (entry.offset, entry.index, entry.reason) == (at, 0, "unreadable")
     assert (entry.size, entry.payload, entry.record_ms) == (0, b"", None)
     assert entry.detail == f"offsets {at} to {at} cannot be read, and were left out (--skip)"
-    for other in LIBRARIES:  # whichever reads the log again
-        source = replace(made.source, library=other, client={})
-        assert differences(replace(made, source=source), tmp_path) == []
+    (other,) = {*LIBRARIES} - {library}  # it is the same to whichever reads the log again
+    source = replace(made.source, library=other, client={})
+    assert differences(replace(made, source=source), tmp_path) == []
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -119,8 +122,9 @@ def test_of_a_batch_of_many_records_all_offsets_are_left_out(
     send(kafka, topic, batch(many, "zstd"))
     send(kafka, topic, batch(GOOD[3:], "zstd"))
     made = configured(kafka, topic, library, tmp_path)
-    with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
-        run(made)
+    for _ in range(2):  # a restart finds it again
+        with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
+            run(made)
     with pytest.raises(UnreadableBatch, match=f"offset {at + 1001}:"):
         run(made, (topic, 0, at))
     run(made, (topic, 0, at), (topic, 0, at + 1001), (topic, 0, 0))  # which can be read
@@ -170,10 +174,10 @@ def test_a_retry_says_how_a_batch_that_was_left_out_is_counted(kafka: str, tmp_p
 
 
 def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: Path) -> None:
-    """One gigabyte in a few kilobytes, under a limit of memory."""
+    """300 MB in a few kilobytes, under a limit of memory."""
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD, "none"))
-    at = send(kafka, topic, batch([b"0" * (950 << 20)], "zstd"))
+    at = send(kafka, topic, batch([b"0" * (300 << 20)], "zstd"))
     send(kafka, topic, batch(GOOD, "none"))
     path = tmp_path / "config.toml"
     made = configured(kafka, topic, "kafka-python", tmp_path)
@@ -188,19 +192,50 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
         "--until-end",
         "--no-serve",
     ]
-    limit = 900 << 20
+    limit = 320 << 20  # of which the program itself takes a third
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
-    def ended(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *words], capture_output=True, text=True, timeout=120, check=False,
-            preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
+    ended = subprocess.run(
+        [*command, f"--skip={topic}/0:{at}"], capture_output=True, text=True, timeout=120,
+        check=False, preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
 
-    first = ended()
-    assert first.returncode == 1 and f"--skip {topic}/0:{at}" in first.stderr
-    assert "Traceback" not in first.stderr
-    second = ended(f"--skip={topic}/0:{at}")
-    assert second.returncode == 0, second.stderr
+
+# -- batches made by hand, sent to a broker as they are
+
+CODECS: Final = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+NOT_YET: Final = (3, 5, 6)  # a topic that was just made: no partition, no leader, another leader
+
+
+def batch(values: Sequence[bytes], codec: str) -> bytes:
+    """A batch (magic 2) of these values."""
+    builder = MemoryRecordsBuilder(2, CODECS[codec], 1 << 30)
+    for i, value in enumerate(values):
+        builder.append(timestamp=1_720_000_000_000 + i, key=None, value=value)
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def send(bootstrap: str, topic: str, records: bytes, partition: int = 0) -> int:
+    """Write a batch, and answer the offset of its first record."""
+    name = topic.encode()
+    body = struct.pack(">hhi", -1, 1, 10_000)  # no transaction, one acknowledgement
+    body += struct.pack(f">ih{len(name)}sii", 1, len(name), name, 1, partition)
+    body += struct.pack(">i", len(records)) + records
+    request = struct.pack(">hhih", 0, 7, 7, -1) + body  # Produce, version 7, no client id
+    host, _, port = bootstrap.split(",")[0].rpartition(":")
+    error, offset = -1, -1
+    for attempt in range(100):
+        time.sleep(0.1 if attempt else 0)
+        with socket.create_connection((host, int(port)), timeout=30) as link:
+            link.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
+            answer = link.recv(size, socket.MSG_WAITALL)
+        error, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
+        if error not in NOT_YET:
+            break
+    assert error == 0, f"the broker refuses the batch: error {error}"
+    return int(offset)

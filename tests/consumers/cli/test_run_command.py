@@ -17,7 +17,7 @@ from streammetrics_consumers.cli.upkeep import offsets
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.process.preflight import require_options
-from streammetrics_consumers.sources.source import Skips, UnreadableBatch, Unsuitable
+from streammetrics_consumers.sources import Skips, UnreadableBatch, Unsuitable
 
 from tests.consumers.joined_stream import JOIN
 from tests.consumers.small_config import config, toml

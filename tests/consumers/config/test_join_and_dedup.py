@@ -53,15 +53,6 @@ def test_a_label_is_the_first_outcome_or_the_one_that_a_metric_names() -> None:
     assert b.inputs["numerators"].column == "paid:outcome"
 
 
-def test_what_decides_the_labels_is_in_the_fingerprint() -> None:
-    was = joined().fingerprints()
-    assert was.keys() == {"auc", "ctr", "join/rows", "join/delays"}
-    for other in (JOIN.replace("60", "90"), f"{JOIN}\nreopen_s = 30"):
-        now = joined(other).fingerprints()
-        assert all(was[name] != now[name] for name in was)
-    assert joined(f"{JOIN}\nwarn_cut = 0.5\nidle_s = 60").fingerprints() == was
-
-
 def refused(said: str, **parts: str) -> None:
     with pytest.raises(ConfigError) as caught:
         joined(**parts)

@@ -15,7 +15,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.states import DELAYS
 from streammetrics_consumers.counting.label_windows import Closer, closable_ms
-from streammetrics_consumers.events.refusals import LATE
+from streammetrics_consumers.events import LATE
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged

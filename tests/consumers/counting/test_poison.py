@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.events.refusals import PAYLOAD_BYTES
+from streammetrics_consumers.events import PAYLOAD_BYTES
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.sources.memory_source import Log
 

@@ -20,8 +20,8 @@ from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import Disconnected
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, MemorySource
-from streammetrics_consumers.sources.source import Disconnected
 
 from tests.consumers.memory_run import ONE, TWO, Clock, Run, log
 from tests.consumers.small_config import LOG, chunk, config, event
@@ -32,6 +32,12 @@ class Away(MemorySource):
 
     answers = True
     end = 50
+
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        raise NotImplementedError
+
+    def confirm(self) -> None:
+        """It is the log."""
 
     def known_ends(self) -> Mapping[Partition, int]:
         return {LOG: self.end}

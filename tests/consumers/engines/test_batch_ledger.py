@@ -20,7 +20,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource,
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.query.experiment_plan import declared
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 from streammetrics import load
 from tests.consumers.engines.fed_store import (

@@ -78,8 +78,8 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
-@given(st.lists(EVENTS, max_size=12), st.sampled_from(sorted(CONDITIONS)), st.sampled_from(FORMATS))
+@settings(deadline=None, max_examples=25)
+@given(st.lists(EVENTS, max_size=8), st.sampled_from(sorted(CONDITIONS)), st.sampled_from(FORMATS))
 def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(
     events: list[Event], where: str, format: str
 ) -> None:

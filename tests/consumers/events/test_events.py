@@ -53,17 +53,11 @@ def test_a_dotted_path_leads_into_objects() -> None:
     assert np.asarray(found.columns["shown.n:real"]).tolist() == [3.0]
 
 
-BAD = [
-    (b"", "empty", None),
+BAD = [  # what is not in `POISON` of small_config.py, or has a field there
     (b" \t\r\n", "empty", None),
-    (b"{", "not_json", None),
     (b'{"ts":}', "not_json", None),
     (event() + b"x", "not_json", None),
-    (event() + event(), "two_documents", None),
-    (event(score="NaN"), "not_a_number", None),
-    (event(label="-Infinity"), "not_a_number", None),
     (b"[" + event() + b"]", "not_an_object", None),
-    (b"null", "not_an_object", None),
     (b"\xff\xfe{}", "invalid_utf8", None),
     (event(phase="\xff").decode().encode("latin-1"), "invalid_utf8", None),
     (b"\xef\xbb\xbf" + event(), "not_json", None),
@@ -71,29 +65,21 @@ BAD = [
     (event().replace(b'"ts"', b'"t"'), "missing_field", "ts"),
     (event(label="null"), "missing_field", "label"),
     (event(label='"0"'), "wrong_type", "label"),
-    (event(label="[0]"), "wrong_type", "label"),
     (event(score="true"), "wrong_type", "score"),
     (event(score='"0.5"'), "wrong_type", "score"),
     (event(score="{}"), "wrong_type", "score"),
-    (event(score="1e400"), "out_of_range", "score"),
     (event(score="1" + "0" * 400), "out_of_range", "score"),
-    (event(score="1" + "0" * 5000), "out_of_range", "score"),
     (event().replace(b'"a"', b"1e5"), "wrong_type", "variant"),
     (event(variant="c"), "unknown_variant", "variant"),
     (event(variant=""), "unknown_variant", "variant"),
-    (event(variant="A"), "unknown_variant", "variant"),
     (event(variant="x" * 2000), "too_long", "variant"),
     (event(phase="\u20ac" * 81), "too_long", "phase"),
     (event().replace(b'"fit"', b"0.5"), "wrong_type", "phase"),
     (event().replace(b'"fit"', b"[]"), "wrong_type", "phase"),
     (event().replace(b'"fit"', b"9" * 25), "out_of_range", "phase"),
     (event(ts="2024-01-01T00:00:00"), "bad_time", "ts"),
-    (event(ts="yesterday"), "bad_time", "ts"),
     (event().replace(b'"2024-01-01T00:00:00Z"', b"1704067200"), "wrong_type", "ts"),
-    (DEEP % (b"[" * 300 + b"]" * 300), "too_deep", None),
     (DEEP % (b'{"a":' * 5000 + b"1" + b"}" * 5000), "too_deep", None),
-    (b"[" * 100_000, "too_deep", None),
-    (event(phase="x" * 300_000), "too_large", None),
 ]
 
 

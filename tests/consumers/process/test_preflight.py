@@ -15,8 +15,8 @@ from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.process.preflight import check, require_options
+from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
 from streammetrics_consumers.sources.memory_source import MemorySource
-from streammetrics_consumers.sources.source import Disconnected, GapError, Unsuitable
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
 from tests.consumers.stores import stored

@@ -26,7 +26,7 @@ from tests.kafka_broker import create_topic
 
 # Where each library forwards.
 MODULES = {
-    "kafka-python": "streammetrics_consumers.sources.kafka.producer",
+    "kafka-python": "streammetrics_consumers.sources.kafka.kafka_client",
     "confluent-kafka": "streammetrics_consumers.sources.kafka.confluent_client",
 }
 

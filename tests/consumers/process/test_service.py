@@ -17,8 +17,8 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from streammetrics_consumers.sources.source import Disconnected, GapError, Unsuitable
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
@@ -78,6 +78,15 @@ def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
     class Timed(MemorySource):
         def offset_at(self, partition: Partition, time_ms: int) -> int:
             return time_ms // 1000
+
+        def confirm(self) -> None:
+            """It is the log."""
+
+        def known_ends(self) -> dict[Partition, int]:
+            return self.ends()
+
+        def hears(self) -> bool:
+            return True
 
     run = Run(tmp_path, {ONE: log(9)})
     source = Timed(run.logs)

@@ -166,7 +166,7 @@ def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPat
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr("streammetrics_consumers.sources.kafka.producer.producing", Producing)
+    monkeypatch.setattr("streammetrics_consumers.sources.kafka.kafka_client.producing", Producing)
     stream = JoinedSimulation(Simulation(20_000))
     whole = [line for batch in stream.batches() for line in batch]
     write(stream, "kafka://host:1/shown,clicks", None, lambda _: None, lambda: 0.0)

@@ -21,9 +21,9 @@ from typing import Final, Protocol
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import GapError, Listener
 from streammetrics_consumers.sources.files.parquet_file import ParquetFile
 from streammetrics_consumers.sources.files.text_file import Record, Records, TextFile, text_chunk
-from streammetrics_consumers.sources.source import GapError, Listener
 
 CHUNK_RECORDS: Final = 8192  # large enough that numpy's cost of a call does not show
 STDIN_BYTES: Final = 1 << 18  # of one read

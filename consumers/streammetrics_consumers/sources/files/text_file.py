@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from streammetrics_consumers.events import PAYLOAD_BYTES
 from streammetrics_consumers.events.json_and_csv import split_header
-from streammetrics_consumers.events.refusals import PAYLOAD_BYTES
 from streammetrics_consumers.model.chunk import Chunk, Cut, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 _HEAD_BYTES: Final = 4096
 BLOCK_BYTES: Final = 1 << 20

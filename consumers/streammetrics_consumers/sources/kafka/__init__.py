@@ -1,22 +1,32 @@
 """Kafka topics as they are being read, whichever library reads them.
 
-It knows which partitions are ours and where reading stands in each, passes on what the group says
-to the listener, and remembers what Kafka was told. A library may call `assigned` and `released`
-from a thread of its own, so what the listener raises is kept until `raise_failure`.
+`TopicReading` knows which partitions are ours and where reading stands in each, passes on what the
+group says to the listener, and remembers what Kafka was told. A library may call `assigned` and
+`released` from a thread of its own, so what the listener raises is kept until `raise_failure`.
+`TopicSource` is the part of a source that is the same for both libraries.
 """
 
 from __future__ import annotations
 
+import logging
+import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
-from streammetrics_consumers.sources.source import Listener
+from streammetrics_consumers.sources import Listener
 
+log = logging.getLogger(__name__)
+
+TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
+TOPIC_PAUSE_S: Final = 0.5
+MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 R = TypeVar("R")
 V = TypeVar("V")
 
@@ -36,6 +46,18 @@ class Topic:
     name: str
     id: str | None
     numbers: tuple[int, ...]
+
+
+def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -> list[Topic]:
+    """The topics of these names, as `ask` finds them. Raises SourceError where there is none."""
+    found: Mapping[str, Topic] = {}
+    for attempt in range(TOPIC_TRIES):
+        time.sleep(TOPIC_PAUSE_S if attempt else 0)
+        found = ask()
+        if len(found) == len(names):
+            return [found[name] for name in names]
+    missing = next(name for name in names if name not in found)
+    raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
 
 
 class TopicReading:
@@ -160,3 +182,59 @@ class TopicReading:
 def place_of(partition: Partition) -> Place:
     """How a partition is named here."""
     return partition.topic, partition.number
+
+
+class TopicSource(ABC):
+    """The partitions of some topics, shared with the other members of the group.
+
+    `names` assigns these partitions by hand, without the group and without a word to it. A source
+    raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
+    and SourceError where a topic does not exist.
+    """
+
+    replayable = True
+    _reading: TopicReading
+
+    def __init__(self, config: SourceConfig, names: Sequence[Name] | None) -> None:
+        self.topics = config.topics
+        self._names = names
+
+    def partitions(self) -> list[Partition]:
+        """All partitions of the topics, in order."""
+        return self._reading.partitions()
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        """Read on from there, if the partition is ours."""
+        place = place_of(partition)
+        with self._reading.lock:
+            if place in self._reading.positions:
+                self._reading.positions[place] = offset
+                self._seek(place, offset)
+
+    def known_ends(self) -> dict[Partition, int]:
+        """The ends that the last fetches told. Asks nobody."""
+        ends = {place: self._known_end(place) for place in list(self._reading.positions)}
+        return {self._reading.partition(p): end for p, end in ends.items() if end is not None}
+
+    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
+        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
+        if self._names is not None:
+            return
+        moved = self._reading.not_acknowledged(offsets)
+        try:
+            if moved:
+                self._commit(moved)
+        except Exception as error:  # nothing that we count depends on it
+            log.debug("kafka: offsets were not committed: %s", error)
+
+    @abstractmethod
+    def _seek(self, place: Place, offset: int) -> None:
+        """Let the client read a partition that is ours from there."""
+
+    @abstractmethod
+    def _known_end(self, place: Place) -> int | None:
+        """The end that the client's last fetch told, if it knows one."""
+
+    @abstractmethod
+    def _commit(self, offsets: Mapping[Place, int]) -> None:
+        """Let the client commit these offsets, without waiting for it."""

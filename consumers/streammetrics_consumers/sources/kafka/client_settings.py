@@ -17,7 +17,7 @@ from typing import Final
 from streammetrics_consumers.config.keys import Key, Switch, Text, Whole, default_of
 from streammetrics_consumers.config.section import ConfigError, Problem, Value, did_you_mean
 from streammetrics_consumers.config.tables import OWNED_CLIENT_KEYS, KafkaLibrary, SourceConfig
-from streammetrics_consumers.sources.source import Disconnected
+from streammetrics_consumers.sources import Disconnected
 
 OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
     "kafka-python": OWNED_CLIENT_KEYS

@@ -11,7 +11,6 @@ there.
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -34,19 +33,17 @@ from confluent_kafka.admin._topic import TopicDescription
 from streammetrics_consumers.config.section import ConfigError, Problem
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources import Disconnected, NotLetIn, over_limit
 from streammetrics_consumers.sources.kafka import Place, Topic
 from streammetrics_consumers.sources.kafka.client_settings import (
     connection_settings,
     librdkafka_settings,
 )
-from streammetrics_consumers.sources.source import Disconnected, NotLetIn, over_limit
 
 T = TypeVar("T")
 RDKAFKA: Final = logging.getLogger("librdkafka")
 ASK_S: Final = 10.0
 TRY_S: Final = 2.0
-TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
-TOPIC_PAUSE_S: Final = 0.5
 SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
 FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
     [
@@ -109,17 +106,6 @@ class TopicIds:
             found[name] = Topic(name, _name_of(described.topic_id), numbers)
             self._known.setdefault(name, found[name].id)
         return found
-
-    def first(self) -> list[Topic]:
-        """All of the topics. Raises SourceError, also where one does not exist."""
-        found: dict[str, Topic] = {}
-        for attempt in range(TOPIC_TRIES):
-            time.sleep(TOPIC_PAUSE_S if attempt else 0)
-            found = self.ask()
-            if len(found) == len(self._topics):
-                return [found[name] for name in self._topics]
-        missing = next(name for name in self._topics if name not in found)
-        raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
 
     def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
         """What the broker says, which may be errors; None if it says nothing."""

@@ -27,7 +27,25 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
-from streammetrics_consumers.sources.kafka import Place, TopicReading, of_each, place_of
+from streammetrics_consumers.sources import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    Skips,
+    UnreadableBatch,
+    left_out,
+    over_limit,
+)
+from streammetrics_consumers.sources.kafka import (
+    MAX_POLL_S,
+    Place,
+    TopicReading,
+    TopicSource,
+    found_topics,
+    of_each,
+    place_of,
+)
 from streammetrics_consumers.sources.kafka import confluent_client as faults
 from streammetrics_consumers.sources.kafka.client_settings import (
     librdkafka_settings,
@@ -46,39 +64,20 @@ from streammetrics_consumers.sources.kafka.confluent_client import (
     place_of_message,
     sorted_places,
 )
-from streammetrics_consumers.sources.source import (
-    NO_SKIPS,
-    Disconnected,
-    GapError,
-    Listener,
-    Skips,
-    UnreadableBatch,
-    left_out,
-    over_limit,
-)
 
 log = logging.getLogger(__name__)
 
 CONNECT_S: Final = 5.0  # for one try to reach a broker
 HEARS_S: Final = 0.5
-MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 
 
-class ConfluentSource:
-    """The partitions of some topics, shared with the other members of the group.
-
-    `names` assigns these partitions by hand, without the group and without a word to it.
-    Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
-    and SourceError where a topic does not exist.
-    """
-
-    replayable = True
+class ConfluentSource(TopicSource):
+    """See `TopicSource`, which this is over librdkafka."""
 
     def __init__(
         self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
     ) -> None:
-        self.topics = config.topics
-        self._names = names
+        super().__init__(config, names)
         self._skips, self._max_batch_bytes = skips, config.max_batch_bytes
         self._unreadable: UnreadableBatch | None = None  # raised when what came before is taken
         settings, self._records = librdkafka_settings(config)
@@ -98,10 +97,6 @@ class ConfluentSource:
         log.info("kafka: connected with %s", masked(settings))
 
     # -- what there is ------------------------------------------------------------------------
-    def partitions(self) -> list[Partition]:
-        """All partitions of the topics, in order."""
-        return self._reading.partitions()
-
     def beginning(self, partition: Partition) -> int:
         """The first offset that the broker still has."""
         return self._range(partition)[0]
@@ -249,25 +244,15 @@ class ConfluentSource:
         """Raise Disconnected unless all that was read is of the topics that were there at first."""
         self._topic_ids.require_same()
 
-    def seek(self, partition: Partition, offset: int) -> None:
-        """Read on from there, if the partition is ours."""
-        place = place_of(partition)
-        if place not in self._reading.positions:
-            return
-        self._reading.positions[place] = offset
+    def _seek(self, place: Place, offset: int) -> None:
         ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
 
     # -- for those who watch ------------------------------------------------------------------
-    def known_ends(self) -> dict[Partition, int]:
-        """The ends that the last fetches told. Asks nobody."""
-        found = {}
-        for place in list(self._reading.positions):
-            with suppress(KafkaException):
-                asked = TopicPartition(*place)
-                _, end = self._consumer.get_watermark_offsets(asked, cached=True)
-                if end >= 0:
-                    found[self._reading.partition(place)] = int(end)
-        return found
+    def _known_end(self, place: Place) -> int | None:
+        with suppress(KafkaException):
+            _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+            return int(end) if end >= 0 else None
+        return None
 
     def hears(self) -> bool:
         """Whether a broker answers."""
@@ -278,16 +263,8 @@ class ConfluentSource:
         return True
 
     # -- Kafka's own offsets ------------------------------------------------------------------
-    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
-        if self._names is not None:
-            return
-        moved = self._reading.not_acknowledged(offsets)
-        try:
-            if moved:
-                self._consumer.commit(offsets=self._places(moved), asynchronous=True)
-        except Exception as error:  # nothing that we count depends on it
-            log.debug("kafka: offsets were not committed: %s", error)
+    def _commit(self, offsets: Mapping[Place, int]) -> None:
+        self._consumer.commit(offsets=self._places(offsets), asynchronous=True)
 
     def close(self) -> None:
         """Leave the group, after the commits that are on their way. The listener hears nothing."""
@@ -327,7 +304,7 @@ class ConfluentSource:
             raise
         if not cluster:
             raise Disconnected("kafka: the broker does not answer")
-        return TopicReading(cluster, self._topic_ids.first())
+        return TopicReading(cluster, found_topics(self.topics, self._topic_ids.ask))
 
     def _heard(self, error: KafkaError) -> None:
         """A connection recovers by itself; what another try will not fix ends the source."""

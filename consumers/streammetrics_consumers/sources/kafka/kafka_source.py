@@ -15,11 +15,11 @@ What the ledger's promise needs of it, and where the client would do otherwise:
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 import kafka.errors as errors
@@ -28,12 +28,24 @@ from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
+from streammetrics_consumers.sources import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    NotLetIn,
+    Skips,
+    UnreadableBatch,
+    left_out,
+)
 from streammetrics_consumers.sources.kafka import (
+    MAX_POLL_S,
     Place,
     Topic,
     TopicReading,
+    TopicSource,
+    found_topics,
     of_each,
-    place_of,
 )
 from streammetrics_consumers.sources.kafka.client_settings import (
     assignment_strategies,
@@ -50,42 +62,21 @@ from streammetrics_consumers.sources.kafka.kafka_client import (
     connected,
 )
 from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, LeftOut
-from streammetrics_consumers.sources.source import (
-    NO_SKIPS,
-    Disconnected,
-    GapError,
-    Listener,
-    NotLetIn,
-    Skips,
-    UnreadableBatch,
-    left_out,
-)
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 CLOSE_MS: Final = 3000
-TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
-TOPIC_PAUSE_S: Final = 0.5
-MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 
 
-class KafkaSource:
-    """The partitions of some topics, shared with the other members of the group.
-
-    `names` assigns these partitions by hand, without the group and without a word to it.
-    Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
-    and SourceError where a topic does not exist.
-    """
-
-    replayable = True
+class KafkaSource(TopicSource):
+    """See `TopicSource`, which this is over kafka-python."""
 
     def __init__(
         self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
     ) -> None:
-        self.topics = config.topics
-        self._names = names
+        super().__init__(config, names)
         self._settings = kafka_python_settings(config, DEFAULTS)
         self._settings["partition_assignment_strategy"] = [
             ASSIGNORS[name] for name in assignment_strategies(config)
@@ -105,10 +96,6 @@ class KafkaSource:
         log.info("kafka: connected with %s", masked(self._settings))
 
     # -- what there is ------------------------------------------------------------------------
-    def partitions(self) -> list[Partition]:
-        """All partitions of the topics, in order."""
-        return self._reading.partitions()
-
     def beginning(self, partition: Partition) -> int:
         """The first offset that the broker still has."""
         place = _place(partition)
@@ -160,12 +147,11 @@ class KafkaSource:
                     chunks.append(self._chunk(tuple(place), records))
         return chunks
 
-    def seek(self, partition: Partition, offset: int) -> None:
-        """Read on from there, if the partition is ours."""
-        with self._reading.lock:
-            if place_of(partition) in self._reading.positions:
-                self._reading.positions[place_of(partition)] = offset
-                self._consumer.seek(_place(partition), offset)
+    def confirm(self) -> None:
+        """Nothing to ask: the client reads by the ids of the topics, so no others."""
+
+    def _seek(self, place: Place, offset: int) -> None:
+        self._consumer.seek(TopicPartition(*place), offset)
 
     def _moved(self, before: Counter[Place]) -> list[Chunk]:
         """Positions that have moved over control and aborted records, with nothing to show."""
@@ -212,15 +198,11 @@ class KafkaSource:
                 self._consumer.seek(TopicPartition(*place), position)
 
     # -- for those who watch ------------------------------------------------------------------
-    def known_ends(self) -> dict[Partition, int]:
-        """The ends that the last fetches told. Asks nobody."""
-        found = {}
-        for place in list(self._reading.positions):
-            with suppress(errors.KafkaError):  # it was revoked a moment ago
-                end = self._consumer.highwater(TopicPartition(*place))
-                if end is not None:
-                    found[self._reading.partition(place)] = int(end)
-        return found
+    def _known_end(self, place: Place) -> int | None:
+        with suppress(errors.KafkaError):  # it was revoked a moment ago
+            end = self._consumer.highwater(TopicPartition(*place))
+            return None if end is None else int(end)
+        return None
 
     def hears(self) -> bool:
         """Whether we are connected with the leaders of our partitions. A fetch is always under way
@@ -231,18 +213,10 @@ class KafkaSource:
         return all(leader is not None and self._client.connected(leader) for leader in leaders)
 
     # -- Kafka's own offsets ------------------------------------------------------------------
-    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
-        if self._names is not None:
-            return
-        moved = self._committable(self._reading.not_acknowledged(offsets))
-        try:
-            if moved:
-                self._consumer.commit_async(moved)
-        except Exception as error:  # nothing that we count depends on it
-            log.debug("kafka: offsets were not committed: %s", error)
+    def _commit(self, offsets: Mapping[Place, int]) -> None:
+        self._consumer.commit_async(self._committable(offsets))
 
-    def _committable(self, offsets: dict[Place, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _committable(self, offsets: Mapping[Place, int]) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
             TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
             for place, offset in offsets.items()
@@ -275,17 +249,19 @@ class KafkaSource:
 
     # -- the topics ---------------------------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
-        topics = [self._topic(name) for name in self.topics]
+        topics = found_topics(self.topics, self._topics_there)
         return TopicReading(self._client.cluster.cluster_id or "kafka", topics)
 
-    def _topic(self, name: str) -> Topic:
-        for attempt in range(TOPIC_TRIES):
-            time.sleep(TOPIC_PAUSE_S if attempt else 0)
-            numbers = self._ask(lambda: self._consumer.partitions_for_topic(name))
+    def _topics_there(self) -> dict[str, Topic]:
+        """Those of the topics that there are now, by name."""
+        found = {}
+        for name in self.topics:
+            numbers = self._ask(partial(self._consumer.partitions_for_topic, name))
             if numbers:
                 topic_id = self._client.cluster.topic_id(name)
-                return Topic(name, str(topic_id) if topic_id else None, tuple(sorted(numbers)))
-        raise SourceError(f"kafka: there is no topic {name!r}; create it, or correct the name")
+                id_text = str(topic_id) if topic_id else None
+                found[name] = Topic(name, id_text, tuple(sorted(numbers)))
+        return found
 
     def _require_same_topics(self) -> None:
         for name, topic in self._reading.topics.items():

@@ -33,7 +33,7 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
-from streammetrics_consumers.sources.source import NO_SKIPS, Skips, UnreadableBatch, over_limit
+from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, over_limit
 
 # Two records as a producer packs them, with gzip: one with a key, and one with a header.
 PROBE: Final = bytes.fromhex(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.sources import GapError
 from streammetrics_consumers.sources.files import text_file
-from streammetrics_consumers.sources.source import GapError
 
 from tests.consumers.file_sources import From, close_all, drained, source
 

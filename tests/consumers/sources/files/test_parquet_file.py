@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
-from streammetrics_consumers.sources.source import GapError
+from streammetrics_consumers.sources import GapError
 
 from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source
@@ -197,7 +197,7 @@ def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path) -> None:
     whole = write(tmp_path / "a.parquet").read_bytes()
     path = tmp_path / "b.parquet"
     refused = 0
-    for at in range(0, len(whole), 13):
+    for at in range(0, len(whole), 23):
         data = bytearray(whole)
         data[at] ^= 0x7F
         path.write_bytes(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,16 +14,58 @@ import pytest
 from streammetrics_consumers.cli.arguments import explained
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.sources.source import NotLetIn
+from streammetrics_consumers.sources import NotLetIn
+from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
 
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml
 from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
-from tests.kafka_broker import Record, create_topic, missing, produce
-from tests.kafka_secured import PASSWORD, USER, Secured
+from tests.kafka_broker import Broker, Record, create_topic, free_ports, missing, produce
 from tests.requirements import absent
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.xdist_group("kafka")]
+
+USER, PASSWORD = "counter", "hunter2-and-more"
+SECURED = """\
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},\\
+SASL_PLAINTEXT://127.0.0.1:{sasl},SASL_SSL://127.0.0.1:{tls}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},\\
+SASL_SSL://127.0.0.1:{tls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,\\
+SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={jaas}
+listener.name.sasl_ssl.plain.sasl.jaas.config={jaas}
+ssl.keystore.type=PKCS12
+ssl.keystore.location={keystore}
+ssl.keystore.password=changeit
+ssl.key.password=changeit
+"""
+JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+
+
+class Secured(Broker):
+    """`sasl` and `tls` are its further addresses, and `authority` the file of the certificate by
+    which its own is known."""
+
+    def _config(self, controller: int) -> str:
+        sasl, tls = free_ports(2)
+        self.sasl, self.tls = f"127.0.0.1:{sasl}", f"127.0.0.1:{tls}"
+        self.authority = self.folder / "authority.pem"
+        keystore = self.folder / "keys.p12"
+        known = ["-alias", "k", "-keystore", str(keystore), "-storepass", "changeit"]
+        made = ["-genkeypair", "-keyalg", "RSA", "-storetype", "PKCS12", "-dname", "CN=127.0.0.1"]
+        for words in (
+            [*made, "-ext", "san=ip:127.0.0.1"],
+            ["-exportcert", "-rfc", "-file", str(self.authority)],
+        ):
+            subprocess.run(["keytool", *words, *known], check=True, capture_output=True)
+        more = SECURED.format(
+            port=self.port, controller=controller, sasl=sasl, tls=tls, keystore=keystore, jaas=JAAS
+        )
+        return (
+            super()._config(controller) + more
+        )  # of a name that is there twice the last one counts
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +125,14 @@ def test_a_run_is_let_in_over_tls_and_its_workers_say_the_password_nowhere(
     assert PASSWORD not in running.log
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client gives up after two seconds, where it says only then why it was not let in."""
+    for module in (confluent_source, kafka_client):
+        monkeypatch.setattr(module, "CONNECT_S", 2.0)
+
+
+@pytest.mark.usefixtures("soon")
 def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -99,6 +150,7 @@ def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
 
 # kafka-python leaves a connection whose handshake failed to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.usefixtures("soon")
 def test_a_broker_whose_certificate_is_not_known_is_not_spoken_to(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,18 +6,23 @@ import gc
 import socket
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
+from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources import Disconnected, NotLetIn
 from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
-from streammetrics_consumers.sources.kafka.kafka_client import Client, connected
-from streammetrics_consumers.sources.kafka.producer import Forwarding, producing
-from streammetrics_consumers.sources.source import Disconnected, NotLetIn
+from streammetrics_consumers.sources.kafka.kafka_client import (
+    Client,
+    Forwarding,
+    connected,
+    producing,
+)
 
 from tests.consumers.sources.kafka.kafka_reader import (
     LIMIT_S,
@@ -27,10 +32,7 @@ from tests.consumers.sources.kafka.kafka_reader import (
     read_to_end,
     threads,
 )
-from tests.kafka_broker import (
-    create_topic,
-    free_ports,
-)
+from tests.kafka_broker import Broker, Record, create_topic, free_ports, produce
 
 
 @pytest.mark.slow
@@ -199,3 +201,39 @@ def raising(error: Exception) -> Callable[..., object]:
         raise error
 
     return poll
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.timeout(300)
+def test_a_broker_that_is_killed_and_started_again_is_read_on_by_both_libraries(
+    broker: Broker,
+) -> None:
+    name = create_topic(broker.bootstrap)
+    produce(broker.bootstrap, name, [Record(b"%d" % i) for i in range(10)])
+    with ExitStack() as stack:
+        # librdkafka joins again only when its session is over.
+        timeouts = {"kafka-python": 10_000, "confluent-kafka": 6_000}
+        sources = []
+        for one in map(Library, LIBRARIES):
+            opened = one.opened(broker.bootstrap, name, session_timeout_ms=timeouts[one.name])
+            sources.append(stack.enter_context(opened))
+        found: list[list[bytes | None]] = []
+        for source in sources:
+            reader = Reader()
+            source.assign(reader)
+            found.append([v for chunk in read_to_end(source) for v in chunk.values])
+            reader.heads = {0: 10}
+        broker.kill()
+        before = threads()
+        for _ in range(5):
+            assert [source.poll(0.2) for source in sources] == [[], []]  # they wait
+        broker.start()
+        produce(broker.bootstrap, name, [Record(b"%d" % i) for i in range(10, 20)])
+        limit_s = time.monotonic() + 60
+        while min(map(len, found)) < 20:
+            assert time.monotonic() < limit_s
+            for source, come in zip(sources, found, strict=True):
+                come += [v for chunk in source.poll(0.2) for v in chunk.values]
+        assert threads() < before + 5  # one that each try left would make five more
+    assert found == [[b"%d" % i for i in range(20)]] * 2

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources import Disconnected
 from streammetrics_consumers.sources.kafka import confluent_client
 from streammetrics_consumers.sources.kafka.confluent_client import TopicIds
-from streammetrics_consumers.sources.source import Disconnected
 
 Answer = int | str | None  # the topic's id, the name of an error, or nothing at all
 MISSING = "UNKNOWN_TOPIC_OR_PART"
