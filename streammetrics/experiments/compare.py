@@ -16,9 +16,9 @@ from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import newcombe_bounds
-from streammetrics.kernels.inference.success_labels import Successes
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     Bounds,

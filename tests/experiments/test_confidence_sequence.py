@@ -14,6 +14,7 @@ from streammetrics.experiments.confidence_sequence import (
     Guardrail,
     e_value,
 )
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes, relative_rates
 from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
@@ -23,7 +24,6 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
-from streammetrics.kernels.inference.success_labels import Successes, relative_rates
 
 LOOK = Evidence(effect_size=0.02, std_error=0.005, df=30.0, least_count=40)
 NOTHING = (-math.inf, math.inf, 1.0, 1.0)

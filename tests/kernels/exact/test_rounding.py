@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.kernels.exact import term_means
 from streammetrics.kernels.exact.rounding import (
     FractionMean,
     mean_of,
@@ -21,6 +20,7 @@ from streammetrics.kernels.exact.rounding import (
     rounded_down,
     rounded_up,
 )
+from streammetrics.kernels.inference import term_means
 
 counts = st.integers(-(2**70), 2**70)
 sizes = st.integers(1, 2**70)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from streammetrics.kernels.exact import term_means
-from streammetrics.kernels.exact.term_means import Hits, Term
-from streammetrics.kernels.inference.influence import (
+from streammetrics.kernels.inference import term_means
+from streammetrics.kernels.inference.term_means import (
+    Hits,
+    Term,
     counts_variance,
     hit_influence,
     mean_influence,

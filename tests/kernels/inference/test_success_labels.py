@@ -7,13 +7,17 @@ from fractions import Fraction
 
 import pytest
 
-from streammetrics.kernels.inference.success_labels import Successes, log_e, relative_rates
+from streammetrics.kernels.inference.dirichlet_multinomial import (
+    Successes,
+    log_e_of_successes,
+    relative_rates,
+)
 
 WORKED = Successes(control=520, treatment=585)
 
 
 def test_the_worked_value_and_its_interval() -> None:
-    assert f"{log_e([WORKED]):.15f}" == "0.508596177868929"
+    assert f"{log_e_of_successes([WORKED]):.15f}" == "0.508596177868929"
     low, high = relative_rates([WORKED], 0.05)
     assert (f"{low:.12f}", f"{high:.12f}") == ("0.940999657519", "1.345823181221")
 
@@ -26,15 +30,15 @@ def test_the_worked_value_and_its_interval() -> None:
     ],
 )
 def test_many_successes_lose_no_digits(treatment: int, control: int, k: float, digits: str) -> None:
-    assert f"{log_e([Successes(control, treatment)], k):.13f}" == digits
+    assert f"{log_e_of_successes([Successes(control, treatment)], k):.13f}" == digits
 
 
 def test_unequal_arms_with_equal_rates_are_no_evidence() -> None:
     ramp = [Successes(900, 100, Fraction(1, 10)), Successes(2000, 2000)]
     low, high = relative_rates(ramp, 0.05)
-    assert log_e(ramp) < 0 and low < 1 < high
+    assert log_e_of_successes(ramp) < 0 and low < 1 < high
     # Pooled as if the arms had been equal throughout, the same counts would shout.
-    assert log_e([Successes(2900, 2100)]) > 50
+    assert log_e_of_successes([Successes(2900, 2100)]) > 50
 
 
 @pytest.mark.parametrize("found", [WORKED, Successes(3, 0), Successes(0, 40), Successes(1, 9, 0.2)])
@@ -45,14 +49,14 @@ def test_the_interval_is_the_rates_that_are_not_refuted(found: Successes) -> Non
     assert (high == math.inf) == (found.control == 0)
     for end, out in ((low, 1 - 1e-9), (high, 1 + 1e-9)):
         if 0 < end < math.inf:
-            assert log_e([found], relative_rate=end * (2 - out)) < goal
-            assert log_e([found], relative_rate=end * out) > goal
+            assert log_e_of_successes([found], relative_rate=end * (2 - out)) < goal
+            assert log_e_of_successes([found], relative_rate=end * out) > goal
 
 
 def test_without_successes_every_rate_is_possible() -> None:
     assert relative_rates([], 0.05) == (0.0, math.inf)
     assert relative_rates([Successes(0, 0)], 0.05) == (0.0, math.inf)
-    assert log_e([]) == log_e([Successes(0, 0)]) == 0.0
+    assert log_e_of_successes([]) == log_e_of_successes([Successes(0, 0)]) == 0.0
 
 
 def test_epochs_that_contradict_one_another_leave_no_rate() -> None:
@@ -67,7 +71,7 @@ def test_the_mean_is_one_at_the_true_relative_rate() -> None:
             math.comb(20, s)
             * theta**s
             * (1 - theta) ** (20 - s)
-            * math.exp(log_e([Successes(20 - s, s, share)], 30.0, psi))
+            * math.exp(log_e_of_successes([Successes(20 - s, s, share)], 30.0, psi))
             for s in range(21)
         )
         assert abs(mean - 1) < 1e-12, (share, psi)

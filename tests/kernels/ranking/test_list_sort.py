@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from streammetrics.kernels.ranking.graded_lists import Lists
-from streammetrics.kernels.ranking.list_sort import (
+from streammetrics.kernels.ranking.ranked import (
     LAST,
     in_full,
     key_rows,
