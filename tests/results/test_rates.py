@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
+from operator import attrgetter, methodcaller
+from typing import Any
 
 import pytest
 from pytest import approx
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError
-from streammetrics.results.rates import Rates
+from streammetrics.results.rates import BoundedRates, Rates
 
 
 def formulas(r: Rates) -> Iterator[tuple[str, int | Fraction, int | Fraction]]:
@@ -40,10 +43,9 @@ def formulas(r: Rates) -> Iterator[tuple[str, int | Fraction, int | Fraction]]:
         yield "kappa", observed - chance, 1 - chance
 
 
-@pytest.mark.parametrize("scale", [1, 3**40])
-def test_every_rate_is_its_formula_rounded_once(scale: int) -> None:
+def test_every_rate_is_its_formula_rounded_once() -> None:
     # At 3**40 the counts no longer fit a float, nor their products an int64.
-    for tp, fp, fn, tn in product(range(3), repeat=4):
+    for tp, fp, fn, tn, scale in product(*[range(3)] * 4, (1, 3**40)):
         rates = Rates(tp=tp * scale, fp=fp * scale, fn=fn * scale, tn=tn * scale)
         for name, top, bottom in formulas(rates):
             found = getattr(rates, name)
@@ -76,13 +78,6 @@ def test_f_beta_and_f_alpha_weigh_precision_and_recall(weight: float) -> None:
         assert rates.f_alpha(0.5) == rates.f_beta(1) == rates.f1
 
 
-def test_f_is_zero_where_nothing_was_found_and_nan_where_nothing_was_there() -> None:
-    assert Rates(tp=0, fp=0, fn=2, tn=1).f1 == 0.0
-    assert Rates(tp=0, fp=0, fn=2, tn=1).f_beta(2) == 0.0
-    nothing = Rates(tp=0, fp=0, fn=0, tn=5)
-    assert all(map(math.isnan, (nothing.f1, nothing.f_beta(2), nothing.f_alpha(0.3))))
-
-
 def test_a_weight_out_of_its_range_is_refused() -> None:
     rates = Rates(tp=1, fp=1, fn=1, tn=1)
     for value in (-1.0, math.nan, math.inf):
@@ -102,14 +97,17 @@ def test_both_layouts_of_the_table() -> None:
         rates.table("rows")  # type: ignore[arg-type]
 
 
-def test_what_0_over_0_is_worth_may_be_said() -> None:
+def test_f_is_zero_where_nothing_was_found_and_what_is_said_where_nothing_was_there() -> None:
     nothing, found = Rates(tp=0, fp=0, fn=2, tn=5), Rates(tp=1, fp=1, fn=0, tn=1)
+    absent = Rates(tp=0, fp=0, fn=0, tn=5)
+    assert all(map(math.isnan, (absent.f1, absent.f_beta(2), absent.f_alpha(0.3))))
+    assert nothing.f_beta(2) == 0.0
     assert math.isnan(nothing.f_alpha(1)) and math.isnan(nothing.precision)
     for worth in (0, 1, 0.0):
         assert nothing.f_alpha(1, zero_division=worth) == worth
         assert nothing.f_alpha(0, zero_division=worth) == nothing.recall == 0.0
         assert nothing.f_beta(1, zero_division=worth) == nothing.f1 == 0.0
-        assert Rates(0, 0, 0, 5).f_beta(1, zero_division=worth) == worth
+        assert absent.f_beta(1, zero_division=worth) == worth
         assert found.f_alpha(1, zero_division=worth) == found.precision == 0.5
 
 
@@ -243,3 +241,74 @@ def test_a_share_by_delta_is_symmetric() -> None:
     assert found.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and found.method == "delta"
     assert (found.lower + found.upper) / 2 == approx(0.8, rel=1e-12)
     assert found.upper - 0.8 == approx(1.959963984540054 * found.se, rel=1e-12)
+
+
+# Rates at a threshold inside a bucket, against every way in which its rows may lie.
+
+
+COUNTS = ("tp", "fp", "fn", "tn")
+RATES = (
+    *("accuracy", "error_rate", "precision", "recall", "specificity", "fpr", "fnr", "npv"),
+    *("balanced_accuracy", "mcc", "kappa", "jaccard", "f1"),
+)
+
+
+def boxes() -> Iterator[tuple[BoundedRates, list[Rates]]]:
+    """Buckets of up to two rows of a class with one above or below, and their possible tables."""
+    sides, inside = range(2), range(3)
+    for t0, p, t2, f0, n, f2 in product(sides, inside, sides, sides, inside, sides):
+        if not p + n:
+            continue
+        positives, negatives = t0 + p + t2, f0 + n + f2
+        every = [
+            Rates(t0 + i, f0 + j, positives - t0 - i, negatives - f0 - j)
+            for i in range(p + 1)
+            for j in range(n + 1)
+        ]
+        worst = next(r for r in every if (r.tp, r.fp) == (t0, f0 + n))
+        best = next(r for r in every if (r.tp, r.fp) == (t0 + p, f0))
+        below = next(r for r in every if (r.tp, r.fp) == (t0, f0))
+        yield BoundedRates(worst, best, below), every
+
+
+CALLS: list[tuple[str, Callable[[Any], Any]]] = [
+    *((name, attrgetter(name)) for name in (*COUNTS, *RATES)),
+    *((f"{name}({weight})", methodcaller(name, weight))
+      for name in ("f_beta", "f_alpha") for weight in (0, 0.5, 1)),
+    *((f"{name}(0.5, {worth})", methodcaller(name, 0.5, zero_division=worth))
+      for name in ("f_beta", "f_alpha") for worth in (0, 1)),
+]  # fmt: skip
+
+
+def test_every_rate_is_between_its_ends_wherever_the_rows_lie() -> None:
+    for (between, every), (name, call) in product(boxes(), CALLS):
+        found, where = call(between), (name, between)
+        assert isinstance(found, Bounded)
+        values = [v for v in map(call, every) if not math.isnan(v)]
+        if not values:
+            assert math.isnan(found.low) and math.isnan(found.high), where
+            continue
+        assert found.low <= min(values) and max(values) <= found.high, where
+        if name != "mcc":  # whose end is 0 where nothing or everything is predicted positive
+            assert found.low >= math.nextafter(min(values), -math.inf), where
+            assert found.high <= math.nextafter(max(values), math.inf), where
+        assert math.isnan(found.value) or found.low <= found.value <= found.high, where
+        if all(math.isnan(rates.f1) for rates in every) and name.endswith(", 1)"):
+            assert found == Bounded(1, 1, 1), where
+
+
+def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
+    worst, best = Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2)
+    found = BoundedRates(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
+    assert (found.tp, found.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
+    assert (found.rows, found.positives) == (5, 3)
+    assert found.precision.value == 1.0
+    assert found.table().tolist() == [[2, 0], [2, 1]] and found.weight_unit == 1
+    assert found.table("positive_first").tolist() == [[1, 2], [0, 2]]
+    assert found.recall == Bounded(1 / 3, math.nextafter(1 / 3, 0), 1.0)
+
+
+def test_ends_are_rounded_outwards() -> None:
+    worst, best = Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)
+    found = BoundedRates(worst, best, worst).recall
+    assert Fraction(found.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(found.high)
