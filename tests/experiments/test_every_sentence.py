@@ -40,7 +40,7 @@ LOOKS = [
 def reports() -> Iterator[Report]:
     """Of decisions and guardrails, with looks and without, with units and without."""
     declared = cycle(product(HORIZONS, DIRECTIONS))
-    for control, treatment, _ in product(RATES, RATES, range(3)):
+    for control, treatment in product(RATES, RATES):
         horizon, better = next(declared)
         yield two(control, treatment, horizon=horizon, better=better).report()
     name = "ctr.ratio/bts"
@@ -52,15 +52,15 @@ def reports() -> Iterator[Report]:
         rails = {"decision": (), "guardrails": (Safeguard("ctr", 0.002),)} if guarded else {}
         yield two(*arms, **rails).report(watched)
     for arms, margin, higher in product(
-        product(RATES[::2], RATES), (0.0, 0.001, 0.1), (True, False)
+        product(RATES[::2], RATES[1::2]), (0.001, 0.1), (True, False)
     ):
         rail = Safeguard("ctr", margin, higher)
         yield two(*arms, decision=(), guardrails=(rail,)).report()
-    for both, word in product((0, 1, 9, 30, 900), ("keep", "error")):
+    for both, word in product((0, 1, 30), ("keep", "error")):
         ids = {"": {"random": units(range(1000)), "bts": units(range(1000 - both, 2000))}}
         states = two((460, 9000), (690, 9000)).states
         yield Experiment(plan(on_several_variants=word), states, ids).report()
-    for scale, lift in product((1e-6, 1.0, 1e9), (1.0, 1.01, 3.0)):
+    for scale, lift in product((1e-6, 1e9), (1.01, 3.0)):
         yield Experiment(
             plan(cluster="groups", horizon=Horizon(mde=0.1 * scale)),
             {"": {"random": {"ctr": revenue(1, scale)}, "bts": {"ctr": revenue(2, scale * lift)}}},
@@ -69,7 +69,7 @@ def reports() -> Iterator[Report]:
 
 def revenue(seed: int, scale: float) -> UserGroups:
     rng, state = np.random.default_rng(seed), UserGroups(Ratio())
-    state.update(users=np.arange(3000), numerators=rng.exponential(scale, 3000))
+    state.update(users=np.arange(1000), numerators=rng.exponential(scale, 1000))
     return state
 
 

@@ -12,7 +12,6 @@ from pytest import approx
 from streammetrics import Ratio, UserGroups
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.strata import (
-    Combined,
     Stratum,
     by_epoch,
     combined,
@@ -136,10 +135,6 @@ def test_weights_are_the_shares_of_all_units() -> None:
     assert found.effect == 0.25 * 0.5 + 0.75 * 0.25
     assert found.variance == 0.0625 * 0.25 + 0.5625 * 0.125
     assert found.df == math.inf
-
-
-def test_one_stratum_is_itself() -> None:
-    assert combined([Stratum(7, 0.1, 0.3, 12.0)]) == Combined(0.1, 0.3, 12.0)
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
