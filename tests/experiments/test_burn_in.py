@@ -17,10 +17,10 @@ from streammetrics import (
     UserGroups,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.experiments import ConfidenceSequence, Evidence, Experiment, Horizon, compare
+from streammetrics.experiments import ConfidenceSequence, Evidence, Horizon, compare
 from streammetrics.experiments.arm import arm_of, kish_number, needed, no_arm, skewness_number
 from streammetrics.experiments.contrast import Contrast
-from tests.experiments.arms import area, clicks, grouped_clicks, only, plan
+from tests.experiments.arms import area, clicks, grouped_clicks, of_states, only
 
 
 def revenue(users: int, spent: list[float], first: int = 0) -> UserGroups:
@@ -33,8 +33,8 @@ def revenue(users: int, spent: list[float], first: int = 0) -> UserGroups:
 
 
 def contrast(control: Accumulator, treatment: Accumulator, metric: str = "m") -> Contrast:
-    arms = {"random": {"m": control}, "bts": {"m": treatment}}
-    return only(Experiment(plan(decision=(metric,), horizon=Horizon(mde=0.1)), {"": arms}))
+    settings = {"decision": (metric,), "horizon": Horizon(mde=0.1)}
+    return only(of_states(control, treatment, "m", **settings))
 
 
 def test_one_purchase_in_a_small_arm_is_not_called_a_difference() -> None:

@@ -162,13 +162,6 @@ def test_an_arm_without_the_covariate_is_not_compared_as_if_it_had_one() -> None
     assert only(PLAN, {"": {}}).anytime.gated
 
 
-def test_rows_that_stand_for_themselves_cannot_be_adjusted() -> None:
-    arms = {name: {one: state.metric_state() for one, state in of.items()}
-            for name, of in states().items()}  # fmt: skip
-    with pytest.raises(SettingsError, match="UserGroups"):
-        Experiment(PLAN, {"": arms}).contrasts()
-
-
 def test_slopes_and_names_that_are_none_are_refused() -> None:
     for theta in (math.nan, math.inf, "1", True, None):
         with pytest.raises(SettingsError, match="finite number"):

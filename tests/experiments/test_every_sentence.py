@@ -12,7 +12,6 @@ from streammetrics import Ratio, UserGroups
 from streammetrics.experiments import (
     ACTIONS,
     VERDICTS,
-    Experiment,
     Horizon,
     Look,
     Monitor,
@@ -20,7 +19,7 @@ from streammetrics.experiments import (
     Safeguard,
 )
 from streammetrics.experiments.confidence_sequence import Anytime
-from tests.experiments.arms import plan, two, units
+from tests.experiments.arms import of_states, two
 
 BAD = re.compile(
     r"\d[eE][+-]?\d|\bnan\b|\binf\b|\(unnamed\)|p 0\.0+\b|  |: ?\.|\(\)|None|no look has been taken"
@@ -57,14 +56,11 @@ def reports() -> Iterator[Report]:
         rail = Safeguard("ctr", margin, higher)
         yield two(*arms, decision=(), guardrails=(rail,)).report()
     for both, word in product((0, 1, 30), ("keep", "error")):
-        ids = {"": {"random": units(range(1000)), "bts": units(range(1000 - both, 2000))}}
-        states = two((460, 9000), (690, 9000)).states
-        yield Experiment(plan(on_several_variants=word), states, ids).report()
+        seen = range(1000), range(1000 - both, 2000)
+        yield two((460, 9000), (690, 9000), seen=seen, on_several_variants=word).report()
     for scale, lift in product((1e-6, 1e9), (1.01, 3.0)):
-        yield Experiment(
-            plan(cluster="groups", horizon=Horizon(mde=0.1 * scale)),
-            {"": {"random": {"ctr": revenue(1, scale)}, "bts": {"ctr": revenue(2, scale * lift)}}},
-        ).report()
+        arms = revenue(1, scale), revenue(2, scale * lift)
+        yield of_states(*arms, cluster="groups", horizon=Horizon(mde=0.1 * scale)).report()
 
 
 def revenue(seed: int, scale: float) -> UserGroups:

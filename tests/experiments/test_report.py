@@ -17,10 +17,10 @@ from tests.experiments.arms import (
     clicks,
     finding,
     grouped_clicks,
+    of_states,
     only,
     plan,
     two,
-    units,
 )
 
 
@@ -85,11 +85,8 @@ def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
         "Epochs left out of a comparison, as an arm has too little in them: late.",
         "Rows are taken as independent: right only if no unit has several.",
     )
-    users = {
-        "random": {"ctr": grouped_clicks(1, 90, 0.2)},
-        "bts": {"ctr": grouped_clicks(2, 90, 0.2)},
-    }
-    assert len(Experiment(plan(cluster="groups"), {"": users}).report().notes) == 1
+    users = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
+    assert len(of_states(*users, cluster="groups").report().notes) == 1
 
 
 def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
@@ -197,9 +194,7 @@ def test_guardrails() -> None:
 
 
 def test_units_that_fall_as_they_should_not_come_before_all() -> None:
-    states = {"": {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}}
-    counted = {"": {"random": units(range(5000)), "bts": units(range(6000, 10_000))}}
-    report = Experiment(plan(), states, counted).report()
+    report = two((460, 9000), (690, 9000), seen=(range(5000), range(6000, 10_000))).report()
     assert report.findings[0].sentence.startswith(
         "Not to be believed: units fall to the variants as they should not (sample-ratio e-value "
     )
@@ -209,14 +204,13 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
 
 
 def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
-    states = {"": {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}}
-    counted = {"": {"random": units(range(100)), "bts": units(range(97, 200))}}
-    strict = Experiment(plan(on_several_variants="error"), states, counted).report()
+    rates, seen = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
+    strict = two(*rates, seen=seen, on_several_variants="error").report()
     assert strict.findings[0].sentence == (
         "Not to be believed: 3 units have been seen in several variants, and the plan says that "
         "none may be."
     )
-    kept = Experiment(plan(**UP), states, counted).report()
+    kept = two(*rates, seen=seen, **UP).report()
     assert kept.findings[0].sentence.startswith("bts is better")
     assert (strict.findings[0].distrusted, kept.findings[0].distrusted) == (True, False)
     assert kept.findings[0].sentence.endswith(
@@ -262,12 +256,10 @@ def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
 
 
 def test_where_units_are_counted_the_need_is_in_units() -> None:
-    arms = {"": {"random": {"ctr": clicks(200, 2000)}, "bts": {"ctr": clicks(210, 2000)}}}
-    seen = {"": {"random": units(range(500)), "bts": units(range(500, 1000))}}
     needs = []
-    for counted in ({}, seen):
-        contrast = only(Experiment(plan(horizon=Horizon(mde=0.02)), arms, counted))
-        found = more_units(contrast, -1.0, 1.0)
-        assert found is not None and found.units == bool(counted)
+    for seen in ((), (range(500), range(500, 1000))):
+        rates = two((200, 2000), (210, 2000), seen=seen, horizon=Horizon(mde=0.02))
+        found = more_units(only(rates), -1.0, 1.0)
+        assert found is not None and found.units == bool(seen)
         needs.append(found.more)
     assert needs[0] == 4 * needs[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -15,7 +14,6 @@ from streammetrics.experiments.strata import (
     Stratum,
     by_epoch,
     combined,
-    smoothed_variance,
 )
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
@@ -130,36 +128,11 @@ def test_epochs_of_users_in_one_group_are_left_out() -> None:
     assert found is not None and found.used == ("b",)
 
 
-def test_weights_are_the_shares_of_all_units() -> None:
-    found = combined([Stratum(10, 0.5, 0.25), Stratum(30, 0.25, 0.125)])
-    assert found.effect == 0.25 * 0.5 + 0.75 * 0.25
-    assert found.variance == 0.0625 * 0.25 + 0.5625 * 0.125
-    assert found.df == math.inf
-
-
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
     found = combined([Stratum(10, 0, 0.25, 5.0), Stratum(30, 0, 0.125, 60.0), Stratum(40, 0, 0.5)])
     parts = [0.125**2 * 0.25, 0.375**2 * 0.125, 0.25 * 0.5]
     expected = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 60)
     assert math.isclose(found.df, expected, rel_tol=1e-14)
-
-
-def test_pooled_rates_of_a_ramp_would_differ_where_strata_do_not() -> None:
-    # 10 % of the units while the rate is 1 in 10, half of them while it is 1 in 5.
-    strata = [
-        Stratum(n + m, 0, smoothed_variance(a, n) + smoothed_variance(b, m))
-        for (a, n), (b, m) in (((90, 900), (10, 100)), ((200, 1000), (200, 1000)))
-    ]
-    found = combined(strata)
-    assert found.effect == 0.0
-    pooled = 210 / 1100 - 290 / 1900
-    assert pooled > 2.3 * math.sqrt(found.variance)
-
-
-def test_half_a_success_smooths_the_variance() -> None:
-    p, q = Fraction(1, 22), Fraction(5, 82)
-    assert smoothed_variance(0, 10) == p * (1 - p) / 10
-    assert smoothed_variance(2, 40) == q * (1 - q) / 40
 
 
 def test_epochs_in_any_order_give_the_same_bits() -> None:
