@@ -1,4 +1,4 @@
-"""What one more row of each kind changes, and the variance that follows."""
+"""Means of ratios over classes, the change that one more row makes, and the variance of both."""
 
 from __future__ import annotations
 
@@ -82,3 +82,13 @@ def test_the_error_of_macro_f1_of_the_published_example() -> None:
 def test_what_has_no_rows_has_no_influence() -> None:
     assert all(map(math.isnan, hit_influence((0, 0, 0, 5), term_means.recall)))
     assert not mean_influence(*CELLS, [(0, 0, 0, 0)] * 4, term_means.recall).any()
+
+
+def test_a_mean_of_ratios_is_rounded_once_and_0_over_0_leaves_it_or_is_what_is_said() -> None:
+    terms = [((1, n), n % 3 + 1) for n in range(1, 200)]
+    exact = sum(Fraction(w, n) for (_, n), w in terms) / sum(w for _, w in terms)
+    assert term_means.mean(terms, math.nan) == float(exact)
+    for zero, expected in ((math.nan, 0.5), (0, 0.5 / 8), (1, 7.5 / 8)):
+        assert term_means.mean([((0, 0), 7), ((1, 2), 1)], zero) == expected
+    assert math.isnan(term_means.mean([((1, 2), 0)], math.nan))
+    assert term_means.mean([], 1) == 1
