@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -51,12 +52,14 @@ PLAN = Plan(
 )
 
 
-def states(*names: str) -> dict[str, dict[str, UserGroups]]:
-    found: dict[str, dict[str, UserGroups]] = {}
-    for name, (users, before, after) in ARMS.items():
-        both = {"before": counted(users, before), "revenue": counted(users, after)}
-        found[name] = {one: both[one] for one in names or both}
-    return found
+@cache
+def state(arm: str, metric: str) -> UserGroups:
+    users, before, after = ARMS[arm]
+    return counted(users, before if metric == "before" else after)
+
+
+def states() -> dict[str, dict[str, UserGroups]]:
+    return {arm: {one: state(arm, one) for one in ("before", "revenue")} for arm in ARMS}
 
 
 def covariate(control: Accumulator, treatment: Accumulator) -> Covariate:
@@ -82,7 +85,7 @@ def test_what_was_known_before_is_taken_out() -> None:
 
 
 def test_rows_without_groups_or_with_other_groups_are_refused() -> None:
-    (a, b) = states("revenue").values()
+    (a, b) = states().values()
     plain = covariate(Ratio(), Ratio())
     with pytest.raises(SettingsError, match="UserGroups"):
         compare(a["revenue"], b["revenue"], covariate=plain)
