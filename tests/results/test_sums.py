@@ -22,7 +22,7 @@ from streammetrics import (
 )
 from streammetrics.ranking.measures import MRR, NDCG
 from streammetrics.results import counts_of, headlines_of, views_of
-from streammetrics.results.calibration import CalibrationFigures
+from streammetrics.results.calibration_figures import CalibrationFigures
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient, RegressionErrors
 
