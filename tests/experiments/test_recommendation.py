@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from streammetrics import Ratio
 from streammetrics.experiments import (
     ACTIONS,
@@ -119,11 +117,10 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ADVICE)
-def test_one_action_one_sentence_and_what_it_rests_on(name: str) -> None:
-    settings, data, action, sentence, rests_on = ADVICE[name]
-    found = advised(planned(**settings), **data)
-    assert found == Recommendation(action, sentence, rests_on, ("new",))
+def test_one_action_one_sentence_and_what_it_rests_on() -> None:
+    for name, (settings, data, action, sentence, rests_on) in ADVICE.items():
+        found = advised(planned(**settings), **data)
+        assert found == Recommendation(action, sentence, rests_on, ("new",)), name
 
 
 def test_what_is_open_says_how_much_more_would_show_a_difference() -> None:

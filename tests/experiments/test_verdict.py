@@ -51,12 +51,11 @@ VERDICT: dict[str, tuple[tuple[tuple[int, int], tuple[int, int]], dict[str, Any]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VERDICT)
-def test_one_word_for_a_comparison_and_its_directions(name: str) -> None:
-    arms, settings, verdict = VERDICT[name]
-    found = finding(two(*arms, **settings))
-    assert found.verdict == verdict and found.direction == found.contrast.direction
-    assert ("better" in found.sentence) == (verdict == "better")
+def test_one_word_for_a_comparison_and_its_directions() -> None:
+    for name, (arms, settings, verdict) in VERDICT.items():
+        found = finding(two(*arms, **settings))
+        assert found.verdict == verdict and found.direction == found.contrast.direction, name
+        assert ("better" in found.sentence) == (verdict == "better"), name
 
 
 def spent(values: object, below: float = 1.0) -> UserGroups:
@@ -127,33 +126,26 @@ def test_what_is_not_to_be_believed_has_no_other_verdict() -> None:
     assert (apart.verdict, apart.distrusted) == ("disbelieved", True)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "faded"),
-    [
+def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded() -> None:
+    def mirrored(of: Anytime) -> Anytime:
+        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
+
+    experiment = two((46, 10_000), (69, 10_000), **UP)
+    for first, last, faded in (
         (Anytime(0.02, 0.06, 5.0), Anytime(0.01, 0.05, 5.0), False),
         (Anytime(0.02, 0.06, 5.0), Anytime(-0.01, 0.05, 0.0), True),  # 0 is not excluded
         (Anytime(0.04, 0.07, 5.0), Anytime(0.01, 0.06, 3.0), True),  # 0.035 lies below 0.04
         (Anytime(0.02, 0.06, 5.0), Anytime(gated=True, reason="r"), True),
         (Anytime(0.02, 0.06, 5.0), Anytime(0.05, 0.09, 9.0), False),  # 0.07 lies above 0.06
-    ],
-)
-def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded(
-    first: Anytime, last: Anytime, faded: bool
-) -> None:
-    def mirrored(of: Anytime) -> Anytime:
-        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
-
-    experiment = two((46, 10_000), (69, 10_000), **UP)
-    up, down = (
-        finding(experiment, first, last),
-        finding(experiment, mirrored(first), mirrored(last)),
-    )
-    assert (up.faded, down.faded) == (faded, faded)
-    assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
-    for found in (up, down):
-        assert ("may have faded" in found.sentence) == faded
-        assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
-    assert ("may have grown" in up.sentence) == (last.lower == 0.05)
+    ):
+        up = finding(experiment, first, last)
+        down = finding(experiment, mirrored(first), mirrored(last))
+        assert (up.faded, down.faded) == (faded, faded), last
+        assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
+        for found in (up, down):
+            assert ("may have faded" in found.sentence) == faded, last
+            assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
+        assert ("may have grown" in up.sentence) == (last.lower == 0.05), last
 
 
 def test_a_guardrail_that_was_kept_is_open_where_the_last_look_does_not_keep_it() -> None:
@@ -176,28 +168,22 @@ def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:
     return state
 
 
-@pytest.mark.parametrize(
-    ("control", "treatment", "verdicts"),
-    [
+def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other() -> None:
+    both = {"decision": ("cal.ratio", "cal.copc"), "horizon": Horizon(mde=0.05)}
+    for control, treatment, verdicts in (
         (1.3, 1.05, ("better", "better")),
         (1.05, 1.3, ("worse", "worse")),
         (1.0, 0.7, ("worse", "worse")),
         (0.8, 1.25, ("higher", "lower")),  # equally far from 1
         (1.1, 1.1, ("no_difference_yet", "no_difference_yet")),
-    ],
-)
-def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other(
-    control: float, treatment: float, verdicts: tuple[str, str]
-) -> None:
-    both = {"decision": ("cal.ratio", "cal.copc"), "horizon": Horizon(mde=0.05)}
-    arms = calibration(control, 1), calibration(treatment, 2)
-    found = of_states(*arms, "cal", **both).report().findings
-    assert tuple(one.verdict for one in found) == verdicts
-    for one in found:
-        assert (one.direction.better, one.direction.target) == ("target", 1.0)
-        certain = one.verdict in ("better", "worse")
-        assert ("the target, 1." in one.sentence) == certain
-        assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
+    ):
+        arms = calibration(control, 1), calibration(treatment, 2)
+        found = of_states(*arms, "cal", **both).report().findings
+        assert tuple(one.verdict for one in found) == verdicts, (control, treatment)
+        for one in found:
+            assert (one.direction.better, one.direction.target) == ("target", 1.0)
+            assert ("the target, 1." in one.sentence) == (one.verdict in ("better", "worse"))
+            assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
 
 
 def test_one_user_with_most_of_the_rows_is_said() -> None:

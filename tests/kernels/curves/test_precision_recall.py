@@ -7,7 +7,7 @@ narrower ones would be certain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -94,16 +94,11 @@ def test_every_small_sample_has_the_exact_value() -> None:
                 assert all(is_nearest(value, exact) for value in figure), (name, found)
 
 
-def small() -> Iterator[Groups]:
-    yield from curves.small_buckets(1, 3)
-    yield from curves.small_buckets(2, 2)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str) -> None:
     view, oracle = VIEWS[name]
-    for buckets in small():
+    for buckets in (*curves.small_buckets(1, 3), *curves.small_buckets(2, 2)):
         value, low, high = view(of(buckets), True)
         found = [exact for exact in map(oracle, curves.all_orders(buckets)) if exact is not None]
         if not found:
