@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -24,13 +23,9 @@ from streammetrics.kernels.curves.area_sums import (
     mean_area,
 )
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.rounding import rounded, rounded_down, rounded_up
-from streammetrics.kernels.inference.variances import ratio_variance
+from streammetrics.kernels.exact.rounding import rounded
 
 WEIGHTS = ["impressions", "positives", "uniform"]
-NOT_LOST, TIES = np.array([3, 0, 1, 1]), np.array([1, 0, 1, 0])
-P, N = np.array([2, 3, 1, 2]), np.array([2, 0, 1, 1])
-AREAS = [Fraction(5, 8), Fraction(1, 2), Fraction(1, 2)]
 NOBODY = GroupPairs(*[np.zeros(0, np.int64)] * 4, {})
 
 
@@ -117,16 +112,6 @@ def test_a_group_with_more_pairs_than_an_int64_has_counts_like_others(weight: st
     assert area_spread(two, "uniform").variance == 0.0625  # 1/2 and 1
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-def test_the_mean_of_many_groups_is_the_exact_one_to_the_last_bit(weight: str) -> None:
-    groups = some_groups(3_000, 5)
-    exact = mean_area(groups, weight, bounded=True)
-    found = area_sums(groups, weight, bounded=True).mean(bounded=True)
-    assert rounded(found.value) == rounded(exact.value)
-    assert rounded(found.low, rounded_down) == rounded(exact.low, rounded_down)
-    assert rounded(found.high, rounded_up) == rounded(exact.high, rounded_up)
-
-
 def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_ends() -> None:
     for seed in range(9):
         weight, groups = WEIGHTS[seed % 3], some_groups(1 + seed % 7, seed, 4 + seed % 30)
@@ -140,17 +125,6 @@ def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_end
         least, most = Fraction(*found.low.fraction()), Fraction(*found.high.fraction())
         assert low - Fraction(1, 1 << BITS) <= least <= low
         assert high <= most <= high + Fraction(1, 1 << BITS)
-
-
-@pytest.mark.parametrize("weight", WEIGHTS)
-def test_the_spread_is_the_variance_of_a_ratio_of_groups(weight: str) -> None:
-    w = {"impressions": [4, 2, 3], "positives": [2, 1, 2], "uniform": [1, 1, 1]}[weight]
-    wa = [one * area for one, area in zip(w, AREAS, strict=True)]
-    pairs = (wa, wa), (wa, w), (w, w)
-    squares = [sum(map(operator.mul, a, b)) for a, b in pairs]
-    found = area_spread(GroupPairs(NOT_LOST, TIES, P, N, {}), weight)
-    exact = ratio_variance(3, sum(wa), sum(w), (squares[0], squares[1], squares[2]))
-    assert found.units == 3 and found.variance == exact  # these areas are binary fractions
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
