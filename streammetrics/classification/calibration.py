@@ -25,7 +25,7 @@ from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
-from streammetrics.results.calibration import CalibrationFigures
+from streammetrics.results.calibration_figures import CalibrationFigures
 
 Floats = NDArray[np.float64]
 

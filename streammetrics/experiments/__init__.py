@@ -19,9 +19,8 @@ from streammetrics.experiments.covariate import (
 )
 from streammetrics.experiments.experiment import Experiment
 from streammetrics.experiments.monitor import Look, Monitor, Watched
-from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
-from streammetrics.experiments.report import Finding, Outcome, Report
+from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
 from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [

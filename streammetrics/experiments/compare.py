@@ -16,9 +16,10 @@ from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.kernels.inference.area_interval import COARSE
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import newcombe_bounds
-from streammetrics.kernels.inference.success_labels import Successes
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     Bounds,
@@ -103,7 +104,6 @@ def _text(value: object) -> str:
     return str(found) if isinstance(found, Fraction) else shown(found)
 
 
-COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing of other rows"
 AREAS: Final = ("auc", "gauc")  # of which 1/2 is chance: their lift is RelaImpr
 

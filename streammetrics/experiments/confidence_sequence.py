@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.kernels.inference import empirical_bernstein, success_labels
+from streammetrics.kernels.inference import empirical_bernstein
+from streammetrics.kernels.inference.dirichlet_multinomial import (
+    Successes,
+    log_e_of_successes,
+    relative_rates,
+)
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.normal_mixture import (
     anytime_p,
@@ -19,7 +24,6 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
-from streammetrics.kernels.inference.success_labels import Successes
 
 
 class Compared(Protocol):
@@ -114,7 +118,7 @@ UNDECLARED = "no horizon and no minimum detectable effect was declared before th
 class ConfidenceSequence:
     """A sequence of intervals of which all hold the true effect, with probability 1 - alpha.
 
-    v_opt is declared before the data and never changed (`horizon.Horizon`): without it there is
+    v_opt is declared before the data and never changed (`plan.Horizon`): without it there is
     no interval, and the reason says so.
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
@@ -182,8 +186,8 @@ class ConfidenceSequence:
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
             return Anytime(reason="this is not a comparison of rates, which have successes")
-        low, high = success_labels.relative_rates(found.successes, self.alpha, self.prior)
-        return Anytime(low, high, success_labels.log_e(found.successes, self.prior))
+        low, high = relative_rates(found.successes, self.alpha, self.prior)
+        return Anytime(low, high, log_e_of_successes(found.successes, self.prior))
 
     def _bounded(self, found: Compared, v_opt: float) -> Anytime:
         if found.moments is None:

@@ -17,7 +17,7 @@ from streammetrics.experiments.confidence_sequence import (
 )
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.strata import Pair, by_epoch
-from streammetrics.kernels.inference.success_labels import Successes
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.views import NONE, Direction
 
 

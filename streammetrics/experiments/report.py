@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from fractions import Fraction
+from typing import Final, Literal
 
 from streammetrics.combine.units import UnitsResult
+from streammetrics.core.errors import SettingsError, shown
 from streammetrics.experiments.assignment import Contamination, SampleRatioFound
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
-from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.numerals import plain
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.sentence import (
@@ -30,6 +32,59 @@ from streammetrics.experiments.verdict import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import NONE, Direction
+
+# Several comparisons, by name: adjusted p-values, and which e-values are rejected.
+
+
+def adjust_fwer(
+    pvalues: Mapping[str, float], method: Literal["holm", "bonferroni"] = "holm"
+) -> dict[str, float]:
+    """p-values adjusted so that any false rejection has probability alpha at most.
+
+    "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
+    from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
+    Of anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
+    for another method.
+
+    >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
+    {'ctr': 0.02, 'auc': 0.04}
+    """
+    m = len(pvalues)
+    if method == "bonferroni":
+        return {name: min(1.0, m * p) for name, p in pvalues.items()}
+    if method != "holm":
+        raise SettingsError(
+            expected='"holm" or "bonferroni"',
+            got=shown(method),
+            where="method",
+            hint='pass "holm", which rejects at least as much',
+        )
+    adjusted, worst = dict.fromkeys(pvalues, 1.0), 0.0
+    for rank, name in enumerate(sorted(pvalues, key=pvalues.__getitem__)):
+        worst = max(worst, (m - rank) * pvalues[name])
+        adjusted[name] = min(1.0, worst)
+    return adjusted
+
+
+def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[str, bool]:
+    """Which comparisons are rejected, with a false discovery rate of alpha at most (e-BH).
+
+    e_values: of this look, never the largest so far. Rejected are the k largest of m, for the
+    largest k with e_(k) >= m / (alpha k). Compared as rational numbers, with alpha as it is written
+    (0.05 is 1/20), so that equality counts. (Wang and Ramdas 2022, J. R. Stat. Soc. B 84, 822-852.)
+
+    >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
+    {'ctr': True, 'auc': False}
+    """
+    # Equal e-values stand or fall together, so that no order of the comparisons decides.
+    m, level, least = len(e_values), Fraction(repr(float(alpha))), math.nan
+    for rank, e in enumerate(sorted(e_values.values(), reverse=True), start=1):
+        if e == math.inf or (e > 0 and Fraction(e) >= Fraction(m, rank) / level):
+            least = e
+    return {name: e >= least for name, e in e_values.items()}
+
+
+# What to do now, by everything that the experiment says together.
 
 _DISBELIEVED: Final = "Not to be believed: "
 _ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
@@ -138,25 +193,25 @@ def _waiting(
     faded, early = _with(decisions, "faded"), _with((*decisions, *rails), "not_started")
     nothing, unknown = _with(decisions, "no_difference_yet"), _with(rails, "open")
     nearer = [one for one in _with(decisions, "higher", "lower") if not _is_undirected(one)]
-    shown = (*better, *undirected)
+    decided = (*better, *undirected)
     reasons = [
         _is(better, "better"),
         _each(undirected),
         f"the effect on {_names(faded)} may have faded" if faded else "",
         f"which is nearer to the target of {_names(nearer)} is not certain" if nearer else "",
-        f"no difference of {_names(nothing)} is shown yet" if nothing and not shown else "",
+        f"no difference of {_names(nothing)} is shown yet" if nothing and not decided else "",
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
         f"it is too early to say of {_names(early)} ({early[0].reason})" if early else "",
     ]
     why = "; ".join(filter(None, reasons)) or "no variant can be compared with the control yet"
-    rests = (*shown, *faded, *nearer, *(() if shown else nothing), *unknown, *early)
+    rests = (*decided, *faded, *nearer, *(() if decided else nothing), *unknown, *early)
     sizes = [
         found
         for one in nothing
         if (found := more_units(one.contrast, one.anytime_lower, one.anytime_upper))
     ]
     need = max(sizes, key=lambda one: (one.more, not one.excluded), default=None)
-    if need is None or shown:
+    if need is None or decided:
         return _Advice("wait", why, rests)
     ends = len(nothing) == len(decisions) == len(sizes) and not (unknown or early)
     if ends and (not need.more or all(one.excluded for one in sizes)):

@@ -26,8 +26,7 @@ from streammetrics.core.installed import load_all
 from streammetrics.kernels.ranking import gain as gains
 from streammetrics.kernels.ranking import hits
 from streammetrics.kernels.ranking.average_precision import average_precision, bpref
-from streammetrics.kernels.ranking.expected_reciprocal_rank import expected_reciprocal_rank
-from streammetrics.kernels.ranking.gain import rank_biased_precision
+from streammetrics.kernels.ranking.gain import expected_reciprocal_rank, rank_biased_precision
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, relevant_shown
 from streammetrics.kernels.ranking.rank_tables import GAINS

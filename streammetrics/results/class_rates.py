@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import whole
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.exact.term_means import Hits
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.inference.influence import cells_number
+from streammetrics.kernels.inference.term_means import Hits, cells_number
 from streammetrics.present.views import Directions, ViewText, directed
 from streammetrics.results.interval import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval

@@ -15,6 +15,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
@@ -29,7 +30,6 @@ from streammetrics.present.views import ViewText, value_of, view_of
 # of which the view is a function, as F1 is one of Jaccard's index. "logit", "delta": of an estimate
 # with a standard error, on the logit and as it is. "t": of means. "delong": of areas.
 METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong")
-COARSE: Final = 0.25  # standard errors by which certain bounds may be off before they count
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
 _SCARCE: Final = "{} {}: at least 2 needed"

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.exact import term_means
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.exact.term_means import Hits, Term
+from streammetrics.kernels.inference import term_means
+from streammetrics.kernels.inference.term_means import Hits, Term
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import refused, share, weight_of_recall, whole, worth_of_nothing
 from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.exact import term_means
-from streammetrics.kernels.exact.term_means import Hits, Term
-from streammetrics.kernels.inference.influence import counts_variance, hit_influence, mean_influence
+from streammetrics.kernels.inference import term_means
+from streammetrics.kernels.inference.term_means import (
+    Hits,
+    Term,
+    counts_variance,
+    hit_influence,
+    mean_influence,
+)
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import Directions, ViewText, directed
 from streammetrics.results.interval import USERS, Asked, OfWeightedRows

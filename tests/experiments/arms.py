@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streammetrics import HistogramAUC, Ratio, Units, UserGroups
+from streammetrics import Accumulator, HistogramAUC, Ratio, Units, UserGroups
 from streammetrics.experiments import Contrast, Experiment, Finding, Horizon, Look, Monitor, Plan
 from streammetrics.experiments.confidence_sequence import Anytime
 
@@ -55,10 +55,22 @@ def plan(**settings: object) -> Plan:
     return Plan(**given)  # type: ignore[arg-type]
 
 
+def of_states(
+    control: Accumulator,
+    treatment: Accumulator,
+    metric: str = "ctr",
+    seen: tuple[range, ...] = (),
+    **settings: object,
+) -> Experiment:
+    """One epoch of two states of one metric. seen: the units of both variants, if they count."""
+    arms = {"random": {metric: control}, "bts": {metric: treatment}}
+    counted = {"": {name: units(ids) for name, ids in zip(arms, seen, strict=True)}} if seen else {}
+    return Experiment(plan(**settings), {"": arms}, counted)
+
+
 def two(control: tuple[int, int], treatment: tuple[int, int], **settings: object) -> Experiment:
     """One epoch of two rates."""
-    arms = {"random": {"ctr": clicks(*control)}, "bts": {"ctr": clicks(*treatment)}}
-    return Experiment(plan(**settings), {"": arms})
+    return of_states(clicks(*control), clicks(*treatment), **settings)
 
 
 def only(experiment: Experiment) -> Contrast:

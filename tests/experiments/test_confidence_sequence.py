@@ -14,6 +14,7 @@ from streammetrics.experiments.confidence_sequence import (
     Guardrail,
     e_value,
 )
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes, relative_rates
 from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
 from streammetrics.kernels.inference.normal_mixture import (
     as_t,
@@ -23,10 +24,13 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
-from streammetrics.kernels.inference.success_labels import Successes, relative_rates
 
 LOOK = Evidence(effect_size=0.02, std_error=0.005, df=30.0, least_count=40)
 NOTHING = (-math.inf, math.inf, 1.0, 1.0)
+
+
+def look(effect: float, df: float = math.inf) -> Evidence:
+    return Evidence(effect_size=effect, std_error=1.0, df=df, least_count=50)
 
 
 def said(found: Anytime) -> tuple[float, float, float, float]:
@@ -46,15 +50,13 @@ def test_few_groups_widen_the_interval_and_weaken_the_evidence_alike() -> None:
     assert many.log_e > found.log_e and many.upper < found.upper
 
 
-@pytest.mark.parametrize("df", [15.0, 63.0, math.inf])
-def test_zero_is_left_out_just_where_p_is_below_alpha(df: float) -> None:
-    sequence, sides = ConfidenceSequence(v_opt=1.0), set()
-    for effect in range(-60, 60):
-        found = sequence.at(Evidence(effect_size=effect / 10, std_error=1.0, df=df, least_count=10))
-        out = not found.lower <= 0 <= found.upper
-        assert out == (found.p_value < 0.05)
-        sides.add(out)
-    assert sides == {True, False}
+def test_zero_is_left_out_just_where_p_is_below_alpha() -> None:
+    sequence = ConfidenceSequence(v_opt=1.0)
+    for df in (15.0, math.inf):
+        looks = [look(effect / 10, df) for effect in range(-60, 60)]
+        found = [sequence.at(one) for one in looks]
+        out = [not one.lower <= 0 <= one.upper for one in found]
+        assert out == [one.p_value < 0.05 for one in found] and set(out) == {True, False}
 
 
 def test_before_the_burn_in_nothing_is_concluded() -> None:
@@ -67,12 +69,12 @@ def test_before_the_burn_in_nothing_is_concluded() -> None:
     assert not after.gated and after.log_e > 0
 
 
-@pytest.mark.parametrize("kind", ["asymptotic", "empirical_bernstein"])
-def test_without_a_declared_amount_of_information_the_reason_says_so(kind: str) -> None:
+def test_without_a_declared_amount_of_information_the_reason_says_so() -> None:
     one = Moments(100, 50, 50)
-    look = Evidence(effect_size=0.02, std_error=0.005, least_count=99, moments=(one, one))
-    found = ConfidenceSequence(v_opt=None, kind=kind).at(look)  # type: ignore[arg-type]
-    assert said(found) == NOTHING and "before the data" in found.reason
+    known = Evidence(effect_size=0.02, std_error=0.005, least_count=99, moments=(one, one))
+    for kind in ("asymptotic", "empirical_bernstein"):
+        found = ConfidenceSequence(v_opt=None, kind=kind).at(known)  # type: ignore[arg-type]
+        assert said(found) == NOTHING and "before the data" in found.reason, kind
 
 
 def test_what_is_undefined_is_no_evidence() -> None:
@@ -84,9 +86,9 @@ def test_what_is_undefined_is_no_evidence() -> None:
         (1.0, 1.0, math.nan),
         (1.0, 1.0, 0.0),
     ):
-        look = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
-        found = ConfidenceSequence(v_opt=1.0).at(look)
-        assert said(found) == NOTHING and found.gated and "undefined" in found.reason, look
+        unknown = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
+        found = ConfidenceSequence(v_opt=1.0).at(unknown)
+        assert said(found) == NOTHING and found.gated and "undefined" in found.reason, unknown
 
 
 def test_labels_need_no_horizon_and_no_burn_in() -> None:
@@ -106,10 +108,10 @@ def test_means_of_bounded_values() -> None:
     assert found.lower > 0 and found.p_value < 0.05
 
 
-@pytest.mark.parametrize("kind", ["label", "empirical_bernstein"])
-def test_a_kind_that_does_not_fit_says_why(kind: str) -> None:
-    found = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
-    assert said(found) == NOTHING and found.reason.startswith("this is not a comparison")
+def test_a_kind_that_does_not_fit_says_why() -> None:
+    for kind in ("label", "empirical_bernstein"):
+        found = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
+        assert said(found) == NOTHING and found.reason.startswith("this is not a comparison"), kind
 
 
 def test_settings_out_of_range_are_refused() -> None:
@@ -125,40 +127,30 @@ def test_settings_out_of_range_are_refused() -> None:
             Guardrail(**{"margin": 0.1, "v_opt": 1.0, **settings})  # type: ignore[arg-type]
 
 
-def look(effect: float, df: float = math.inf) -> Evidence:
-    return Evidence(effect_size=effect, std_error=1.0, df=df, least_count=50)
+def test_a_guardrail_passes_just_where_the_evidence_reaches_one_over_alpha() -> None:
+    for df in (20.0, math.inf):
+        guardrail = Guardrail(margin=2.0, v_opt=1.0)
+        found = [guardrail.at(look(tenth / 10, df)) for tenth in range(-80, 80)]
+        passed = [one.passed for one in found]
+        assert passed == [one.p_value < 0.05 for one in found] == [one.bound > -2 for one in found]
+        assert set(passed) == {True, False}
 
 
-@pytest.mark.parametrize("df", [20.0, math.inf])
-def test_it_passes_just_where_the_evidence_reaches_one_over_alpha(df: float) -> None:
-    guardrail, sides = Guardrail(margin=2.0, v_opt=1.0), set()
-    for tenth in range(-80, 80):
-        found = guardrail.at(look(tenth / 10, df))
-        assert found.passed == (found.p_value < 0.05) == (found.bound > -2.0)
-        sides.add(found.passed)
-    assert sides == {True, False}
-
-
-def test_a_metric_that_should_fall_is_the_mirror_image() -> None:
+def test_a_guardrail_has_a_one_sided_bound_and_one_that_should_fall_is_its_mirror_image() -> None:
     up = Guardrail(margin=0.5, v_opt=1.0).at(look(3.0))
     down = Guardrail(margin=0.5, v_opt=1.0, higher_is_better=False).at(look(-3.0))
     assert (down.bound, down.passed, down.log_e) == (-up.bound, up.passed, up.log_e)
-    assert up.bound < 3.0
+    assert up.bound == 3.0 - one_sided_multiplier(1.0, tuned(1.0, 0.1), 0.05)
 
 
-def test_its_bound_is_that_of_the_one_sided_mixture() -> None:
-    reach = one_sided_multiplier(1.0, tuned(1.0, 0.1), 0.05)
-    assert Guardrail(margin=0.5, v_opt=1.0).at(look(3.0)).bound == 3.0 - reach
-
-
-@pytest.mark.parametrize("better", [True, False])
-def test_it_never_passes_on_thin_data(better: bool) -> None:
+def test_a_guardrail_never_passes_on_thin_data() -> None:
     thin = Evidence(effect_size=0.0, std_error=1e-9, least_count=3)
-    found = Guardrail(margin=9.0, v_opt=1.0, higher_is_better=better).at(thin)
-    assert found.gated and not found.passed and found.reason and found.p_value == 1.0
-    assert found.bound == (-math.inf if better else math.inf)
-    undeclared = Guardrail(margin=9.0, v_opt=None, higher_is_better=better).at(look(1.0))
-    assert not undeclared.passed and "before the data" in undeclared.reason
+    for better, worst in ((True, -math.inf), (False, math.inf)):
+        found = Guardrail(margin=9.0, v_opt=1.0, higher_is_better=better).at(thin)
+        assert found.gated and not found.passed and found.reason and found.p_value == 1.0
+        assert found.bound == worst
+        undeclared = Guardrail(margin=9.0, v_opt=None, higher_is_better=better).at(look(1.0))
+        assert not undeclared.passed and "before the data" in undeclared.reason
 
 
 def test_a_look_that_knows_nothing_concludes_nothing() -> None:

@@ -40,13 +40,9 @@ def is_near(share: float, p: float, replicates: int = REPLICATES) -> bool:
     return abs(share - p) <= by_chance(p, replicates)
 
 
-RATES = {
+FIGURES = {
     "rate": partial(one_look.rate, 0.05),
     "F1 of a rare class": partial(one_look.rates_of_classes, "f1", one_look.f_truth(1)),
-    "F2 of it": partial(one_look.rates_of_classes, "f_beta(2)", one_look.f_truth(2)),
-}
-FIGURES = {
-    **RATES,
     "macro F1": one_look.macro_f1,
     "AUC": partial(one_look.area, 0.75, 0.2),
     "GAUC": one_look.user_areas,
@@ -54,25 +50,15 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("once", "n"),
-    [pytest.param(once, 1_000, id=f"{name}-1000") for name, once in FIGURES.items()]
-    + [pytest.param(once, 10_000, id=f"{name}-10000") for name, once in RATES.items()],
-)
-def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(
-    once: one_look.Reading, n: int
-) -> None:
-    (held,) = means(lambda rng: [once(rng, n)])
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(name: str) -> None:
+    (held,) = means(lambda rng: [FIGURES[name](rng, 1_000)])
     assert is_near(held, 0.95)
 
 
-@pytest.mark.parametrize(("p", "a", "b"), [(0.05, 5000, 5000), (0.05, 9000, 1000)])
-def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100(p: float, a: int, b: int) -> None:
-    difference, lift, alarms, _ = means(partial(one_look.rates, p, p, a, b))
+def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100_and_a_true_effect_is_held() -> None:
+    difference, lift, alarms, _ = means(partial(one_look.rates, 0.05, 0.05, 9000, 1000))
     assert is_near(difference, 0.95) and is_near(lift, 0.95) and is_near(alarms, 0.05)
-
-
-def test_the_intervals_of_a_true_effect_hold_it() -> None:
     difference, lift, found, _ = means(partial(one_look.rates, 0.05, 0.06, 10_000, 10_000))
     assert is_near(difference, 0.95) and is_near(lift, 0.95)
     assert is_near(found, 0.876)  # the normal power of 0.01 with this error
@@ -81,15 +67,11 @@ def test_the_intervals_of_a_true_effect_hold_it() -> None:
 @pytest.mark.parametrize(
     ("once", "replicates", "least_deff", "most_deff", "most_of_rows"),
     [
-        pytest.param(
-            partial(users.clicking, 1000, "geometric", False), 400, 2.2, 3.2, 0.85, id="rate"
-        ),
-        pytest.param(
-            partial(users.clicking, 1000, "lognormal", False), 400, 4, 10, 0.7, id="heavy users"
-        ),
-        pytest.param(partial(users.ranked, 300, 1.0), 160, 1.2, 4, 0.93, id="AUC"),
-        pytest.param(partial(users.listed, 300), 160, 4, 9, 0.7, id="NDCG"),
+        (partial(users.clicking, 1000, "lognormal", False), 200, 4, 10, 0.7),
+        (partial(users.ranked, 300, 1.0), 100, 1.2, 4, 0.93),
+        (partial(users.listed, 300), 80, 4, 9, 0.7),
     ],
+    ids=["heavy users", "AUC", "NDCG"],
 )
 def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
     once: Callable[[np.random.Generator], Sequence[float]],
@@ -106,47 +88,45 @@ def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
 
 
 def test_what_users_did_before_makes_the_error_smaller_and_as_honest() -> None:
-    *_, without = means(one_look.alike, 60)
-    held, _, alarms, error = means(one_look.cuped, 150)
-    assert is_near(held, 0.95, 150) and is_near(alarms, 0.05, 150)
+    *_, without = means(one_look.alike, 30)
+    held, _, alarms, error = means(one_look.cuped, 60)
+    assert is_near(held, 0.95, 60) and is_near(alarms, 0.05, 60)
     assert error < 0.92 * without
 
 
 def test_twenty_looks_fool_a_z_test_and_not_a_confidence_sequence() -> None:
-    naive, last, *sequences, width = means(partial(looks.stream, 0.05, linear(10_000, 20)))
-    assert is_near(naive, 0.24804)  # Armitage, McPherson and Rowe 1969
-    assert is_near(last, 0.05)
+    stream = partial(looks.stream, 0.05, linear(10_000, 20))
+    naive, last, *sequences, width = means(stream, 120)
+    assert is_near(naive, 0.24804, 120)  # Armitage, McPherson and Rowe 1969
+    assert is_near(last, 0.05, 120)
     assert all(alarms <= 0.05 for alarms in sequences)
     assert 1.5 < width < 1.65
 
 
 def test_the_burn_in_keeps_early_looks_at_a_small_arm_from_alarms() -> None:
     sizes = logarithmic(10_000, 40)
-    at_once, _, after_10, _ = means(partial(looks.burn_in, 0.05, 0.02, sizes), 400)
-    assert at_once > 0.06
-    assert after_10 <= 0.05
+    at_once, _, after_10, _ = means(partial(looks.burn_in, 0.05, 0.02, sizes), 150)
+    assert at_once > 0.05 >= after_10
 
 
-@pytest.mark.parametrize("returning", [False, True])
-def test_looks_at_users_need_both_their_groups_and_a_sequence(returning: bool) -> None:
-    naive, _, _, sequence = means(partial(users.peeked, returning, 4), 80)
+def test_looks_at_users_need_both_their_groups_and_a_sequence() -> None:
+    naive, _, _, sequence = means(partial(users.peeked, True, 4), 40)
     assert naive > 0.12
     assert sequence <= 0.05
 
 
 def test_a_ramp_with_a_trend_deceives_where_epochs_are_pooled() -> None:
     ramp = ramps.Ramp((0.02, 0.1, 0.5), (0.03, 0.08))
-    pooled, _, by_epoch, sequence, label = means(partial(ramps.look_at, ramp, 20_000, 1), 100)
+    pooled, _, by_epoch, sequence, label = means(partial(ramps.look_at, ramp, 20_000, 1), 40)
     assert pooled > 0.5
-    assert by_epoch <= 0.05 + by_chance(0.05, 100)
+    assert by_epoch <= 0.05 + by_chance(0.05, 40)
     assert sequence <= 0.05 and label <= 0.05
 
 
 def test_the_sample_ratio_may_be_looked_at_and_still_sees_a_wrong_one() -> None:
-    chi_square, _, _, alarms = means(
-        partial(units.sample_ratio, (0.5, 0.5), 0.5, linear(10_000, 20))
-    )
-    assert chi_square > 0.2
+    fair = partial(units.sample_ratio, (0.5, 0.5), 0.5, linear(10_000, 20))
+    chi_square, _, _, alarms = means(fair, 120)
+    assert chi_square > 0.15
     assert alarms <= 0.01
     *_, alarms = means(partial(units.sample_ratio, (0.5, 0.5), 0.55, linear(10_000, 40)), 20)
     assert alarms == 1
@@ -186,7 +166,6 @@ SPARSE_ROWS = {row.name: row for table in (sparse.ZEROS, sparse.SPARSE) for row 
     "name",
     [
         "equal; 1 %; 5 %",
-        "lognormal, σ 1.5; 5 %; 5 %",
         "Pareto, a 2.5; 1 %; 5 %",
         "Matthews, recall 3 %; 5 %",
     ],

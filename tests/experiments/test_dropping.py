@@ -68,6 +68,7 @@ CLEAN = {
 def test_what_is_left_is_as_if_they_had_never_come() -> None:
     dropped, clean = experiment(MIXED), experiment(CLEAN)
     assert dropped.contrasts() == clean.contrasts()
+    assert dropped.report().recommendation.action == clean.report().recommendation.action
     assert "2 units have been seen in several variants, 1.5 % of all, and are dropped." in (
         dropped.report().findings[0].sentence
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -38,13 +37,6 @@ def test_what_the_looks_say_together() -> None:
     assert (found.lower, found.upper, found.consistent, found.nested) == (0.0, 0.25, True, True)
     assert found.first_reject == (("clicks/0", 300),)
     assert found.latest == LOOKS[3].readings[0][1]
-
-
-def test_no_order_of_the_rows_changes_the_fold() -> None:
-    whole = Monitor.of(LOOKS)
-    for order in permutations(LOOKS):
-        assert Monitor.of(order) == whole
-        assert Monitor.of(order).watched("ranker", 1, "ctr") == whole.watched("ranker", 1, "ctr")
 
 
 @given(of_ranker(), of_ranker(), of_ranker())

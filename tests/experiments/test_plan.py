@@ -39,49 +39,42 @@ def test_without_it_there_is_none_and_the_reason_says_why() -> None:
         assert horizon.v_opt is None and word in horizon.reason, horizon
 
 
-@pytest.mark.parametrize(
-    ("wrong", "expected"),
-    [
+def test_what_can_be_no_horizon_is_refused() -> None:
+    for wrong, expected in (
         ({"mde": -1.0}, r"Horizon\(mde\): expected a size, from 0, got -1"),
-        *(({"mde": 0.1, one: 0.1}, f"got {one}, mde; leave out")
-          for one in ("units", "baseline", "variance")),
+        *(
+            ({"mde": 0.1, one: 0.1}, f"got {one}, mde; leave out")
+            for one in ("units", "baseline", "variance")
+        ),
         ({"mde": 0.1, "units": 9.0, "baseline": 0.1}, "got units, baseline, mde"),
         ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, got nan"),
         ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, got -5.0"),
         ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number from 0"),
         ({"mde": math.nan}, "mde.: expected a finite number from 0, got nan"),
         ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, got 2.0; pass"),
-    ],
-)  # fmt: skip
-def test_what_can_be_no_horizon_is_refused(wrong: dict[str, float], expected: str) -> None:
-    with pytest.raises(SettingsError, match=expected):
-        Horizon(**wrong)
+    ):
+        with pytest.raises(SettingsError, match=expected):
+            Horizon(**wrong)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.1, 0.75])
-def test_it_is_one_over_the_variance_of_the_difference(share: float) -> None:
+def test_the_information_is_one_over_the_variance_of_the_difference() -> None:
     n, variance, deff = 20_000, 0.0475, 2.5
-    expected = 1 / (variance * deff * (1 / (n * share) + 1 / (n * (1 - share))))
-    found = at_horizon(n, variance, treatment_share=share, deff=deff)
-    assert math.isclose(found, expected, rel_tol=1e-14)
-
-
-def test_the_worked_experiment() -> None:
+    for share in (0.5, 0.1, 0.75):
+        expected = 1 / (variance * deff * (1 / (n * share) + 1 / (n * (1 - share))))
+        found = at_horizon(n, variance, treatment_share=share, deff=deff)
+        assert math.isclose(found, expected, rel_tol=1e-14), share
     assert f"{at_horizon(40_000, 0.0475):.6f}" == "210526.315789"
+    for bad in (0.0, -1.0, math.nan, math.inf):
+        assert math.isnan(at_horizon(bad, 0.1)) and math.isnan(at_horizon(10, bad))
+        assert math.isnan(at_horizon(10, 0.1, deff=bad))
+        assert math.isnan(at_horizon(10, 0.1, treatment_share=bad))
+        assert bad == -1.0 or math.isnan(for_effect(bad))
 
 
 def test_a_fixed_test_then_has_the_power() -> None:
     error = 1 / math.sqrt(for_effect(0.01, alpha=0.1, power=0.9))
     assert math.isclose(normal_sf(normal_isf(0.05) - 0.01 / error), 0.9, rel_tol=1e-12)
     assert for_effect(-0.01) == for_effect(0.01)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_what_is_no_plan_gives_no_information(bad: float) -> None:
-    assert math.isnan(at_horizon(bad, 0.1)) and math.isnan(at_horizon(10, bad))
-    assert math.isnan(at_horizon(10, 0.1, deff=bad))
-    assert math.isnan(at_horizon(10, 0.1, treatment_share=bad))
-    assert bad == -1.0 or math.isnan(for_effect(bad))
 
 
 def test_decisions_share_the_level_and_guardrails_do_not_count() -> None:
@@ -112,13 +105,6 @@ def test_a_horizon_of_all_units_is_that_of_the_two_arms() -> None:
     assert many.horizon_of("ctr", "bts") == horizon
 
 
-def test_a_horizon_of_a_metric_that_is_not_watched_is_refused() -> None:
-    with pytest.raises(SettingsError, match="metrics of decision and guardrails"):
-        plan(horizons={"ctr.ratio": Horizon(mde=0.01)})
-    rails = (Safeguard("auc.gini"),)
-    assert plan(guardrails=rails, horizons={"auc.gini": Horizon(mde=0.01)}).horizons
-
-
 def test_only_a_baseline_makes_a_horizon_that_of_a_rate() -> None:
     assert plan().is_for_rates("ctr")
     others = [
@@ -142,9 +128,8 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_a_slip_is_named_with_the_nearest_name() -> None:
+    for settings, said in (
         ({"decision": "ctr"}, r"decision: expected a tuple of names, got 'ctr'; write \('ctr',\)"),
         ({"variants": "ab"}, r"variants: expected a tuple of names, got 'ab'"),
         ({"decision": (1,)}, "decision: expected a tuple of names"),
@@ -178,18 +163,17 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
             "guardrails .auc.: expected one direction",
         ),
         ({"correction": "bonferoni"}, "correction: .*did you mean 'bonferroni'?"),
-    ],
-)
-def test_a_slip_is_named_with_the_nearest_name(settings: dict[str, object], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        plan(**settings)
-
-
-def test_a_margin_has_no_sign() -> None:
-    with pytest.raises(SettingsError, match=r"Safeguard\('auc'\).margin: .* got -0.01; .*sign"):
-        Safeguard("auc", -0.01)
-    with pytest.raises(SettingsError, match="margin"):
-        Safeguard("auc", math.nan)
+        ({"horizons": {"ctr.ratio": Horizon(mde=1)}}, "metrics of decision and guardrails"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            plan(**settings)
+    for margin in (-0.01, math.nan):
+        with pytest.raises(
+            SettingsError, match=rf"Safeguard\('auc'\).margin: .* got {margin}; .*sign"
+        ):
+            Safeguard("auc", margin)
+    rails = (Safeguard("auc.gini"),)
+    assert plan(guardrails=rails, horizons={"auc.gini": Horizon(mde=0.01)}).horizons
 
 
 def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations, product
 
-from streammetrics import Ratio
-from streammetrics.experiments import Experiment, Horizon, Monitor, Safeguard
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, Ratio
+from streammetrics.core.errors import SettingsError
+from streammetrics.experiments import (
+    Experiment,
+    Horizon,
+    Monitor,
+    Safeguard,
+    adjust_fdr,
+    adjust_fwer,
+)
 from streammetrics.experiments.confidence_sequence import Anytime
-from tests.experiments.arms import NAME, UP, area, clicks, finding, grouped_clicks, plan, two
+from streammetrics.experiments.sentence import more_units
+from tests.experiments.arms import (
+    NAME,
+    UP,
+    area,
+    clicks,
+    finding,
+    grouped_clicks,
+    of_states,
+    only,
+    plan,
+    two,
+)
 
 
 def test_without_looks_it_is_what_there_is_now() -> None:
@@ -24,17 +48,30 @@ def test_looks_decide_where_there_are_some() -> None:
     found = finding(better, Anytime(-0.1, 0.3, 4.0), Anytime(0.1, 0.4, 2.0))
     assert (found.anytime_lower, found.anytime_upper) == (0.1, 0.3)
     assert (found.anytime_pvalue, found.e_value) == (math.exp(-4.0), math.exp(2.0))
-    assert found.sentence.startswith("bts is better")
+    assert found.sentence.startswith(
+        "bts is better: the always-valid interval of ctr (bts - random)"
+    )
+    apart = finding(better, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
+    assert apart.sentence == (
+        "Not to be believed: the always-valid intervals of ctr (bts - random) exclude one another, "
+        "so the effect drifts or an assumption is false."
+    )
+    assert apart.anytime_pvalue == math.exp(-2.0) and apart.verdict == "disbelieved"
     untaken = {NAME: Monitor().watched("x", 1, NAME)}
     (now,) = better.report(untaken).findings
     assert f"{now.anytime_pvalue:.4f}" == "0.6073"
 
 
-def test_several_metrics_are_corrected_and_guardrails_are_not_among_them() -> None:
-    arms = {
+def rates_and_areas() -> dict[str, dict[str, Accumulator]]:
+    """A rate that is better, and two areas that are not."""
+    return {
         "random": {"ctr": clicks(460, 9000), "auc": area(1, 900, 0.8), "gauc": area(5, 900, 0.8)},
         "bts": {"ctr": clicks(690, 9000), "auc": area(2, 900, 0.8), "gauc": area(6, 900, 0.8)},
     }
+
+
+def test_several_metrics_are_corrected_and_guardrails_are_not_among_them() -> None:
+    arms = rates_and_areas()
     many = plan(decision=("ctr", "auc.gini"), guardrails=(Safeguard("gauc", 0.2),))
     found = Experiment(many, {"": arms}).report()
     names = [one.contrast.name for one in found.findings]
@@ -43,12 +80,6 @@ def test_several_metrics_are_corrected_and_guardrails_are_not_among_them() -> No
     assert [one.e_bh for one in found.findings] == [True, False, None]
     assert found.findings[2].holm is None
 
-
-def test_of_some_of_the_decisions_alone_nothing_is_corrected() -> None:
-    arms = {
-        "random": {"ctr": clicks(460, 9000), "auc": area(1, 900, 0.8)},
-        "bts": {"ctr": clicks(690, 9000), "auc": area(2, 900, 0.8)},
-    }
     experiment = Experiment(plan(decision=("ctr", "auc")), {"": arms})
     whole, some = experiment.report().findings, experiment.outcome(("auc",)).report().findings
     assert [one.contrast for one in some] == [whole[1].contrast]
@@ -64,18 +95,12 @@ def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
         "Epochs left out of a comparison, as an arm has too little in them: late.",
         "Rows are taken as independent: right only if no unit has several.",
     )
-    users = {
-        "random": {"ctr": grouped_clicks(1, 90, 0.2)},
-        "bts": {"ctr": grouped_clicks(2, 90, 0.2)},
-    }
-    assert len(Experiment(plan(cluster="groups"), {"": users}).report().notes) == 1
+    users = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
+    assert len(of_states(*users, cluster="groups").report().notes) == 1
 
 
 def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
-    arms = {
-        "random": {"ctr": clicks(460, 9000), "auc": area(1, 900, 0.8)},
-        "bts": {"ctr": clicks(690, 9000), "auc": area(2, 900, 0.8)},
-    }
+    arms = rates_and_areas()
     rails = (Safeguard("auc", 0.02), Safeguard("auc.gini", 0.02))
     *_, note = Experiment(plan(guardrails=rails), {"": arms}).report().notes
     assert note == (
@@ -95,22 +120,18 @@ def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
         assert note.startswith("Rows are taken as independent")
 
 
-def test_a_mean_is_no_rate_either() -> None:
-    states = {}
-    for variant in ("random", "bts"):
-        states[variant] = {"ctr": clicks(460, 9000), "revenue": Ratio()}
-        states[variant]["revenue"].update([0.0, 12.5] * 200)
+def test_a_mean_is_no_rate_either_and_of_no_rows_nothing_is_doubted() -> None:
+    revenue = Ratio()
+    revenue.update([0.0, 12.5] * 200)
+    states = {name: {"ctr": clicks(460, 9000), "revenue": revenue} for name in ("random", "bts")}
     found = Experiment(plan(decision=("ctr", "revenue")), {"": states}).report()
-    assert found.notes[-1].startswith(
-        "The horizon and baseline are those of a rate, which revenue is"
-    )
-
-
-def test_no_rows_are_no_reason_to_doubt_a_horizon() -> None:
-    empty = {"random": {"ctr": clicks(0, 0)}, "bts": {"ctr": clicks(0, 0)}}
-    for states in ({}, {"": empty}, {"": {"random": {"ctr": clicks(4, 90)}}}):
-        notes = Experiment(plan(), states).report().notes
-        assert not any("of a rate" in one for one in notes)
+    assert "those of a rate, which revenue is not" in found.notes[-1]
+    for few in (
+        {},
+        {"": {"random": {"ctr": clicks(0, 0)}}},
+        {"": {"random": {"ctr": clicks(4, 90)}}},
+    ):
+        assert not any("of a rate" in one for one in Experiment(plan(), few).report().notes)
 
 
 def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
@@ -125,3 +146,184 @@ def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
     ):
         notes = Experiment(plan(cluster=cluster), states).report().notes
         assert any(note.startswith("Rows are taken as independent") for note in notes) is said
+
+
+# What may be concluded: every sentence is read here.
+
+
+def said(experiment: Experiment) -> str:
+    return finding(experiment).sentence
+
+
+def test_no_difference_is_said_with_the_interval() -> None:
+    assert said(two((46, 10_000), (69, 10_000))) == (
+        "We cannot tell yet: the always-valid interval of ctr (bts - random) is -0.001043 to "
+        "+0.005643."
+    )
+
+
+def test_without_a_horizon_the_only_look_is_told() -> None:
+    assert said(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
+        "No always-valid interval of ctr (bts - random): neither a horizon nor an mde was declared "
+        "before the data. As the only look, it gives +0.0001965 to +0.004455 at 95 %, p 0.031."
+    )
+    assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
+
+
+def test_too_early() -> None:
+    assert said(two((4, 100), (20, 100))) == (
+        "Too early to say of ctr (bts - random): an arm has 4 successes or failures; it needs 10."
+    )
+    assert said(Experiment(plan(), {})) == (
+        "Too early to say of ctr (bts - random): random and bts have no rows yet."
+    )
+
+
+def test_guardrails() -> None:
+    def rail(margin: float, *arms: tuple[int, int], higher: bool = True) -> str:
+        guard = Safeguard("ctr", margin, higher)
+        return said(two(*arms, decision=(), guardrails=(guard,)))
+
+    kept = rail(0.004, (520, 10_000), (585, 10_000))
+    assert kept == (
+        "bts keeps the guardrail ctr (bts - random): harm above 0.002691 is excluded at all "
+        "looks; allowed: 0.004."
+    )
+    broken = rail(0.001, (690, 9000), (460, 9000))
+    assert broken.startswith("bts breaks the guardrail ctr (bts - random): harm of at least 0.01")
+    assert broken.endswith("; allowed: 0.001.")
+    open_ = rail(0.001, (520, 10_000), (585, 10_000))
+    assert open_ == (
+        "Not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.002691 is "
+        "possible; allowed: 0.001."
+    )
+    lower = rail(0.01, (585, 10_000), (520, 10_000))
+    assert lower.startswith("Not shown yet") and "harm of up to 0.0157 is possible" in lower
+    less = rail(0.001, (460, 9000), (690, 9000), higher=False)
+    assert less.startswith("bts breaks the guardrail")
+
+
+def test_units_that_fall_as_they_should_not_come_before_all() -> None:
+    report = two((460, 9000), (690, 9000), seen=(range(5000), range(6000, 10_000))).report()
+    assert report.findings[0].sentence.startswith(
+        "Not to be believed: units fall to the variants as they should not (sample-ratio e-value "
+    )
+    assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
+    assert report.notes[0] == report.findings[0].sentence
+    assert report.findings[0].distrusted
+
+
+def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
+    rates, seen = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
+    strict = two(*rates, seen=seen, on_several_variants="error").report()
+    assert strict.findings[0].sentence == (
+        "Not to be believed: 3 units have been seen in several variants, and the plan says that "
+        "none may be."
+    )
+    kept = two(*rates, seen=seen, **UP).report()
+    assert kept.findings[0].sentence.startswith("bts is better")
+    assert (strict.findings[0].distrusted, kept.findings[0].distrusted) == (True, False)
+    assert kept.findings[0].sentence.endswith(
+        " 3 units have been seen in several variants, 1.5 % of all, and blur the difference."
+    )
+    assert kept.recommendation.action == "check_setup"
+
+
+def test_only_a_declared_size_is_spoken_of() -> None:
+    contrast = only(two((46, 10_000), (69, 10_000)))
+    assert more_units(contrast, -1.0, 1.0) is None
+    contrast = only(two((100, 1000), (100, 1000), horizon=Horizon(mde=0.02)))
+    for bounds, excluded in (((-0.019, 0.019), True), ((-0.021, 0.01), False), ((-0.02, 0), False)):
+        found = more_units(contrast, *bounds)
+        assert found is not None and found.excluded == excluded
+        assert (found.size, found.units, found.power) == (0.02, False, 0.8)
+
+
+def test_with_so_many_more_rows_four_in_five_experiments_show_a_difference_of_that_size() -> None:
+    rate, size, n = 0.1, 0.02, 2000
+    horizon = Horizon(mde=size)
+    (now,) = two((round(n * rate), n), (round(n * rate), n), horizon=horizon).contrasts()
+    found = more_units(now, -1.0, 1.0)
+    assert found is not None
+    whole = round(n + found.more / 2)
+    rng, shown = np.random.default_rng(2), 0
+    for _ in range(60):
+        a, b = rng.binomial(whole, [rate, rate + size])
+        contrast = only(two((int(a), whole), (int(b), whole), horizon=horizon))
+        shown += contrast.anytime.lower > 0
+    assert 0.68 <= shown / 60 <= 0.92  # a treatment that is better varies a little more
+
+
+def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
+    left = []
+    for n in (1000, 2000, 4000, 8000, 80_000):
+        contrast = only(two((n // 10, n), (n // 10, n), horizon=Horizon(mde=0.02)))
+        found = more_units(contrast, -1.0, 1.0)
+        assert found is not None
+        left.append(found.more)
+    assert left == sorted(left, reverse=True) and left[-1] == 0.0
+    assert [round(left[i] - left[i + 1]) for i in range(2)] == [2000, 4000]  # of both arms
+
+
+def test_where_units_are_counted_the_need_is_in_units() -> None:
+    needs = []
+    for seen in ((), (range(500), range(500, 1000))):
+        rates = two((200, 2000), (210, 2000), seen=seen, horizon=Horizon(mde=0.02))
+        found = more_units(only(rates), -1.0, 1.0)
+        assert found is not None and found.units == bool(seen)
+        needs.append(found.more)
+    assert needs[0] == 4 * needs[1]
+
+
+# Several comparisons at once: worked values, ties, order, names.
+
+
+P = {"a": 0.001, "b": 0.012, "c": 0.02, "d": 0.04, "e": 0.3}
+
+
+def rejected(e_values: list[float], alpha: float = 0.05) -> list[bool]:
+    named = {str(number): e for number, e in enumerate(e_values)}
+    return list(adjust_fdr(e_values=named, alpha=alpha).values())
+
+
+def test_adjusted_p_values_keep_their_names_in_every_order() -> None:
+    adjusted = {
+        "holm": {"a": 0.005, "b": 0.048, "c": 0.06, "d": 0.08, "e": 0.3},
+        "bonferroni": {"a": 0.005, "b": 0.06, "c": 0.1, "d": 0.2, "e": 1.0},
+    }
+    for order in permutations(P):
+        mixed = {name: P[name] for name in order}
+        assert adjust_fwer(mixed) == pytest.approx(adjusted["holm"], rel=1e-15)
+        assert adjust_fwer(mixed, "bonferroni") == pytest.approx(adjusted["bonferroni"], rel=1e-15)
+        assert list(adjust_fwer(mixed)) == list(order)
+    assert adjust_fwer({"a": 0.02, "b": 0.001, "c": 0.3})["a"] == 0.04
+    assert adjust_fwer({"a": 0.6, "b": 0.4}) == {"a": 0.8, "b": 0.8}
+    with pytest.raises(SettingsError):
+        adjust_fwer(P, "bh")  # type: ignore[arg-type]
+
+
+def test_an_e_value_at_its_threshold_is_rejected() -> None:
+    # Thresholds 120, 60, 40, 30, 24 and 20: the second and third are met exactly.
+    e = [200.0, 60.0, 40.0, 12.0, 1.0, 0.3]
+    for order in permutations(range(6)):
+        assert rejected([e[i] for i in order]) == [i < 3 for i in order]
+    below = [200.0, 60.0, math.nextafter(40.0, 0), 12.0, 1.0, 0.3]
+    assert rejected(below) == [True, True, False, False, False, False]
+
+
+def test_thresholds_are_compared_without_a_tolerance() -> None:
+    # m e-values at exactly 1 / alpha: all are rejected, and none just below.
+    levels = ((0.05, 20.0), (0.1, 10.0), (0.01, 100.0), (0.2, 5.0))
+    for m, (alpha, inverse) in product(range(1, 40, 3), levels):
+        assert rejected([inverse] * m, alpha) == [True] * m
+        assert rejected([math.nextafter(inverse, 0)] * m, alpha) == [False] * m
+    # 0.15 and 0.7 are floats a little below, whose thresholds would be a little above.
+    assert rejected([20.0, 0.0, 0.0], 0.15) == [True, False, False]
+    assert rejected([10.0] + [0.0] * 6, 0.7) == [True] + [False] * 6
+
+
+def test_infinite_e_values_are_rejected_and_nothing_is_adjusted_to_nothing() -> None:
+    assert rejected([math.inf, 1.0]) == [True, False]
+    assert rejected([1.0, 0.0]) == [False, False]
+    assert adjust_fwer({}) == adjust_fwer({}, "bonferroni") == adjust_fdr(e_values={}) == {}
+    assert adjust_fdr(e_values={"ctr": 19.0}) == {"ctr": False}

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGroups
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import (
     Experiment,
@@ -16,7 +15,17 @@ from streammetrics.experiments import (
     Safeguard,
 )
 from streammetrics.experiments.confidence_sequence import Anytime
-from tests.experiments.arms import UP, area, clicks, finding, grouped_clicks, plan, two, units
+from tests.experiments.arms import (
+    UP,
+    area,
+    clicks,
+    finding,
+    grouped_clicks,
+    of_states,
+    plan,
+    two,
+    units,
+)
 
 UP_ARMS, BOUNCE = ((460, 9000), (690, 9000)), ((1800, 9000), (2700, 9000))
 TARGET = ((900, 9000), (1800, 9000))
@@ -42,90 +51,101 @@ VERDICT: dict[str, tuple[tuple[tuple[int, int], tuple[int, int]], dict[str, Any]
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VERDICT)
-def test_one_word_for_a_comparison_and_its_directions(name: str) -> None:
-    arms, settings, verdict = VERDICT[name]
-    found = finding(two(*arms, **settings))
-    assert found.verdict == verdict and found.direction == found.contrast.direction
-    assert ("better" in found.sentence) == (verdict == "better")
+def test_one_word_for_a_comparison_and_its_directions() -> None:
+    for name, (arms, settings, verdict) in VERDICT.items():
+        found = finding(two(*arms, **settings))
+        assert found.verdict == verdict and found.direction == found.contrast.direction, name
+        assert ("better" in found.sentence) == (verdict == "better"), name
 
 
-def test_without_rows_nothing_is_started_and_it_says_what_is_missing() -> None:
+def spent(values: object, below: float = 1.0) -> UserGroups:
+    """What each of 900 users spent."""
+    state = UserGroups(Ratio())
+    state.update(range(900), numerators=np.resize(values, 900), denominators=np.full(900, below))
+    return state
+
+
+def labelled(*labels: int) -> HistogramAUC:
+    state = HistogramAUC()
+    state.update(np.resize(labels, 100), np.linspace(0.1, 0.9, 100))
+    return state
+
+
+def test_where_nothing_is_started_it_says_what_is_missing() -> None:
     assert finding(Experiment(plan(), {})).verdict == "not_started"
-    for arms, why in (
-        (((0, 0), (0, 0)), "random and bts have no rows yet"),
-        (((9, 90), (0, 0)), "bts has no rows yet"),
-        (((0, 90), (0, 90)), "random and bts have no success yet"),
-        (((20, 90), (0, 90)), "bts has no success yet"),
-        (((90, 90), (20, 90)), "random has no failure yet"),
-    ):
-        found = finding(two(*arms))
-        assert found.reason == why
-        assert found.sentence == f"Too early to say of ctr (bts - random): {why}."
+    of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
+    for settings, control, treatment, why in (
+        ({}, clicks(0, 0), clicks(0, 0), "random and bts have no rows yet"),
+        ({}, clicks(9, 90), clicks(0, 0), "bts has no rows yet"),
+        ({}, clicks(0, 90), clicks(0, 90), "random and bts have no success yet"),
+        ({}, clicks(20, 90), clicks(0, 90), "bts has no success yet"),
+        ({}, clicks(90, 90), clicks(20, 90), "random has no failure yet"),
+        (of_users, labelled(0, 1), labelled(0), "bts has no positive yet"),
+        (
+            of_users, grouped_clicks(1, 90, 0.2), grouped_clicks(2, 5, 0.2, first=100),
+            "too few users: an arm has 5 groups of them, and 16 are needed",
+        ),
+        (of_users, spent([1, 0, 2]), spent([1, 0, 2], 0.0), "bts has no defined estimate yet"),
+        (of_users, spent(1e308), spent(1.5e308), "the variance is beyond the range of float64"),
+    ):  # fmt: skip
+        found = finding(of_states(control, treatment, **settings))
+        assert (found.reason, found.verdict) == (why, "not_started")
+        assert found.sentence.endswith(f" of ctr (bts - random): {why}.")
 
 
 def test_a_view_with_a_direction_needs_no_plan_for_it() -> None:
-    arms = {"random": {"auc": area(1, 3000, 0.2)}, "bts": {"auc": area(2, 3000, 1.2)}}
-    auc = plan(decision=("auc",), horizon=Horizon(mde=0.05))
-    assert finding(Experiment(auc, {"": arms})).verdict == "better"
-    stated = plan(decision=("auc",), horizon=Horizon(mde=0.05), better={"auc": "lower"})
-    assert finding(Experiment(stated, {"": arms})).verdict == "worse"
+    auc = {"metric": "auc", "decision": ("auc",), "horizon": Horizon(mde=0.05)}
+    arms = area(1, 3000, 0.2), area(2, 3000, 1.2)
+    assert finding(of_states(*arms, **auc)).verdict == "better"
+    assert finding(of_states(*arms, **auc, better={"auc": "lower"})).verdict == "worse"
 
 
 def test_a_guardrail_of_a_loss_is_broken_when_it_rises() -> None:
-    arms = {"random": {"cal": calibration(1.0, 1)}, "bts": {"cal": calibration(1.8, 2)}}
-    rail = Safeguard("cal.log_loss", 0.001)
-    found = finding(Experiment(
-        plan(decision=(), guardrails=(rail,), horizon=Horizon(mde=0.02)), {"": arms}
-    ))  # fmt: skip
+    rails = {"guardrails": (Safeguard("cal.log_loss", 0.001),), "horizon": Horizon(mde=0.02)}
+    arms = calibration(1.0, 1), calibration(1.8, 2)
+    found = finding(of_states(*arms, "cal", decision=(), **rails))
     assert found.verdict == "broken" and found.contrast.safeguard is not None
     assert found.contrast.safeguard.higher_is_better is False
 
 
 def test_a_guardrail_with_a_target_has_to_say_which_side_is_harm() -> None:
-    arms = {"random": {"cal": calibration(1.0, 1)}, "bts": {"cal": calibration(1.0, 2)}}
-    silent = plan(decision=(), guardrails=(Safeguard("cal.ratio", 0.1),))
+    def rail(higher: bool | None) -> Experiment:
+        guardrails = (Safeguard("cal.ratio", 0.1, higher),)
+        arms = calibration(1.0, 1), calibration(1.0, 2)
+        return of_states(*arms, "cal", decision=(), guardrails=guardrails)
+
     with pytest.raises(SettingsError, match="higher_is_better, since the metric should be near"):
-        Experiment(silent, {"": arms}).report()
-    said = plan(decision=(), guardrails=(Safeguard("cal.ratio", 0.1, higher_is_better=False),))
-    assert finding(Experiment(said, {"": arms})).verdict != "disbelieved"
+        rail(None).report()
+    assert finding(rail(False)).verdict != "disbelieved"
 
 
 def test_what_is_not_to_be_believed_has_no_other_verdict() -> None:
-    states = {"": {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}}
-    counted = {"": {"random": units(range(5000)), "bts": units(range(6000, 10_000))}}
-    assert finding(Experiment(plan(**UP), states, counted)).verdict == "disbelieved"
+    uneven = two(*UP_ARMS, seen=(range(5000), range(6000, 10_000)), **UP)
+    assert finding(uneven).verdict == "disbelieved"
     apart = finding(two((46, 9000), (69, 9000)), Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
     assert (apart.verdict, apart.distrusted) == ("disbelieved", True)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "faded"),
-    [
+def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded() -> None:
+    def mirrored(of: Anytime) -> Anytime:
+        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
+
+    experiment = two((46, 10_000), (69, 10_000), **UP)
+    for first, last, faded in (
         (Anytime(0.02, 0.06, 5.0), Anytime(0.01, 0.05, 5.0), False),
         (Anytime(0.02, 0.06, 5.0), Anytime(-0.01, 0.05, 0.0), True),  # 0 is not excluded
         (Anytime(0.04, 0.07, 5.0), Anytime(0.01, 0.06, 3.0), True),  # 0.035 lies below 0.04
         (Anytime(0.02, 0.06, 5.0), Anytime(gated=True, reason="r"), True),
         (Anytime(0.02, 0.06, 5.0), Anytime(0.05, 0.09, 9.0), False),  # 0.07 lies above 0.06
-    ],
-)
-def test_an_effect_that_the_last_look_does_not_bear_out_may_have_faded(
-    first: Anytime, last: Anytime, faded: bool
-) -> None:
-    def mirrored(of: Anytime) -> Anytime:
-        return Anytime(-of.upper, -of.lower, of.log_e, of.gated, of.reason)
-
-    experiment = two((46, 10_000), (69, 10_000), **UP)
-    up, down = (
-        finding(experiment, first, last),
-        finding(experiment, mirrored(first), mirrored(last)),
-    )
-    assert (up.faded, down.faded) == (faded, faded)
-    assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
-    for found in (up, down):
-        assert ("may have faded" in found.sentence) == faded
-        assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
-    assert ("may have grown" in up.sentence) == (last.lower == 0.05)
+    ):
+        up = finding(experiment, first, last)
+        down = finding(experiment, mirrored(first), mirrored(last))
+        assert (up.faded, down.faded) == (faded, faded), last
+        assert (up.verdict, down.verdict) == (("faded", "faded") if faded else ("better", "worse"))
+        for found in (up, down):
+            assert ("may have faded" in found.sentence) == faded, last
+            assert ("is better" in found.sentence or "is worse" in found.sentence) != faded
+        assert ("may have grown" in up.sentence) == (last.lower == 0.05), last
 
 
 def test_a_guardrail_that_was_kept_is_open_where_the_last_look_does_not_keep_it() -> None:
@@ -148,60 +168,34 @@ def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:
     return state
 
 
-@pytest.mark.parametrize(
-    ("control", "treatment", "verdicts"),
-    [
+def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other() -> None:
+    both = {"decision": ("cal.ratio", "cal.copc"), "horizon": Horizon(mde=0.05)}
+    for control, treatment, verdicts in (
         (1.3, 1.05, ("better", "better")),
         (1.05, 1.3, ("worse", "worse")),
         (1.0, 0.7, ("worse", "worse")),
         (0.8, 1.25, ("higher", "lower")),  # equally far from 1
         (1.1, 1.1, ("no_difference_yet", "no_difference_yet")),
-    ],
-)
-def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other(
-    control: float, treatment: float, verdicts: tuple[str, str]
-) -> None:
-    arms = {"random": {"cal": calibration(control, 1)}, "bts": {"cal": calibration(treatment, 2)}}
-    both = plan(decision=("cal.ratio", "cal.copc"), horizon=Horizon(mde=0.05))
-    found = Experiment(both, {"": arms}).report().findings
-    assert tuple(one.verdict for one in found) == verdicts
-    for one in found:
-        assert (one.direction.better, one.direction.target) == ("target", 1.0)
-        certain = one.verdict in ("better", "worse")
-        assert ("the target, 1." in one.sentence) == certain
-        assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
-
-
-def test_an_area_says_which_class_it_has_not_got() -> None:
-    arms = {}
-    for name, labels in (("random", [0, 1] * 50), ("bts", [0] * 100)):
-        arms[name] = {"auc": HistogramAUC()}
-        arms[name]["auc"].update(labels, np.linspace(0.1, 0.9, 100))
-    found = finding(Experiment(plan(decision=("auc",), horizon=Horizon(mde=0.01)), {"": arms}))
-    assert found.reason == "bts has no positive yet"
-
-
-def test_few_users_are_called_few_users() -> None:
-    states = {"random": grouped_clicks(1, 90, 0.2), "bts": grouped_clicks(2, 5, 0.2, first=100)}
-    arms = {name: {"ctr": state} for name, state in states.items()}
-    found = finding(Experiment(plan(cluster="groups", horizon=Horizon(mde=0.1)), {"": arms}))
-    assert found.reason.startswith("too few users: an arm has ")
+    ):
+        arms = calibration(control, 1), calibration(treatment, 2)
+        found = of_states(*arms, "cal", **both).report().findings
+        assert tuple(one.verdict for one in found) == verdicts, (control, treatment)
+        for one in found:
+            assert (one.direction.better, one.direction.target) == ("target", 1.0)
+            assert ("the target, 1." in one.sentence) == (one.verdict in ("better", "worse"))
+            assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
 
 
 def test_one_user_with_most_of_the_rows_is_said() -> None:
     heavy = UserGroups(Ratio())
     who = np.r_[np.zeros(9000, int), np.arange(1, 900)]
     heavy.update(groups=who, numerators=np.resize([0.0, 1.0, 0.0], len(who)))
-    arms: dict[str, dict[str, Accumulator]] = {
-        "random": {"ctr": grouped_clicks(1, 90, 0.2)}, "bts": {"ctr": heavy},
-    }  # fmt: skip
-    found = finding(Experiment(plan(cluster="groups", horizon=Horizon(mde=0.1)), {"": arms}))
-    assert found.sentence.endswith(
+    of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
+    light = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
+    assert finding(of_states(light[0], heavy, **of_users)).sentence.endswith(
         " Beware: one user or group of users has 91 % of the rows of bts."
     )
-    arms["bts"] = {"ctr": grouped_clicks(2, 90, 0.2)}
-    found = finding(Experiment(plan(cluster="groups", horizon=Horizon(mde=0.1)), {"": arms}))
-    assert "Beware" not in found.sentence
+    assert "Beware" not in finding(of_states(*light, **of_users)).sentence
 
 
 def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
@@ -219,12 +213,13 @@ def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
 
 
 def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
-    states = {"": {"random": {"ctr": clicks(4, 9)}, "bts": {"ctr": clicks(4, 9)}}}
+    rates = (4, 9), (4, 9)
     with pytest.raises(SettingsError, match="got 'crt'; did you mean 'ctr'"):
-        Experiment(plan(decision=("crt",)), states).report()
-    assert Experiment(plan(decision=("auc.gini",)), states, metrics=("auc",)).report()
+        two(*rates, decision=("crt",)).report()
+    later = two(*rates, decision=("auc.gini",))
+    assert Experiment(later.plan, later.states, metrics=("auc",)).report()
     with pytest.raises(InputError, match="got 'ratoi'; did you mean 'ratio'"):
-        Experiment(plan(decision=("ctr.ratoi",)), states).report()
+        two(*rates, decision=("ctr.ratoi",)).report()
     with pytest.raises(SettingsError, match="got 'bst'; did you mean 'bts'"):
         Experiment(plan(), {"": {"bst": {"ctr": clicks(4, 9)}}})
     with pytest.raises(SettingsError, match=r"units\[''\].*got 'bst'; did you mean 'bts'"):
@@ -232,36 +227,12 @@ def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
 
 
 def test_an_infinite_log_loss_is_no_matter_of_time() -> None:
-    arms = {}
-    for name, sure in (("random", 0.1), ("bts", 0.0)):
-        arms[name] = {"cal": Calibration()}
-        arms[name]["cal"].update([1] + [0, 1] * 500, [sure] + [0.2, 0.7] * 500)
-    settings = plan(decision=("cal",), horizon=Horizon(mde=0.01))
-    report = Experiment(settings, {"start": arms}).report()
+    arms = Calibration(), Calibration()
+    for state, sure in zip(arms, (0.1, 0.0), strict=True):
+        state.update([1] + [0, 1] * 500, [sure] + [0.2, 0.7] * 500)
+    report = of_states(*arms, "cal", decision=("cal",), horizon=Horizon(mde=0.01)).report()
     (found,) = report.findings
     why = "bts has an infinite estimate"
     assert found.sentence == f"No always-valid interval of cal (bts - random): {why}."
     assert report.recommendation.action == "check_setup"
     assert not any("Epochs left out" in note for note in report.notes)
-
-
-def test_an_estimate_that_is_undefined_is_said_of_its_arm() -> None:
-    arms: dict[str, dict[str, Accumulator]] = {}
-    for name, below in (("random", 1.0), ("bts", 0.0)):
-        state = UserGroups(Ratio())
-        state.update(range(900), numerators=[1.0, 0.0, 2.0] * 300, denominators=[below] * 900)
-        arms[name] = {"ctr": state}
-    found = finding(Experiment(plan(cluster="groups", horizon=Horizon(mde=0.1)), {"": arms}))
-    assert found.sentence == (
-        "Too early to say of ctr (bts - random): bts has no defined estimate yet."
-    )
-
-
-def test_values_near_the_end_of_float64_have_no_variance() -> None:
-    arms: dict[str, dict[str, Accumulator]] = {}
-    for name, value in (("random", 1e308), ("bts", 1.5e308)):
-        state = UserGroups(Ratio())
-        state.update(range(900), numerators=[value] * 900)
-        arms[name] = {"ctr": state}
-    found = finding(Experiment(plan(cluster="groups", horizon=Horizon(mde=1.0)), {"": arms}))
-    assert found.verdict == "not_started" and "beyond the range of float64" in found.sentence

@@ -7,15 +7,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import jsonschema
 import numpy as np
 
 from streammetrics import ExactAUC, HistogramAUC
 from streammetrics.core.accumulator import Accumulator
 
+VALID: set[str] = set()  # what has been checked, without its rows
+
 
 @cache
 def _validator() -> Any:
+    import jsonschema
+
     text = files("altair.vegalite.v6.schema").joinpath("vega-lite-schema.json").read_text("utf-8")
     known = json.loads(text)["definitions"]
     return jsonschema.Draft7Validator({**known["TopLevelLayerSpec"], "definitions": known})
@@ -27,8 +30,11 @@ def check(spec: Any) -> Any:
     assert known == spec
     # The schema tries every kind of mark for every layer: a few rows say as much as all.
     few = {**known, "data": {**known["data"], "values": known["data"]["values"][:3]}}
-    errors = [error.message for error in _validator().iter_errors(few)]
-    assert not errors, errors[:1]
+    without_rows = json.dumps({**known, "data": None})
+    if without_rows not in VALID:
+        errors = [error.message for error in _validator().iter_errors(few)]
+        assert not errors, errors[:1]
+        VALID.add(without_rows)
     assert known["data"]["name"] == "rows"
     inner = [layer["data"] for layer in known["layer"] if "data" in layer]
     assert all(data == {"values": [{}]} for data in inner)

@@ -27,19 +27,19 @@ def outside(drawn: Drawn, x: Any, y: Any) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "rows"), [(0, 30), (1, 5000), (2, 5000)])
+@pytest.mark.parametrize(("seed", "rows"), [(0, 30), (1, 2000)])
 def test_the_band_of_buckets_holds_every_point_of_the_exact_curves(seed: int, rows: int) -> None:
     coarse, exact = pair(rows, seed)
     whole, precise = exact.roc(), exact.pr()
     for most in (10, CURVE):
         assert not outside(roc_points(curve_of(coarse), most), whole.fpr, whole.tpr)
-        if rows == 5000:
+        if rows == 2000:
             drawn = pr_points(curve_of(coarse), most)
             assert not outside(drawn, precise.recall, precise.precision)
 
 
 def test_a_long_exact_curve_has_a_band_that_holds_the_points_between_and_a_short_one_none() -> None:
-    exact, short = fed(ExactAUC(), 5000), fed(ExactAUC(), 100)
+    exact, short = fed(ExactAUC(), 2000), fed(ExactAUC(), 100)
     whole, precise = exact.roc(), exact.pr()
     for most in (5, 20, CURVE):
         drawn, thin = roc_points(curve_of(exact), most), pr_points(curve_of(exact), most)
@@ -53,13 +53,13 @@ def test_a_long_exact_curve_has_a_band_that_holds_the_points_between_and_a_short
     assert drawn.y.tolist() == short.roc().tpr.tolist()
 
 
-@pytest.mark.parametrize("draw", [roc, pr])
-def test_one_class_has_no_curve_and_says_why(draw: Any) -> None:
+def test_one_class_has_no_curve_and_says_why() -> None:
     metric = ExactAUC()
     metric.update([0, 0], [0.1, 0.2])
-    spec = check(draw({"bts": curve_of(metric.compute())}))
-    assert spec["data"]["values"] == []
-    assert spec["usermeta"]["reason"].startswith("bts: there are no ")
+    for draw in (roc, pr):
+        spec = check(draw({"bts": curve_of(metric.compute())}))
+        assert spec["data"]["values"] == []
+        assert spec["usermeta"]["reason"].startswith("bts: there are no ")
 
 
 def test_a_series_without_a_curve_leaves_the_others() -> None:
@@ -72,7 +72,7 @@ def test_a_series_without_a_curve_leaves_the_others() -> None:
 def test_small_precision_cuts_the_axis_and_says_so() -> None:
     rng = np.random.default_rng(1)
     metric = HistogramAUC()
-    metric.update((rng.random(20_000) < 0.01).astype(int), rng.random(20_000))
+    metric.update((rng.random(5000) < 0.01).astype(int), rng.random(5000))
     spec = check(pr({"": curve_of(metric.compute())}))
     axis = spec["layer"][-1]["encoding"]["y"]
     assert axis["title"] == "precision (the axis is cut)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time, svg
+from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time
 from tests.present.specs import check
 
 DAY = 86_400_000
@@ -26,11 +26,11 @@ def test_windows_are_drawn_in_order_of_time_with_bounds_where_there_are_any() ->
 
 
 def test_of_long_series_the_latest_windows_are_drawn_and_the_figure_says_so() -> None:
-    found = [WindowValue(i, i + 1, name, 0.5) for i in range(1000) for name in map(str, range(10))]
+    found = [WindowValue(i, i + 1, name, 0.5) for i in range(300) for name in map(str, range(10))]
     spec = check(over_time(found))
     assert len(spec["data"]["values"]) == 2000
     assert spec["title"]["subtitle"] == "the latest 200 windows"
-    assert min(row["at"] for row in spec["data"]["values"]) == 800
+    assert min(row["at"] for row in spec["data"]["values"]) == 100
 
 
 def test_intervals_of_many_series_are_in_the_tooltips_alone() -> None:
@@ -105,4 +105,3 @@ def test_a_name_that_no_picture_can_hold_is_drawn_by_its_codes() -> None:
     spec = check(over_time([WindowValue(0, DAY, "a\x00\ud800", 0.5)], title="\x1b[31m"))
     assert spec["data"]["values"][0]["series"] == "a\\x00\\ud800"
     assert spec["title"]["text"] == "\\x1b[31m"
-    assert "\\x00" in svg(spec)

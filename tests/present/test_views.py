@@ -33,7 +33,7 @@ from streammetrics.results.join_results import JoinedResult
 from streammetrics.results.list_results import Averages
 from streammetrics.results.rates import BoundedRates, Rates
 from tests.cases import CASES
-from tests.results.test_class_interval import MATRIX, rates
+from tests.results.test_class_rates import MATRIX, rates
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,12 @@ def test_floats_and_bounds_are_views_and_what_is_concluded_comes_before_what_is_
     assert views_of(MADE)["area"] == Bounded(0.5, low=0.25, high=0.75)
 
 
-def test_whole_numbers_are_counts_and_flags_and_unknown_ones_are_not() -> None:
+def test_whole_numbers_are_counts_and_the_first_view_is_the_headline() -> None:
     assert counts_of(MADE) == {"rows": 3}
-
-
-def test_the_first_view_is_the_headline() -> None:
     assert headlines_of(MADE) == ("area",)
     assert views_of(MADE, headlines=True) == {"area": MADE.area}
+    assert texts_of(MADE) == {}
+    assert texts_of(Made(1.0, [], 1, True, reason="over max_rows")) == {"reason": "over max_rows"}
 
 
 def test_a_count_is_found_without_computing_what_says_that_it_is_a_float() -> None:
@@ -94,11 +93,6 @@ def test_every_measure_of_a_mapping_is_a_headline_and_nothing_else_is() -> None:
     assert headlines_of(result) == ("NDCG@10", "MRR@10")
     assert views_of(result) == {"NDCG@10": 0.25, "MRR@10": 0.5}
     assert counts_of(result) == {"rows": 3, "lists_kept": 2, "lists_empty": 1, "conflicting": 0}
-
-
-def test_a_text_is_told_only_where_there_is_one() -> None:
-    assert texts_of(MADE) == {}
-    assert texts_of(Made(1.0, [], 1, True, reason="over max_rows")) == {"reason": "over max_rows"}
 
 
 def test_numbers_of_numpy_become_those_of_python() -> None:
@@ -124,9 +118,8 @@ def test_each_value_of_a_mapping_by_whole_numbers_is_a_view() -> None:
     assert headlines_of(result) == ("first",)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "arguments", "rest"),
-    [
+def test_a_view_is_a_name_arguments_and_what_follows() -> None:
+    for text, name, arguments, rest in (
         ("auc", "auc", None, ""),
         (" f_beta( 2 ) ", "f_beta", (2,), ""),
         ("f_beta(.5, 'micro')", "f_beta", (0.5, "micro"), ""),
@@ -141,18 +134,14 @@ def test_each_value_of_a_mapping_by_whole_numbers_is_a_view() -> None:
         ("_units", "", None, ""),
         ("", "", None, ""),
         ("a.", "", None, ""),
-    ],
-)
-def test_a_view_is_a_name_arguments_and_what_follows(
-    text: str, name: str, arguments: tuple[object, ...] | None, rest: str
-) -> None:
-    found = ViewText.of(text)
-    assert (found.name, found.arguments, found.rest) == (name, arguments, rest)
+    ):
+        found = ViewText.of(text)
+        assert (found.name, found.arguments, found.rest) == (name, arguments, rest), text
 
 
 def test_a_value_is_that_of_the_result() -> None:
     result = rates(MATRIX)
-    assert value_of(result, "recall(None)".replace("None", "micro")) == result.recall("micro")
+    assert value_of(result, "recall(micro)") == result.recall("micro")
     assert value_of(result, "rates(1).f_beta(2)") == result.rates(1).f_beta(2)
     assert value_of(result) == result.macro_f1
 
@@ -164,16 +153,13 @@ def test_a_measure_is_a_view_and_so_is_its_text() -> None:
     assert view_of(averages, "RBP(p=0.5)").rest == ""
 
 
-@pytest.mark.parametrize("view", ["NDCG@5", "lists_kept", "means", "get(1)", "keys()", "x.y", "1"])
-def test_what_is_no_number_is_no_view(view: str) -> None:
-    with pytest.raises(InputError, match="a view of Averages: NDCG@10"):
-        value_of(RankingMetrics(["NDCG@10"]).compute(), view)
-
-
-@pytest.mark.parametrize("view", ["rates(9).precision", "rates(1).x", "curves[1].auc", "matrix[0]"])
-def test_a_part_that_there_is_not_is_refused(view: str) -> None:
-    with pytest.raises(InputError):
-        value_of(rates(MATRIX), view)
+def test_what_is_no_number_is_no_view_nor_is_a_part_that_there_is_not() -> None:
+    for view in ("NDCG@5", "lists_kept", "means", "get(1)", "keys()", "x.y", "1"):
+        with pytest.raises(InputError, match="a view of Averages: NDCG@10"):
+            value_of(RankingMetrics(["NDCG@10"]).compute(), view)
+    for view in ("rates(9).precision", "rates(1).x", "curves[1].auc", "matrix[0]"):
+        with pytest.raises(InputError):
+            value_of(rates(MATRIX), view)
 
 
 RATES = Rates(tp=1, fp=1, fn=0, tn=1)
@@ -195,34 +181,19 @@ def test_every_view_of_every_metric_says_its_direction() -> None:
     assert len(seen) > 80
 
 
-@pytest.mark.parametrize(
-    ("view", "said"),
-    [
-        ("f1", "higher"), ("f_beta(2)", "higher"), ("f_alpha(0.3)", "higher"), ("fpr", "lower"),
-        ("error_rate", "lower"), (None, "higher"),
-    ],
-)  # fmt: skip
-def test_arguments_do_not_turn_a_view_round(view: str | None, said: str) -> None:
-    assert str(direction_of(RATES, view)) == said
-
-
-def test_views_of_many_classes_have_that_of_their_name() -> None:
-    many = MulticlassConfusion(3).compute()
-    for view in ("precision(micro)", "rates(1).recall", "weighted_kappa(linear)"):
-        assert direction_of(many, view).better == "higher", view
-    assert direction_of(many, "rates(1).fnr").better == "lower"
-    assert direction_of(MulticlassAUC(3).compute(), "curves[0].auc").better == "higher"
-
-
-def test_rates_at_a_bucket_have_the_direction_of_rates() -> None:
-    between = BoundedRates(RATES, RATES, RATES)
-    assert direction_of(between, "fnr").better == "lower"
-    assert declared_of(between, "tp") == NONE
-
-
-def test_measures_of_lists_are_better_when_they_are_higher() -> None:
-    lists = RankingMetrics(["NDCG@10", "MRR"]).compute()
-    assert [direction_of(lists, view).better for view in lists] == ["higher", "higher"]
+def test_a_view_has_the_direction_of_its_name_whatever_its_arguments_and_its_result() -> None:
+    many, bucket = MulticlassConfusion(3).compute(), BoundedRates(RATES, RATES, RATES)
+    for result, view, said in (
+        *((RATES, view, "higher") for view in ("f1", "f_beta(2)", "f_alpha(0.3)", None)),
+        *((RATES, view, "lower") for view in ("fpr", "error_rate")),
+        *((many, view, "higher") for view in ("precision(micro)", "weighted_kappa(linear)")),
+        *((many, "rates(1).recall", "higher"), (many, "rates(1).fnr", "lower")),
+        (MulticlassAUC(3).compute(), "curves[0].auc", "higher"),
+        *((bucket, "fnr", "lower"), (bucket, "tp", "none")),
+        (RankingMetrics(["NDCG@10", "MRR"]).compute(), "MRR", "higher"),
+    ):
+        assert str(direction_of(result, view)) == said, (result, view)
+    assert declared_of(bucket, "tp") == NONE
 
 
 def test_what_declares_nothing_has_none_and_what_is_no_view_is_an_error() -> None:

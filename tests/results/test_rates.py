@@ -8,12 +8,19 @@ from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
+from operator import attrgetter, methodcaller
+from typing import Any
 
+import numpy as np
 import pytest
 from pytest import approx
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError
-from streammetrics.results.rates import Rates
+from streammetrics.kernels.inference.proportions import wilson_bounds
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.results.class_rates import ClassRates
+from streammetrics.results.rates import BoundedRates, Rates
 
 
 def formulas(r: Rates) -> Iterator[tuple[str, int | Fraction, int | Fraction]]:
@@ -40,10 +47,9 @@ def formulas(r: Rates) -> Iterator[tuple[str, int | Fraction, int | Fraction]]:
         yield "kappa", observed - chance, 1 - chance
 
 
-@pytest.mark.parametrize("scale", [1, 3**40])
-def test_every_rate_is_its_formula_rounded_once(scale: int) -> None:
+def test_every_rate_is_its_formula_rounded_once() -> None:
     # At 3**40 the counts no longer fit a float, nor their products an int64.
-    for tp, fp, fn, tn in product(range(3), repeat=4):
+    for tp, fp, fn, tn, scale in product(*[range(3)] * 4, (1, 3**40)):
         rates = Rates(tp=tp * scale, fp=fp * scale, fn=fn * scale, tn=tn * scale)
         for name, top, bottom in formulas(rates):
             found = getattr(rates, name)
@@ -65,22 +71,15 @@ def test_mcc_is_the_correlation_rounded_once() -> None:
             assert math.isnan(found)
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0, 0.1, 0.25])
-def test_f_beta_and_f_alpha_weigh_precision_and_recall(weight: float) -> None:
-    exact, square = Fraction(weight), Fraction(weight * 2) ** 2
-    for tp, fp, fn in product(range(1, 4), range(3), range(3)):
+def test_f_beta_and_f_alpha_weigh_precision_and_recall() -> None:
+    weights = 0.0, 0.5, 1.0, 0.1, 0.25
+    for weight, tp, fp, fn in product(weights, range(1, 4), range(3), range(3)):
+        exact, square = Fraction(weight), Fraction(weight * 2) ** 2
         rates = Rates(tp=tp, fp=fp, fn=fn, tn=1)
         p, r = Fraction(tp, tp + fp), Fraction(tp, tp + fn)
         assert rates.f_beta(weight * 2) == float((1 + square) * p * r / (square * p + r))
         assert rates.f_alpha(weight) == float(1 / (exact / p + (1 - exact) / r))
         assert rates.f_alpha(0.5) == rates.f_beta(1) == rates.f1
-
-
-def test_f_is_zero_where_nothing_was_found_and_nan_where_nothing_was_there() -> None:
-    assert Rates(tp=0, fp=0, fn=2, tn=1).f1 == 0.0
-    assert Rates(tp=0, fp=0, fn=2, tn=1).f_beta(2) == 0.0
-    nothing = Rates(tp=0, fp=0, fn=0, tn=5)
-    assert all(map(math.isnan, (nothing.f1, nothing.f_beta(2), nothing.f_alpha(0.3))))
 
 
 def test_a_weight_out_of_its_range_is_refused() -> None:
@@ -102,14 +101,17 @@ def test_both_layouts_of_the_table() -> None:
         rates.table("rows")  # type: ignore[arg-type]
 
 
-def test_what_0_over_0_is_worth_may_be_said() -> None:
+def test_f_is_zero_where_nothing_was_found_and_what_is_said_where_nothing_was_there() -> None:
     nothing, found = Rates(tp=0, fp=0, fn=2, tn=5), Rates(tp=1, fp=1, fn=0, tn=1)
+    absent = Rates(tp=0, fp=0, fn=0, tn=5)
+    assert all(map(math.isnan, (absent.f1, absent.f_beta(2), absent.f_alpha(0.3))))
+    assert nothing.f_beta(2) == 0.0
     assert math.isnan(nothing.f_alpha(1)) and math.isnan(nothing.precision)
     for worth in (0, 1, 0.0):
         assert nothing.f_alpha(1, zero_division=worth) == worth
         assert nothing.f_alpha(0, zero_division=worth) == nothing.recall == 0.0
         assert nothing.f_beta(1, zero_division=worth) == nothing.f1 == 0.0
-        assert Rates(0, 0, 0, 5).f_beta(1, zero_division=worth) == worth
+        assert absent.f_beta(1, zero_division=worth) == worth
         assert found.f_alpha(1, zero_division=worth) == found.precision == 0.5
 
 
@@ -139,69 +141,24 @@ def test_an_f_has_its_worked_interval(view: str, lower: float, upper: float, se:
     assert found.method == ("mapped" if lower == 0.564223177606 else "logit")
 
 
-@pytest.mark.parametrize(
-    ("view", "hits", "n"),
-    [
-        ("accuracy", 960, 1000), ("error_rate", 40, 1000), ("precision", 40, 50),
-        ("recall", 40, 70), ("specificity", 920, 930), ("fpr", 10, 930), ("fnr", 30, 70),
-        ("npv", 920, 950), ("jaccard", 40, 80), ("f_alpha(1)", 40, 50), ("f_alpha(0)", 40, 70),
-    ],
-)  # fmt: skip
-def test_a_share_has_wilsons_interval_of_its_own_rows(view: str, hits: int, n: int) -> None:
-    z, p = 1.6448536269514722, hits / n
-    found = WORKED.interval(view, level=0.9)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n) / (1 + z * z / n)
-    centre = (p + z * z / 2 / n) / (1 + z * z / n)
-    assert (found.lower, found.upper) == (
-        approx(centre - half, rel=1e-12),
-        approx(centre + half, rel=1e-12),
-    )
-    assert (found.method, found.n, found.level, found.n_eff) == ("wilson", n, 0.9, n)
+def test_a_share_has_wilsons_interval_of_its_own_rows() -> None:
+    for view, hits, n in (
+        *(("accuracy", 960, 1000), ("error_rate", 40, 1000), ("precision", 40, 50)),
+        *(("recall", 40, 70), ("specificity", 920, 930), ("fpr", 10, 930), ("fnr", 30, 70)),
+        *(("npv", 920, 950), ("jaccard", 40, 80), ("f_alpha(1)", 40, 50), ("f_alpha(0)", 40, 70)),
+    ):
+        found = WORKED.interval(view, level=0.9)
+        assert (found.lower, found.upper) == wilson_bounds(hits, n, critical(0.9)), view
+        assert (found.method, found.n, found.level, found.n_eff) == ("wilson", n, 0.9, n), view
 
 
-def delta(counts: list[float], view: Callable[[list[float]], float]) -> float:
-    """The multinomial variance, by numeric derivatives."""
-    n, total = sum(counts), [0.0, 0.0]
-    for cell, count in enumerate(counts):
-        bounds = []
-        for step in (1e-3, -1e-3):
-            moved = list(counts)
-            moved[cell] += step
-            bounds.append(view(moved))
-        psi = (bounds[0] - bounds[1]) / 2e-3
-        total[0] += count * psi
-        total[1] += count * psi * psi
-    return total[1] - total[0] ** 2 / n
-
-
-def balanced(c: list[float]) -> float:
-    return (c[0] / (c[0] + c[2]) + c[3] / (c[1] + c[3])) / 2
-
-
-def mcc(c: list[float]) -> float:
-    tp, fp, fn, tn = c
-    return (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-
-
-def kappa(c: list[float]) -> float:
-    tp, fp, fn, tn = c
-    chance = (tp + fp) * (tp + fn) + (tn + fp) * (tn + fn)
-    n = sum(c)
-    return ((tp + tn) * n - chance) / (n * n - chance)
-
-
-@pytest.mark.parametrize(
-    ("name", "view"), [("balanced_accuracy", balanced), ("mcc", mcc), ("kappa", kappa)]
-)
-def test_a_coefficient_has_its_multinomial_variance(
-    name: str, view: Callable[[list[float]], float]
-) -> None:
-    found = WORKED.interval(name)
-    se = math.sqrt(delta([40.0, 10.0, 30.0, 920.0], view))
-    assert found.estimate == approx(view([40, 10, 30, 920]), rel=1e-12)
-    assert found.se == approx(se, rel=1e-6)
-    assert found.upper - found.estimate == approx(1.959963984540054 * found.se, rel=1e-12)
-    assert (found.method, found.n) == ("delta", 1000)
+def test_a_coefficient_is_that_of_two_classes_with_its_multinomial_variance() -> None:
+    classes = ClassRates(2, np.arange(4), np.array([920, 10, 30, 40]))
+    for name in ("balanced_accuracy", "mcc", "kappa"):
+        found, expected = WORKED.interval(name), classes.interval(name)
+        assert found.se == approx(expected.se, rel=1e-12) and found.method == "delta", name
+        assert (found.lower, found.upper) == approx((expected.lower, expected.upper), rel=1e-12)
+        assert (found.estimate, found.n) == (expected.estimate, 1000)
 
 
 def test_without_rows_everything_is_possible() -> None:
@@ -243,3 +200,74 @@ def test_a_share_by_delta_is_symmetric() -> None:
     assert found.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and found.method == "delta"
     assert (found.lower + found.upper) / 2 == approx(0.8, rel=1e-12)
     assert found.upper - 0.8 == approx(1.959963984540054 * found.se, rel=1e-12)
+
+
+# Rates at a threshold inside a bucket, against every way in which its rows may lie.
+
+
+COUNTS = ("tp", "fp", "fn", "tn")
+RATES = (
+    *("accuracy", "error_rate", "precision", "recall", "specificity", "fpr", "fnr", "npv"),
+    *("balanced_accuracy", "mcc", "kappa", "jaccard", "f1"),
+)
+
+
+def boxes() -> Iterator[tuple[BoundedRates, list[Rates]]]:
+    """Buckets of up to two rows of a class with one above or below, and their possible tables."""
+    sides, inside = range(2), range(3)
+    for t0, p, t2, f0, n, f2 in product(sides, inside, sides, sides, inside, sides):
+        if not p + n:
+            continue
+        positives, negatives = t0 + p + t2, f0 + n + f2
+        every = [
+            Rates(t0 + i, f0 + j, positives - t0 - i, negatives - f0 - j)
+            for i in range(p + 1)
+            for j in range(n + 1)
+        ]
+        worst = next(r for r in every if (r.tp, r.fp) == (t0, f0 + n))
+        best = next(r for r in every if (r.tp, r.fp) == (t0 + p, f0))
+        below = next(r for r in every if (r.tp, r.fp) == (t0, f0))
+        yield BoundedRates(worst, best, below), every
+
+
+CALLS: list[tuple[str, Callable[[Any], Any]]] = [
+    *((name, attrgetter(name)) for name in (*COUNTS, *RATES)),
+    *((f"{name}({weight})", methodcaller(name, weight))
+      for name in ("f_beta", "f_alpha") for weight in (0, 0.5, 1)),
+    *((f"{name}(0.5, {worth})", methodcaller(name, 0.5, zero_division=worth))
+      for name in ("f_beta", "f_alpha") for worth in (0, 1)),
+]  # fmt: skip
+
+
+def test_every_rate_is_between_its_ends_wherever_the_rows_lie() -> None:
+    for (between, every), (name, call) in product(boxes(), CALLS):
+        found, where = call(between), (name, between)
+        assert isinstance(found, Bounded)
+        values = [v for v in map(call, every) if not math.isnan(v)]
+        if not values:
+            assert math.isnan(found.low) and math.isnan(found.high), where
+            continue
+        assert found.low <= min(values) and max(values) <= found.high, where
+        if name != "mcc":  # whose end is 0 where nothing or everything is predicted positive
+            assert found.low >= math.nextafter(min(values), -math.inf), where
+            assert found.high <= math.nextafter(max(values), math.inf), where
+        assert math.isnan(found.value) or found.low <= found.value <= found.high, where
+        if all(math.isnan(rates.f1) for rates in every) and name.endswith(", 1)"):
+            assert found == Bounded(1, 1, 1), where
+
+
+def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
+    worst, best = Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2)
+    found = BoundedRates(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
+    assert (found.tp, found.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
+    assert (found.rows, found.positives) == (5, 3)
+    assert found.precision.value == 1.0
+    assert found.table().tolist() == [[2, 0], [2, 1]] and found.weight_unit == 1
+    assert found.table("positive_first").tolist() == [[1, 2], [0, 2]]
+    assert found.recall == Bounded(1 / 3, math.nextafter(1 / 3, 0), 1.0)
+
+
+def test_ends_are_rounded_outwards() -> None:
+    worst, best = Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)
+    found = BoundedRates(worst, best, worst).recall
+    assert Fraction(found.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(found.high)

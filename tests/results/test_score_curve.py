@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
+import pytest
 
-from streammetrics.core.bounded import Bounded
+from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
 from streammetrics.kernels.curves.area import Pairs
-from streammetrics.present.views import counts_of, views_of
+from streammetrics.results import counts_of, views_of
+from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ExactCurve, Points, ScoreCurve
+from tests.oracles import binary
 
 
 def curve(negatives: list[int], positives: list[int], *, exact: bool) -> ScoreCurve:
     counts = np.array([negatives, positives], np.int64)
     return ScoreCurve(np.arange(counts.shape[1]) / 4, counts, exact, int(counts.sum()))
-
-
-def test_a_curve_of_buckets_has_areas_with_bounds() -> None:
-    found = curve([1, 1, 0], [0, 1, 1], exact=False)
-    assert found.auc == Bounded(0.875, low=0.75, high=1.0)
-    assert found.gini == Bounded(0.75, low=0.5, high=1.0)
 
 
 def test_a_curve_that_gave_up_says_why_and_keeps_its_count() -> None:
@@ -42,15 +40,6 @@ def test_its_text_is_one_line_whatever_it_holds() -> None:
     assert text == "ScoreCurve(auc=0.5, rows=15000, positives=10000)"
 
 
-def test_relative_improvement_of_areas_has_no_rounding_between() -> None:
-    a = curve([1, 0, 1, 0, 0], [0, 1, 0, 1, 1], exact=True)
-    b = curve([1, 0, 0, 1, 0], [0, 1, 1, 0, 1], exact=True)
-    assert (a.auc, b.auc, a.rela_impr(b)) == (5 / 6, 2 / 3, 1.0)
-    nothing, half = curve([1], [0], exact=True), curve([1], [1], exact=True)
-    for base in (nothing, half):
-        assert math.isnan(float(a.rela_impr(base)))
-
-
 def test_relative_improvement_of_buckets_is_bounded() -> None:
     a = curve([1, 1, 0], [0, 1, 1], exact=False)  # 0.75 to 1
     b = curve([3, 1, 0], [0, 1, 1], exact=False)  # 7/8 to 1
@@ -65,21 +54,201 @@ def test_points_are_counted_once_and_only_when_asked_for() -> None:
         calls.append(1)
         return np.array([0.25, 0.5]), np.array([[1, 1], [0, 2]])
 
-    curve = ExactCurve(Pairs(wins=2, ties=2, positives=2, negatives=2), 4, points)
-    assert (curve.auc, curve.positives, curve.rows, repr(curve)[:21]) == (
-        0.75,
-        2,
-        4,
-        "ScoreCurve(auc=0.75, ",
-    )
-    assert not calls
-    assert curve.scores.tolist() == [0.25, 0.5] and curve.counts.shape == (2, 2)
+    late = ExactCurve(Pairs(wins=2, ties=2, positives=2, negatives=2), 4, points)
+    assert (late.auc, late.positives, late.rows) == (0.75, 2, 4)
+    assert repr(late).startswith("ScoreCurve(auc=0.75, ") and not calls
+    assert late.scores.tolist() == [0.25, 0.5] and late.counts.shape == (2, 2)
     assert len(calls) == 1
-
-
-def test_it_equals_the_curve_of_its_points() -> None:
-    points = np.array([0.25, 0.5]), np.array([[1, 1], [0, 2]])
-    late = ExactCurve(Pairs(2, 2, 2, 2), 4, lambda: points)
-    plain = ScoreCurve(*points, exact=True, rows=4)
+    plain = ScoreCurve(*points(), exact=True, rows=4)
     assert late == plain and plain == late
     assert views_of(late) == views_of(plain) and counts_of(late) == counts_of(plain)
+
+
+# The views of a score curve: points, thresholds, what is refused and what is undefined.
+
+
+def exact(labels: list[int], scores: list[float], **settings: object) -> ScoreCurve:
+    metric = ExactAUC(**settings)  # type: ignore[arg-type]
+    metric.update(labels, scores)
+    return metric.compute()
+
+
+def buckets(labels: list[int], scores: list[float], **settings: object) -> ScoreCurve:
+    metric = HistogramAUC(**settings)  # type: ignore[arg-type]
+    metric.update(labels, scores)
+    return metric.compute()
+
+
+def test_separation_inside_one_bucket_is_nothing_that_anyone_knows() -> None:
+    # Peers with thresholds give 0.5 for it, or a precision, without a word.
+    for labels in ([0, 0, 1, 1], [1, 1, 0, 0]):
+        found = buckets(labels, [0.1, 0.11, 0.12, 0.13], grid="equal", resolution=0)
+        assert found.auc == Bounded(0.5, 0.0, 1.0)
+        assert found.ks == Bounded(0.0, 0.0, 1.0)
+        for area in (found.ap, found.pr_auc_trapezoid):
+            assert isinstance(area, Bounded)
+            assert (area.low < 0.42, area.high) == (True, 1.0)
+        assert found.partial_auc(0.5) == Bounded(0.125, 0.0, 0.5)
+        assert found.gain(2) == (Bounded(0.5, 0.0, 1.0), Bounded(1.0, 1.0, 1.0))
+        assert found.lift(2) == (Bounded(1.0, 0.0, 2.0),) * 2
+        assert found.best("youden").value == Bounded(0.0, 0.0, 1.0)
+        assert found.best("distance").value == Bounded(1.0, 0.0, 1.0)
+
+
+def test_pairs_beyond_int64_and_counts_beyond_2_to_53_are_exact() -> None:
+    huge = np.array([[2**54 + 1, 2**53], [2**40, 2**54 + 3]])
+    found = ScoreCurve(np.array([0.25, 0.75]), huge, True, int(huge.sum()))
+    p, n = 2**40 + 2**54 + 3, 2**54 + 1 + 2**53
+    tpr, fpr = Fraction(2**54 + 3, p), Fraction(2**53, n)
+    assert found.ks == found.best("youden").value == float(tpr - fpr)
+    assert found.best("accuracy").value == float(Fraction(2**54 + 3 + 2**54 + 1, p + n))
+    assert found.roc().tpr.tolist() == [0.0, float(tpr), 1.0]
+    assert found.pr().precision.tolist()[1] == float(Fraction(2**54 + 3, 2**54 + 3 + 2**53))
+
+
+def test_confusion_at_every_threshold_is_that_of_the_rows() -> None:
+    for rows in binary.small_samples((0.25, 0.5, 0.75), 3):
+        labels, scores = [y for y, _ in rows], [s for _, s in rows]
+        found = exact(labels, scores) if rows else ExactAUC().compute()
+        for t in (-1.0, 0.25, 0.3, 0.5, 0.75, 0.8, math.inf, -math.inf):
+            finite = max(min(t, 9.0), -9.0)
+            tn, fp, fn, tp = binary.confusion(rows, finite)
+            assert found.confusion(t) == Rates(tp, fp, fn, tn)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"resolution": 0}, {"grid": "equal", "resolution": 1}, {"grid": "edges", "edges": (0.5,)},
+     {"range": "real", "resolution": 0}],
+)  # fmt: skip
+def test_confusion_of_buckets_holds_that_of_the_rows(settings: dict[str, object]) -> None:
+    scores = [0.0, 0.1, 0.3, 0.5, 0.52, 0.75, 0.8, 1.0]
+    labels = [0, 1, 0, 1, 1, 0, 1, 1]
+    found, truth = buckets(labels, scores, **settings), exact(labels, scores)
+    inside = 0
+    for t in (*scores, 0.05, 0.25, 0.4, 0.501, 0.6, 0.76, 0.9, 1.5, -1.0, math.inf, -math.inf):
+        rough, rates = found.confusion(t), truth.confusion(t)
+        if isinstance(rough, Rates):
+            assert rough == rates, t
+            continue
+        inside += 1
+        for name in ("tp", "fp", "fn", "tn", "accuracy", "precision", "recall", "mcc", "f1"):
+            value, known = getattr(rates, name), getattr(rough, name)
+            assert math.isnan(value) or known.low <= value <= known.high, (t, name)
+    assert inside
+
+
+def test_a_threshold_in_a_gap_between_occupied_buckets_is_certain() -> None:
+    found = buckets([0, 1, 1], [0.1, 0.9, 0.91])
+    assert found.confusion(0.5) == Rates(2, 0, 0, 1)
+    assert isinstance(found.confusion(math.nextafter(0.9, 1)), BoundedRates)
+    halves = buckets([0, 1], [0.1, 0.2], grid="equal", resolution=1)
+    assert halves.confusion(0.5) == Rates(0, 0, 1, 1)
+    assert isinstance(halves.confusion(math.nextafter(0.5, 0)), BoundedRates)
+
+
+def test_thresholds_are_compared_in_the_precision_of_the_scores() -> None:
+    for score in (0.3, 0.7):  # as float32 the first is above itself, the second below
+        found = exact([0, 1], [0.1, score], score_type="float32")
+        kept = np.float32(score)
+        assert found.confusion(score).tp == 1 == found.confusion(float(kept)).tp
+        assert found.confusion(math.nextafter(float(kept), 1)).tp == 1
+        assert found.confusion(float(np.nextafter(kept, np.float32(1)))).tp == 0
+        assert found.best().points[0].threshold == kept
+        double = exact([0, 1], [0.1, score])
+        assert (double.confusion(score).tp, double.confusion(math.nextafter(score, 1)).tp) == (1, 0)
+    assert exact([1, 0], [1e39, 0.5], score_type="float32").confusion(1e300).tp == 1
+
+
+def test_a_bucket_without_an_end_leaves_no_threshold_that_predicts_nothing() -> None:
+    for settings in ({"range": "real"}, {"grid": "edges", "edges": (0.0,), "range": "real"}):
+        found = buckets([0], [math.inf], **settings)
+        assert math.isnan(found.roc().thresholds[0])
+        assert math.isnan(found.best("accuracy").points[0].threshold)
+        assert isinstance(found.confusion(math.inf), BoundedRates)
+    assert buckets([0], [1.0]).roc().thresholds[0] == math.inf
+
+
+def test_a_curve_whose_rows_were_dropped_knows_nothing_of_them() -> None:
+    found = exact([1, 0], [0.1, 0.5], max_rows=1)
+    assert found.reason and found.confusion(0.2) == Rates(0, 0, 0, 0)
+    assert math.isnan(found.confusion(0.2).recall) and found.confusion(0.2).rows == 0  # type: ignore[operator]
+
+
+def test_infinite_scores_are_thresholds_and_then_none_predicts_nothing() -> None:
+    found = exact([1, 0, 1], [math.inf, 0.5, -math.inf])
+    assert str(found.roc().thresholds.tolist()) == "[nan, inf, 0.5, -inf]"
+    assert found.confusion(math.inf) == Rates(1, 0, 1, 1)
+    nothing = exact([0, 0, 1], [math.inf, 0.5, 0.25]).best("accuracy").points[0]
+    assert math.isnan(nothing.threshold) and nothing.rates.tp == 0
+
+
+def test_predicting_nothing_or_everything_may_be_best() -> None:
+    upside_down = exact([1, 0], [0.25, 0.75])
+    for by, value in (("youden", 0.0), ("product", 0.0), ("distance", 1.0), ("accuracy", 0.5)):
+        found = upside_down.best(by)  # type: ignore[arg-type]
+        assert found.value == value
+        thresholds = [math.inf, 0.75, 0.25] if by == "product" else [math.inf, 0.25]
+        assert [point.threshold for point in found.points] == thresholds
+
+
+def test_best_points_of_equal_merit_are_all_found_whatever_floats_say() -> None:
+    labels = [1, 0, 0, 1, 1, *[0] * 8, *[1] * 7]
+    found = exact(labels, list(range(20, 0, -1))).best("youden")
+    assert 0.3 - 0.2 != 0.1  # the TPR and FPR of the two best points
+    assert found.value == 0.1
+    assert [point.threshold for point in found.points] == [20.0, 16.0]
+
+
+def test_points_of_buckets_are_points_of_the_true_curve() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.random(300)
+    labels = (rng.random(300) < scores).astype(int).tolist()
+    found, truth = buckets(labels, scores.tolist(), resolution=2), exact(labels, scores.tolist())
+    known = set(zip(truth.roc().fp.tolist(), truth.roc().tp.tolist(), strict=True))
+    points = found.roc()
+    assert set(zip(points.fp.tolist(), points.tp.tolist(), strict=True)) <= known
+    for threshold, fp in zip(points.thresholds.tolist(), points.fp.tolist(), strict=True):
+        assert truth.confusion(threshold).fp == fp
+    pr = found.pr()
+    assert len(pr.precision) == len(pr.recall) == len(pr.thresholds) + 1
+    assert (pr.precision[-1], pr.recall[-1]) == (1.0, 0.0)
+
+
+def test_one_class_leaves_what_needs_the_other_undefined() -> None:
+    for make in (exact, buckets):
+        good, bad = make([1, 1], [0.25, 0.5]), make([0, 0], [0.25, 0.5])
+        for curve, ap in ((good, 1.0), (bad, math.nan)):
+            assert str(float(curve.ap)) == str(ap) == str(float(curve.pr_auc_trapezoid))
+            undefined = (curve.auc, curve.ks, curve.partial_auc(0.5), curve.best().value)
+            assert all(math.isnan(float(value)) for value in undefined)
+            assert curve.best().points == ()
+            assert float(curve.best("accuracy").value) == 1.0
+            assert curve.best("accuracy", positives_share=0.5).points == ()
+        assert all(math.isnan(float(value)) for value in (*bad.gain(2), *bad.lift(2)))
+        assert np.isnan(good.roc().fpr).all() and np.isnan(bad.pr().recall[:-1]).all()
+
+
+def test_nothing_is_undefined_and_past_max_rows_too() -> None:
+    full = ExactAUC(max_rows=1)
+    full.update([0, 1], [0.25, 0.5])
+    for curve in (ExactAUC().compute(), HistogramAUC().compute(), full.compute()):
+        values = (curve.ap, curve.pr_auc_trapezoid, curve.ks, curve.partial_auc(1.0))
+        assert all(math.isnan(float(value)) for value in values)
+        assert all(math.isnan(float(value)) for value in (*curve.gain(3), *curve.lift(3)))
+        assert curve.best("accuracy").points == ()
+        assert curve.roc().thresholds.tolist() == [math.inf]
+        assert curve.pr().precision.tolist() == [1.0]
+
+
+def test_a_bad_argument_is_refused_in_four_parts() -> None:
+    found = exact([0, 1], [0.25, 0.5])
+    for name, value, more in (
+        *(("partial_auc", limit, {}) for limit in (0.0, 1.5, math.nan)),
+        *(("gain", 0, {}), ("lift", 2.5, {}), ("confusion", math.nan, {}), ("best", "f1", {})),
+        ("best", "youden", {"positives_share": 0.5}),
+        *(("best", "accuracy", {"positives_share": share}) for share in (1.5, math.nan)),
+    ):
+        with pytest.raises(InputError) as error:
+            getattr(found, name)(value, **more)
+        assert error.value.where.startswith("ScoreCurve."), name

@@ -5,15 +5,24 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from math import nan
+from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from pytest import approx
 
-from streammetrics import Regression
+from streammetrics import (
+    Calibration,
+    GroupedScores,
+    IntraListSimilarity,
+    RankingMetrics,
+    Ratio,
+    Regression,
+)
 from streammetrics.ranking.measures import MRR, NDCG
 from streammetrics.results import counts_of, headlines_of, views_of
-from streammetrics.results.calibration import CalibrationFigures
+from streammetrics.results.calibration_figures import CalibrationFigures
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient, RegressionErrors
 
@@ -49,24 +58,13 @@ def test_what_has_no_ratio_is_nan() -> None:
     assert not found.defined and found.reason == "no rows"
 
 
-RESULT = Averages({"NDCG@10": 0.25, "MRR": nan}, lists_kept=2, lists_empty=1, rows=3)
-
-
-def test_a_measure_and_its_text_find_the_same_mean() -> None:
-    assert RESULT[NDCG @ 10] == RESULT["NDCG@10"] == RESULT[" NDCG @ 10"] == 0.25
-
-
-def test_a_mapping_of_texts_to_means() -> None:
-    assert list(RESULT) == ["NDCG@10", "MRR"]
-    assert len(RESULT) == 2
-    assert NDCG @ 10 in RESULT
-    assert MRR in RESULT
-    assert NDCG not in RESULT
-
-
-def test_a_measure_that_was_not_asked_for_is_named_with_those_that_were() -> None:
+def test_averages_are_a_mapping_of_measures_and_their_texts_to_means() -> None:
+    found = Averages({"NDCG@10": 0.25, "MRR": math.nan}, lists_kept=2, lists_empty=1, rows=3)
+    assert found[NDCG @ 10] == found["NDCG@10"] == found[" NDCG @ 10"] == 0.25
+    assert list(found) == ["NDCG@10", "MRR"] and len(found) == 2
+    assert NDCG @ 10 in found and MRR in found and NDCG not in found
     with pytest.raises(KeyError, match=r"MRR@5 is not one of NDCG@10, MRR"):
-        RESULT[MRR @ 5]
+        found[MRR @ 5]
 
 
 THIRD = Fraction(1, 3)
@@ -136,3 +134,170 @@ def test_units_are_counted_once() -> None:
     metric = Regression()
     metric.update([0, 1], [0.25, 0.5], weights=[2, 3])
     assert counts_of(metric.compute()) == {"rows": 2, "weight_units": 5}
+
+
+# Intervals of means and ratios: of lists, losses, clicks.
+
+
+Floats = NDArray[np.float64]
+RANDOM = np.random.default_rng(11)
+GRADES = RANDOM.integers(0, 2, (60, 5))
+GRADES[:6] = 0  # lists with nothing relevant
+
+
+def ranked(**settings: str) -> RankingMetrics:
+    metric = RankingMetrics(["NDCG@3", "HR@1", "PooledHR@2"], **settings)
+    metric.update(GRADES)
+    return metric
+
+
+@pytest.mark.parametrize("empty", ["skip", "zero"])
+def test_a_mean_over_lists_has_students_interval(empty: str) -> None:
+    per_list = []
+    for grades in GRADES:
+        one = RankingMetrics(["NDCG@3"], empty="zero")
+        one.update(grades[None])
+        per_list.append(one.compute()["NDCG@3"])
+    values = np.array(per_list)[GRADES.any(axis=1) | (empty == "zero")]
+    found = ranked(empty=empty).confidence_interval(cluster="none")
+    assert found.estimate == approx(values.mean(), rel=1e-12) and found.n == len(values)
+    assert found.se == approx(values.std(ddof=1) / math.sqrt(len(values)), rel=1e-12)
+    assert (found.df, found.method, found.reason) == (len(values) - 1, "t", "")
+    t = {53: 2.0057459953178696, 59: 2.0009953780882688}[len(values) - 1]  # scipy
+    assert found.upper - found.estimate == approx(t * found.se, rel=1e-12)
+
+
+def test_hits_are_shares_of_lists_unless_ties_make_them_fractions() -> None:
+    found = ranked().confidence_interval(view="HR@1")
+    hits = int(GRADES[GRADES.any(axis=1), 0].sum())
+    assert (found.method, found.n, found.estimate) == ("wilson", 54, hits / 54)
+    tied = RankingMetrics(["HR@1"])
+    tied.update([[1, 0], [1, 0], [1, 0]], [[0.5, 0.5], [0.5, 0.25], [0.25, 0.5]])
+    assert tied.confidence_interval().method == "t"
+
+
+def test_a_pooled_measure_is_a_ratio_of_sums_over_lists() -> None:
+    kept = GRADES[GRADES.any(axis=1)]
+    hits, relevant = kept[:, :2].sum(axis=1), kept.sum(axis=1)
+    share = hits.sum() / relevant.sum()
+    squares = ((hits - share * relevant) ** 2).sum() / relevant.sum() ** 2
+    for empty in ("skip", "zero"):
+        found = ranked(empty=empty).confidence_interval(view="PooledHR@2")
+        assert found.se == approx(math.sqrt(54 / 53 * squares), rel=1e-12) and found.n == 54
+
+
+def test_lists_item_by_item_have_the_interval_of_whole_lists() -> None:
+    whole, items = RankingMetrics(["NDCG@3"]), GroupedScores(["NDCG@3"])
+    scores = RANDOM.random(GRADES.shape).astype(np.float32)
+    whole.update(GRADES, scores)
+    items.update(GRADES.ravel(), scores.ravel(), groups=np.repeat(np.arange(60), 5))
+    assert items.confidence_interval() == whole.confidence_interval()
+    assert "lists are taken as independent" in items.confidence_interval().reason
+
+
+def test_rows_that_were_dropped_leave_their_reason() -> None:
+    items = GroupedScores(["NDCG@3"], max_rows=2)
+    items.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[1, 1, 2])
+    found = items.confidence_interval()
+    assert not found.defined and found.reason == items.compute().reason
+
+
+def test_the_similarity_of_lists_is_a_mean_over_lists() -> None:
+    metric = IntraListSimilarity([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    metric.update([[0, 1], [1, 2], [0, 1], [0]])
+    values = np.array([0.0, math.sqrt(0.5), 0.0])
+    found = metric.confidence_interval()
+    assert found.se == approx(values.std(ddof=1) / math.sqrt(3), rel=1e-12) and found.n == 3
+
+
+def test_clicks_are_a_share_and_revenue_is_not() -> None:
+    clicks, revenue = Ratio(), Ratio()
+    clicks.update([1, 0, 0, 1, 1, 0, 0, 0, 0, 0])
+    revenue.update([1.0, 2.0], [1, 1])
+    found = clicks.confidence_interval(cluster="none")
+    assert (found.lower, found.upper) == (
+        approx(0.107791267406, abs=5e-13), approx(0.603221852539, abs=5e-13)
+    )  # fmt: skip
+    assert clicks.compute().is_share and not revenue.compute().is_share
+    assert revenue.confidence_interval().n == 2
+    assert revenue.confidence_interval().reason.startswith("rows are not all 0 or 1 over 1")
+
+
+def test_one_row_of_another_kind_is_enough() -> None:
+    for numerators, denominators, share in (
+        ([0.0, -0.0, 1.0, True], [1, 1.0, 1, 1], True),
+        ([0, 1], [1, 2], False),
+        ([0, 1], [1, 0], False),
+        ([0, 2], [1, 1], False),
+        ([0, -1], [1, 1], False),
+        ([0.5, 1], [1, 1], False),
+        ([0, math.inf], [1, 1], False),
+        ([1, -1], [1, 1], False),
+    ):
+        whole, parts = Ratio(), Ratio()
+        whole.update(numerators, denominators)
+        for row in zip(numerators, denominators, strict=True):
+            parts.update(*([value] for value in row))
+        found = whole.compute()
+        assert found.is_share == share and found.rows == len(numerators), numerators
+        assert whole.confidence_interval().defined == share and parts == whole
+
+
+Y = RANDOM.integers(0, 2, 300)
+P = np.round(RANDOM.random(300) * 0.9 + 0.05, 6)
+
+
+def calibrated() -> Calibration:
+    metric = Calibration()
+    metric.update(Y[:100], P[:100])
+    metric.update(Y[100:], P[100:])
+    return metric
+
+
+def test_a_mean_loss_has_students_interval() -> None:
+    for view, values in (
+        ("log_loss", -np.log(np.where(Y == 1, P, 1 - P))),
+        ("brier", (P - Y) ** 2),
+        ("mean_score", P),
+    ):
+        found = calibrated().confidence_interval(view=view)
+        assert found.se == approx(values.std(ddof=1) / math.sqrt(300), rel=1e-12), view
+        assert (found.df, found.n, found.method) == (299, 300, "t"), view
+
+
+def test_a_ratio_of_sums_has_its_linearised_variance() -> None:
+    for view, top, bottom in (("ratio", P, Y), ("copc", Y, P)):
+        residuals = (top - top.sum() / bottom.sum() * bottom) / bottom.sum()
+        found = calibrated().confidence_interval(view=view)
+        assert found.se == approx(math.sqrt(300 / 299 * (residuals**2).sum()), rel=1e-12), view
+
+
+def test_other_figures_of_calibration_say_why_not() -> None:
+    assert calibrated().confidence_interval(view="base_rate").method == "wilson"
+    assert not calibrated().confidence_interval(view="ece").defined
+    certain = Calibration()
+    certain.update([1, 0], [0.0, 0.5])
+    assert certain.confidence_interval().reason == "the estimate is inf"
+    weighted = Calibration()
+    weighted.update([1, 0], [0.25, 0.5], weights=[1, 2])
+    assert weighted.confidence_interval().reason.startswith("rows are weighted")
+    ones = Calibration()
+    ones.update(Y, P, weights=np.ones(300))
+    assert ones.confidence_interval() == calibrated().confidence_interval()
+
+
+def test_the_mean_absolute_error_is_a_mean_over_rows() -> None:
+    metric, off = Regression(), np.abs(Y - P)
+    metric.update(Y, P)
+    found = metric.confidence_interval()
+    assert found.se == approx(off.std(ddof=1) / math.sqrt(300), rel=1e-12)
+    assert not metric.confidence_interval(view="mse").defined
+
+
+def test_one_row_or_none_is_no_error() -> None:
+    for metric, n in product((Calibration(), Regression()), (0, 1)):
+        metric = metric.empty()
+        metric.update(Y[:n], P[:n])
+        found = metric.confidence_interval()
+        assert not found.defined and found.n == n
+        assert found.reason == ("1 row: at least 2 needed" if n else "no rows")

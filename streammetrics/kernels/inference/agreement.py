@@ -4,7 +4,7 @@ x_ij rows have truth i and prediction j; r_i and c_j are the sums of its rows an
 of all. Everything is integers, of which each figure is one ratio.
 
 Variances are of independent rows, by delta. A coefficient g does not change when all x are doubled,
-so Σ x ψ = 0 and its variance is Σ x ψ² with ψ_ij = ∂g/∂x_ij (`kernels.influence`). Each ψ has one
+so Σ x ψ = 0 and its variance is Σ x ψ² with ψ_ij = ∂g/∂x_ij (see `term_means`). Each ψ has one
 denominator, so that the sum is of integers and one division rounds it.
 """
 

@@ -108,7 +108,7 @@ def _sum_of_products(a: Iterable[int], b: Iterable[int]) -> int:
 
 
 GUARD: Final = 10.0  # rows of the scarcer class that pairs are lost by, below which it is guarded
-COARSE: Final = 0.25  # standard errors that the buckets may hide before the interval says so
+COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
 
 
 class AreaBounds(NamedTuple):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.double_double import Pair, minus, quotient, times, totals
 from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
-from streammetrics.kernels.ranking.list_sort import of_like_length
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
+from streammetrics.kernels.ranking.ranked import of_like_length
 from streammetrics.kernels.ranking.ties import Indices, run_starts
 
 # The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering

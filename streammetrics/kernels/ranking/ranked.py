@@ -1,32 +1,147 @@
-"""From graded lists to the ranks of their relevant items, many lists at a time."""
+"""From graded lists to the ranks of their relevant items, many lists at a time.
+
+Lists are sorted as the rows of a matrix of 64-bit keys. A key has the score, high to low, in its
+upper 59 bits and a code of the grade, the best first, in the lower 5, so one sort without indices
+ranks a list. What the lost bits of a score may have hidden is looked for afterwards, and only in
+lists in which it can matter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streammetrics.core.parts.score_bits import Scores
+from streammetrics.core.parts.score_bits import Scores, codes_of
 from streammetrics.kernels.ranking.graded_lists import Lengths, Lists, Ranked, Relevant
-from streammetrics.kernels.ranking.list_sort import (
-    NARROWEST,
-    in_full,
-    key_rows,
-    may_be_open,
-    of_like_length,
-    sort_keys,
-)
 from streammetrics.kernels.ranking.positions import nonzero
 from streammetrics.kernels.ranking.ties import (
+    CODE_BITS,
     IRRELEVANT,
     PADDING,
     UNJUDGED,
     Grades,
     Indices,
+    Keys,
     TieGroups,
     settle_worst,
 )
+
+CODE: Final = np.uint64(PADDING)  # the bits of a key that hold the code
+LAST: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # after the key of any item, at a score of -inf too
+NARROWEST: Final = 8  # items; a shorter list costs as much
+_PADS: Final = np.array([0, LAST], np.uint64)
+
+T = TypeVar("T", bound=np.generic)
+
+
+def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) -> Keys:
+    """Keys that sort by score, high to low, and in a tie the best grade first; of any shape."""
+    # Where no sign is set, as in probabilities, bits are in order.
+    signed = bool(scores.view(f"i{scores.itemsize}").min(initial=0) < 0)
+    codes = codes_of(scores) if signed else scores.view(f"u{scores.itemsize}")
+    keys = codes.astype(np.uint64)
+    top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
+    if scores.dtype == np.float32:
+        keys <<= np.uint64(CODE_BITS)
+    else:  # the last 5 of 64 bits give way, which the look at possible ties makes good
+        keys &= ~CODE
+        top = LAST if signed else top  # whose upper bits are those of a NaN
+    keys += grades
+    if judged is not None:
+        keys += judged
+        return np.subtract(top, keys, out=keys)
+    return np.subtract(top - np.uint64(1), keys, out=keys)
+
+
+def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
+    """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys where
+    they stand so already."""
+    starts = offsets[some]
+    lengths = offsets[some + 1] - starts
+    width = int(lengths.max())
+    if lengths.min() == width and (np.diff(starts) == width).all():
+        return keys[int(starts[0]) : int(starts[-1]) + width].reshape(-1, width)
+    rows = windows(keys, starts, width)
+    rows |= windows(np.repeat(_PADS, width), width - lengths, width)
+    return rows
+
+
+def windows(values: NDArray[T], starts: Lengths, width: int) -> NDArray[T]:
+    """So many values from each start on, as rows; beyond the last value anything.
+
+    Copying whole rows of overlapping windows is several times faster than picking items.
+    """
+    last = len(values) - width
+    every = np.ndarray((last + 1, width), values.dtype, values, 0, 2 * values.strides)
+    rows = every[np.minimum(starts, last)]
+    for i in np.flatnonzero(starts > last).tolist():
+        rows[i, : len(values) - starts[i]] = values[starts[i] :]
+    return rows
+
+
+def of_like_length(lengths: Lengths) -> Iterator[Indices]:
+    """Groups of lists, empty ones in none, that make matrices of which half may be padding."""
+    n, longest = len(lengths), int(lengths.max(initial=0))
+    if longest and n * longest <= max(2 * int(lengths.sum()), n * NARROWEST) and lengths.all():
+        yield np.arange(n)
+        return
+    low, high = 0, NARROWEST
+    while low < longest:
+        some = np.flatnonzero((lengths > low) & (lengths <= high))
+        if len(some):
+            yield some
+        low, high = high, 2 * high
+
+
+def may_be_open(rows: Keys, top: int) -> Indices:
+    """Rows whose order within the first `top` may be open.
+
+    With the best grade first, a tie that reaches into the top and holds two grades shows there
+    as two neighbours of equal score and unequal grade, or as a last one that is relevant and
+    whose score goes on below the cut.
+    """
+    head = np.ascontiguousarray(rows[:, : top + 1])
+    flat = head.reshape(-1)
+    if (flat[1:] ^ flat[:-1]).min(initial=LAST) > CODE:  # no equal scores: the usual case
+        return np.empty(0, np.intp)
+    step = head[:, : top - 1] ^ head[:, 1:top]
+    step -= np.uint64(1)  # of equal keys: the greatest number there is
+    open_ = (step < CODE).any(axis=1)
+    if top < head.shape[1]:
+        last = head[:, top - 1]
+        goes_on = (last ^ head[:, top]) <= CODE
+        open_ |= goes_on & ((last & CODE) < IRRELEVANT)
+    return np.flatnonzero(open_)
+
+
+def in_full(rows: Keys, lists: Lists, scores: Scores, some: Indices) -> tuple[Keys, Grades]:
+    """Keys and codes [s, w] of sorted rows, with equal keys exactly where scores are equal."""
+    keys, found = rows & ~CODE, (rows & CODE).astype(np.uint8)
+    if scores.dtype == np.float32:  # all 32 bits of which are in the key
+        return keys, found
+    column = np.arange(rows.shape[1])
+    starts = lists.offsets[some, None]
+    at = np.minimum(starts + column, len(scores) - 1)
+    beyond = starts + column >= lists.offsets[some + 1, None]
+    exact = (~codes_of(scores[at.ravel()])).astype(np.uint64).reshape(at.shape)
+    exact[beyond] = LAST
+    step = np.sort(exact, axis=1)
+    step = step[:, 1:] ^ step[:, :-1]
+    step -= np.uint64(1)
+    hidden = np.flatnonzero((step < CODE).any(axis=1))
+    if len(hidden):
+        codes = IRRELEVANT - lists.grades[at[hidden]]
+        if lists.judged is not None:
+            codes += ~lists.judged[at[hidden]]
+        codes[beyond[hidden]] = PADDING
+        order = np.lexsort((codes, exact[hidden]), axis=1)
+        keys[hidden] = np.take_along_axis(exact[hidden], order, axis=1)
+        found[hidden] = np.take_along_axis(codes, order, axis=1)
+    return keys, found
+
 
 BLOCK: Final = 1 << 20  # items that are measured at a time: the number of calls does not show
 _CHUNK: Final = 1 << 17  # items that are sorted at a time: their keys take one megabyte

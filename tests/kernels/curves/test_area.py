@@ -39,19 +39,6 @@ def by_score(rows: list[binary.Row]) -> Pairs:
     return counted([rows.count((0, s)) for s in positions], [rows.count((1, s)) for s in positions])
 
 
-@pytest.mark.parametrize(
-    ("labels", "scores", "expected"),
-    [
-        ([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.75),
-        ([0, 1, 1, 0, 0, 1, 1], [0.3, 0.5, 0.5, 0.5, 0.5, 0.7, 0.8], 10 / 12),
-        ([1, 0, 0], [1e-10, 0.0, 0.0], 1.0),
-        ([0, 0, 1, 1], [-90.0, 80.0, 1000.0, 2000.0], 1.0),
-    ],
-)
-def test_worked_values(labels: list[int], scores: list[float], expected: float) -> None:
-    assert area(by_score(list(zip(labels, scores, strict=True)))) == expected
-
-
 def test_every_small_sample_has_the_area_of_its_pairs() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 6):
         found = by_score(rows)
@@ -107,7 +94,7 @@ def between(low: Fraction, value: Fraction, high: Fraction) -> ExactArea:
     return ExactArea(mean(value), mean(low), mean(high), bounded=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(UNIT, UNIT)
 def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: Fraction) -> None:
     found = improvement(known(a), known(b))
@@ -118,7 +105,7 @@ def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: F
     assert found == (ratio(exact, Fraction(1)),) * 3
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(st.lists(UNIT, min_size=3, max_size=3), st.lists(UNIT, min_size=3, max_size=3))
 def test_the_ends_are_the_nearest_floats_around_all_that_may_be(
     measured: list[Fraction], base: list[Fraction]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -23,13 +23,9 @@ from streammetrics.kernels.curves.area_sums import (
     mean_area,
 )
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
-from streammetrics.kernels.inference.variances import ratio_variance
+from streammetrics.kernels.exact.rounding import rounded
 
 WEIGHTS = ["impressions", "positives", "uniform"]
-NOT_LOST, TIES = np.array([3, 0, 1, 1]), np.array([1, 0, 1, 0])
-P, N = np.array([2, 3, 1, 2]), np.array([2, 0, 1, 1])
-AREAS = [Fraction(5, 8), Fraction(1, 2), Fraction(1, 2)]
 NOBODY = GroupPairs(*[np.zeros(0, np.int64)] * 4, {})
 
 
@@ -40,6 +36,14 @@ def some_groups(n: int, seed: int, most: int = 40) -> GroupPairs:
     not_lost = (rng.random(n) * (p * q + 1)).astype(np.int64)
     ties = (rng.random(n) * (not_lost + 1)).astype(np.int64)
     return GroupPairs(not_lost, ties, p, q, {})
+
+
+def rows_of(groups: GroupPairs) -> Iterator[tuple[int, int, int, int]]:
+    """Pairs that are not lost, those that are tied, positives and negatives of each group."""
+    columns = (groups.not_lost, groups.ties, groups.positives, groups.negatives)
+    for g, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        pairs = groups.large.get(g)
+        yield (pairs.wins + pairs.ties, pairs.ties, *row[2:]) if pairs else row
 
 
 def with_a_large_one(groups: GroupPairs) -> GroupPairs:
@@ -56,19 +60,11 @@ def with_a_large_one(groups: GroupPairs) -> GroupPairs:
     return GroupPairs(*arrays, {len(groups.ties): pairs})
 
 
-def split(groups: GroupPairs, at: int) -> tuple[GroupPairs, GroupPairs]:
+def split(groups: GroupPairs, at: int) -> list[GroupPairs]:
     """The groups before a place and after it, none of them large."""
-
-    def piece(here: slice) -> GroupPairs:
-        return GroupPairs(
-            groups.not_lost[here],
-            groups.ties[here],
-            groups.positives[here],
-            groups.negatives[here],
-            {},
-        )
-
-    return piece(slice(at)), piece(slice(at, None))
+    columns = (groups.not_lost, groups.ties, groups.positives, groups.negatives)
+    parts = slice(at), slice(at, None)
+    return [GroupPairs(*(column[part] for column in columns), {}) for part in parts]
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -92,8 +88,7 @@ def test_each_area_is_rounded_once_to_96_digits(weight: str, most: int) -> None:
     )
     found = area_sums(groups, weight, bounded=True)
     total = value = low = high = 0
-    rows = zip(groups.not_lost, groups.ties, groups.positives, groups.negatives, strict=True)
-    for won, tied, p, q in (map(int, row) for row in rows):
+    for won, tied, p, q in rows_of(groups):
         if not p * q:
             continue
         w = {"impressions": p + q, "positives": p, "uniform": 1}[weight]
@@ -117,26 +112,14 @@ def test_a_group_with_more_pairs_than_an_int64_has_counts_like_others(weight: st
     assert area_spread(two, "uniform").variance == 0.0625  # 1/2 and 1
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-def test_the_mean_of_many_groups_is_the_exact_one_to_the_last_bit(weight: str) -> None:
-    groups = some_groups(10_000, 5)
-    exact = mean_area(groups, weight, bounded=True)
-    found = area_sums(groups, weight, bounded=True).mean(bounded=True)
-    assert rounded(found.value) == rounded(exact.value)
-    assert rounded(found.low, rounded_down) == rounded(exact.low, rounded_down)
-    assert rounded(found.high, rounded_up) == rounded(exact.high, rounded_up)
-
-
-@pytest.mark.parametrize("seed", range(9))
-def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_ends(
-    seed: int,
-) -> None:
-    weight = WEIGHTS[seed % 3]
-    groups = some_groups(1 + seed % 7, seed, 4 + seed % 30)
-    exact = mean_area(groups, weight, bounded=True)
-    found = area_sums(groups, weight, bounded=True).mean(bounded=True)
-    assert found.defined == exact.defined
-    if exact.defined:
+def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_ends() -> None:
+    for seed in range(9):
+        weight, groups = WEIGHTS[seed % 3], some_groups(1 + seed % 7, seed, 4 + seed % 30)
+        exact = mean_area(groups, weight, bounded=True)
+        found = area_sums(groups, weight, bounded=True).mean(bounded=True)
+        assert found.defined == exact.defined
+        if not exact.defined:
+            continue
         assert rounded(found.value) == rounded(exact.value)
         low, high = Fraction(*exact.low.fraction()), Fraction(*exact.high.fraction())
         least, most = Fraction(*found.low.fraction()), Fraction(*found.high.fraction())
@@ -145,29 +128,14 @@ def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_end
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
-def test_the_spread_is_the_variance_of_a_ratio_of_groups(weight: str) -> None:
-    w = {"impressions": [4, 2, 3], "positives": [2, 1, 2], "uniform": [1, 1, 1]}[weight]
-    wa = [one * area for one, area in zip(w, AREAS, strict=True)]
-    pairs = (wa, wa), (wa, w), (w, w)
-    squares = [sum(map(operator.mul, a, b)) for a, b in pairs]
-    found = area_spread(GroupPairs(NOT_LOST, TIES, P, N, {}), weight)
-    exact = ratio_variance(3, sum(wa), sum(w), (squares[0], squares[1], squares[2]))
-    assert found.units == 3 and found.variance == exact  # these areas are binary fractions
-
-
-@pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("most", [40, 1 << 30])
 def test_the_spread_is_that_of_the_areas_cut_to_62_digits(weight: str, most: int) -> None:
     groups = with_a_large_one(some_groups(60, 9, most))
     y = yy = yn = nn = units = 0
-    for g in range(len(groups.ties)):
-        p, q = int(groups.positives[g]), int(groups.negatives[g])
-        pairs = groups.large.get(g)
-        twice = 2 * int(groups.not_lost[g]) - int(groups.ties[g])
-        twice = twice if pairs is None else 2 * pairs.wins + pairs.ties
+    for won, tied, p, q in rows_of(groups):
         if p and q:
             w = {"impressions": p + q, "positives": p, "uniform": 1}[weight]
-            area = (twice << SPREAD_BITS) // (2 * p * q)
+            area = ((2 * won - tied) << SPREAD_BITS) // (2 * p * q)
             y, yy, yn, nn = y + w * area, yy + (w * area) ** 2, yn + w * w * area, nn + w * w
             units += 1
     found = area_spread(groups, weight)
@@ -181,82 +149,44 @@ def test_no_groups_have_no_sums() -> None:
     assert math.isnan(AreaSpread(0, 0, 0, 0, 0, 0).variance)
 
 
-RNG = np.random.default_rng(5)
-BY_WEIGHT = pytest.mark.parametrize("weight", ["impressions", "positives", "uniform"])
-
-
-def some(size: int, top: int) -> list[Pairs]:
-    """Groups of up to `top` rows of each label, the first with both."""
-    groups = []
-    for p, n in [(1, 1), *RNG.integers(0, top, (size - 1, 2)).tolist()]:
-        tied = int(RNG.random() * p * n)
-        groups.append(Pairs(int(RNG.random() * (p * n - tied)), tied, p, n))
-    return groups
-
-
-def expected(groups: list[Pairs], weight: str, tied: Fraction) -> Fraction:
+def expected(groups: GroupPairs, weight: str, tied: Fraction) -> Fraction:
     total = weights = Fraction(0)
-    for g in groups:
-        if g.all:
-            w = {"impressions": g.positives + g.negatives, "positives": g.positives, "uniform": 1}
-            total += w[weight] * Fraction(g.wins + tied * g.ties, g.all)
-            weights += w[weight]
+    for won, ties, p, q in rows_of(groups):
+        if p * q:
+            w = {"impressions": p + q, "positives": p, "uniform": 1}[weight]
+            total += w * Fraction(won - ties + tied * ties, p * q)
+            weights += w
     return total / weights
 
 
-def computed(
-    groups: list[Pairs],
-    weight: str,
-    large: frozenset[int] = frozenset(),
-    *,
-    bounded: bool = True,
-) -> ExactArea:
-    def column(values: list[int], *, known: bool = False) -> np.ndarray:
-        return np.array(
-            [0 if i in large and not known else v for i, v in enumerate(values)], np.int64
-        )
-
-    return mean_area(
-        GroupPairs(
-            column([g.wins + g.ties for g in groups]),
-            column([g.ties for g in groups]),
-            column([g.positives for g in groups], known=True),
-            column([g.negatives for g in groups], known=True),
-            {i: groups[i] for i in large},
-        ),
-        weight,
-        bounded=bounded,
-    )
-
-
-def check(found: ExactArea, groups: list[Pairs], weight: str) -> None:
-    ends = (found.low, Fraction(0)), (found.value, Fraction(1, 2)), (found.high, Fraction(1))
-    for end, tied in ends:
-        assert Fraction(*end.fraction()) == expected(groups, weight, tied)
-
-
-@BY_WEIGHT
+@pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_mean_and_its_ends_are_those_of_the_fractions(weight: str) -> None:
-    for size, top in product((1, 2, 200), (2, 2**20, 2**30)):
-        groups = some(size, top)
-        check(computed(groups, weight), groups, weight)
-        known = computed(groups, weight, bounded=False)
+    both = GroupPairs(*(np.array([one]) for one in (1, 1, 1, 1)), {})
+    for groups in (both, *(some_groups(200, 7, most) for most in (3, 2**20, 2**30))):
+        found = mean_area(groups, weight, bounded=True)
+        ends = (found.low, Fraction(0)), (found.value, Fraction(1, 2)), (found.high, Fraction(1))
+        for end, tied in ends:
+            assert Fraction(*end.fraction()) == expected(groups, weight, tied)
+        known = mean_area(groups, weight)
         assert known.low == known.value == known.high and not known.bounded
-        moved = [groups[i] for i in RNG.permutation(size)]
-        assert computed(moved, weight, bounded=False) == known
+        columns = groups.not_lost, groups.ties, groups.positives, groups.negatives
+        turned = GroupPairs(*(column[::-1] for column in columns), {})
+        assert mean_area(turned, weight) == known
 
 
-@BY_WEIGHT
-def test_large_groups_are_exact(weight: str) -> None:
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_large_groups_are_exact_beside_small_ones(weight: str) -> None:
     p, n = 2**40 + 1, 2**41 + 3
-    groups = [
-        Pairs(p * n // 3, p * n // 5, p, n),
-        Pairs(0, 1, 1, 1),
-        Pairs(0, 0, 0, 3),
-        Pairs(p * n // 7, 0, p, n),
-        Pairs(0, 0, 2**33, 0),
-    ]
-    check(computed(groups, weight, frozenset({0, 3, 4})), groups, weight)
+    large = {
+        0: Pairs(p * n // 3, p * n // 5, p, n),
+        3: Pairs(p * n // 7, 0, p, n),
+        4: Pairs(0, 0, 2**33, 0),
+    }
+    columns = [0, 1, 0, 0, 0], [0, 1, 0, 0, 0], [p, 1, 0, p, 2**33], [n, 1, 3, n, 0]
+    groups = GroupPairs(*map(np.array, columns), large)
+    found = mean_area(groups, weight, bounded=True)
+    for end, tied in ((found.low, 0), (found.value, Fraction(1, 2)), (found.high, 1)):
+        assert Fraction(*end.fraction()) == expected(groups, weight, Fraction(tied))
 
 
 def test_the_area_of_one_group_is_that_of_its_pairs() -> None:
@@ -267,7 +197,8 @@ def test_the_area_of_one_group_is_that_of_its_pairs() -> None:
     assert not area_of(Pairs(0, 0, 2, 0), bounded=True).defined
 
 
-@BY_WEIGHT
-def test_without_a_group_of_both_labels_there_is_no_mean(weight: str) -> None:
-    for pairs in ([], [(3, 0)], [(0, 4), (1, 0)]):
-        assert not computed([Pairs(0, 0, p, n) for p, n in pairs], weight).defined
+def test_without_a_group_of_both_labels_there_is_no_mean() -> None:
+    for weight, (p, n) in product(WEIGHTS, (([], []), ([3], [0]), ([0, 1], [4, 0]))):
+        none = np.zeros(len(p), np.int64)
+        groups = GroupPairs(none, none, np.array(p, np.int64), np.array(n, np.int64), {})
+        assert not mean_area(groups, weight, bounded=True).defined

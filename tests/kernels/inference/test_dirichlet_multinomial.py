@@ -1,4 +1,4 @@
-"""The e-value of counts and the sample ratio checks, against mpmath, scipy and worked values."""
+"""The e-value of counts, of units and of successes, against mpmath and worked values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from itertools import product
 
 import mpmath
 import pytest
-from scipy import stats
 
 from streammetrics.kernels.inference.dirichlet_multinomial import (
+    Successes,
     chi_square,
     log_e,
     log_e_of_counts,
+    log_e_of_successes,
     log_ratio,
+    relative_rates,
 )
 
 HALF = Fraction(1, 2)
@@ -112,12 +114,14 @@ def test_two_equal_arms() -> None:
     assert f"{log_e([5300, 4700], [1, 1], 1000):.13f}" == "15.1740752374848"
 
 
-def test_chi_square_is_that_of_scipy() -> None:
+def test_chi_square_is_its_formula_and_its_tail_that_of_mpmath() -> None:
     for counts in ([10, 20, 31], [1, 0, 0], [10**6, 10**6 + 5000, 999_000]):
-        found = chi_square(counts, [1, 2, 3])
-        peer = stats.chisquare(counts, [sum(counts) * w / 6 for w in (1, 2, 3)])
-        assert math.isclose(found.statistic, float(peer.statistic), rel_tol=1e-12)
-        assert math.isclose(found.pvalue, float(peer.pvalue), rel_tol=1e-11, abs_tol=1e-300)
+        found, total = chi_square(counts, [1, 2, 3]), sum(counts)
+        expected = [Fraction(total * weight, 6) for weight in (1, 2, 3)]
+        statistic = sum((n - m) ** 2 / m for n, m in zip(counts, expected, strict=True))
+        pvalue = float(mpmath.gammainc(1, mpmath.mpf(float(statistic)) / 2, regularized=True))
+        assert found.statistic == float(statistic) and found.df == 2
+        assert math.isclose(found.pvalue, pvalue, rel_tol=1e-11, abs_tol=1e-300)
 
 
 def test_an_arm_of_weight_zero_is_no_degree_of_freedom() -> None:
@@ -135,3 +139,52 @@ def test_without_units_or_with_one_arm_there_is_no_evidence() -> None:
     assert chi_square([0, 0], [1, 3]).pvalue == 1.0 and log_e([0, 0], [1, 3]) == 0.0
     assert chi_square([9], [2]).pvalue == 1.0 and log_e([9], [2]) == 0.0
     assert (chi_square([9, 0], [2, 0]).df, log_e([9, 0], [2, 0])) == (0, 0.0)
+
+
+# Of all successes, which arm: worked values, and the exact chance of ever erring.
+
+WORKED = Successes(control=520, treatment=585)
+
+
+def test_unequal_arms_with_equal_rates_are_no_evidence() -> None:
+    ramp = [Successes(900, 100, Fraction(1, 10)), Successes(2000, 2000)]
+    low, high = relative_rates(ramp, 0.05)
+    assert log_e_of_successes(ramp) < 0 and low < 1 < high
+    # Pooled as if the arms had been equal throughout, the same counts would shout.
+    assert log_e_of_successes([Successes(2900, 2100)]) > 50
+
+
+@pytest.mark.parametrize("found", [WORKED, Successes(3, 0), Successes(0, 40), Successes(1, 9, 0.2)])
+def test_the_interval_is_the_rates_that_are_not_refuted(found: Successes) -> None:
+    low, high = relative_rates([found], 0.05)
+    goal = math.log(20)
+    assert low < high and (low == 0) == (found.treatment == 0)
+    assert (high == math.inf) == (found.control == 0)
+    for end, out in ((low, 1 - 1e-9), (high, 1 + 1e-9)):
+        if 0 < end < math.inf:
+            assert log_e_of_successes([found], relative_rate=end * (2 - out)) < goal
+            assert log_e_of_successes([found], relative_rate=end * out) > goal
+
+
+def test_without_successes_every_rate_is_possible() -> None:
+    assert relative_rates([], 0.05) == (0.0, math.inf)
+    assert relative_rates([Successes(0, 0)], 0.05) == (0.0, math.inf)
+    assert log_e_of_successes([]) == log_e_of_successes([Successes(0, 0)]) == 0.0
+
+
+def test_epochs_that_contradict_one_another_leave_no_rate() -> None:
+    torn = [Successes(10_000, 100), Successes(100, 10_000)]
+    assert relative_rates(torn, 0.05) == (math.inf, 0.0)
+
+
+def test_the_mean_is_one_at_the_true_relative_rate() -> None:
+    for share, psi in ((Fraction(1, 10), 1.0), (0.3, 1.25), (Fraction(1, 2), 1.25)):
+        theta = float(share) * psi / (float(share) * psi + 1 - float(share))
+        mean = math.fsum(
+            math.comb(20, s)
+            * theta**s
+            * (1 - theta) ** (20 - s)
+            * math.exp(log_e_of_successes([Successes(20 - s, s, share)], 30.0, psi))
+            for s in range(21)
+        )
+        assert abs(mean - 1) < 1e-12, (share, psi)

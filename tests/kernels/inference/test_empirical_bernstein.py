@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import product
 
 import mpmath
-import pytest
 
 from streammetrics.kernels.inference.empirical_bernstein import (
     Moments,
@@ -115,15 +114,3 @@ def test_the_boundary_is_where_the_e_value_is_one_over_alpha() -> None:
     for v, alpha in product((0.0, 1e7), (0.4, 1e-6)):
         found = boundary(v, RHO, alpha)
         assert math.isclose(log_m(found, v, RHO), -math.log(alpha), rel_tol=1e-9)
-
-
-@pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
-def test_its_mean_is_at_most_one_for_rates(rate: float) -> None:
-    # Of n values 0 or 1, about a prediction that was made beforehand.
-    n, m0, mean = 40, 0.4, []
-    for ones in range(n + 1):
-        s, v = ones - n * rate, ones * (1 - m0) ** 2 + (n - ones) * m0**2
-        chance = math.comb(n, ones) * rate**ones * (1 - rate) ** (n - ones)
-        # It rises with s, and is at most 1 at s = 0.
-        mean.append(chance * math.exp(log_m(s, v, 5.0) if s + v + 5.0 > 0 else 0.0))
-    assert 0.1 < math.fsum(mean) <= 1

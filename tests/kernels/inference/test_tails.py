@@ -96,14 +96,13 @@ def test_what_is_no_share_or_no_number_of_degrees_is_nan() -> None:
     assert all(map(math.isnan, undefined))
 
 
-@pytest.mark.parametrize("df", [4000.0, 4096.0, 1e6])
-def test_many_degrees_of_freedom(df: float) -> None:
-    f = mpf(df)
-    log_height = mp.loggamma((f + 1) / 2) - mp.loggamma(f / 2) - mp.log(f * mp.pi) / 2
-    for t in (0.7, 5.0, 12.0):
-        bounds = [t, t + 1, t + 3, t + 10, t + 40]
-        wanted = mp.exp(log_height) * mp.quad(lambda u: (1 + u * u / f) ** (-(f + 1) / 2), bounds)
-        assert abs(t_sf(t, df) - wanted) <= 1e-12 * wanted, t
+def test_many_degrees_of_freedom() -> None:
+    for df, t in ((4000.0, 5.0), (4096.0, 0.7), (4096.0, 12.0), (1e6, 5.0)):
+        f, bounds = mpf(df), [t, t + 1, t + 3, t + 10, t + 40]
+        log_height = mp.loggamma((f + 1) / 2) - mp.loggamma(f / 2) - mp.log(f * mp.pi) / 2
+        area = mp.quad(lambda u, f=f: (1 + u * u / f) ** (-(f + 1) / 2), bounds)
+        wanted = mp.exp(log_height) * area
+        assert abs(t_sf(t, df) - wanted) <= 1e-12 * wanted, (df, t)
 
 
 def test_a_quantile_far_out_is_still_one() -> None:
@@ -135,7 +134,7 @@ def test_both_sides_of_gamma_are_known_to_12_digits(a: float, by: float) -> None
 
 
 @given(size, size, deviations)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_beta_is_known_to_12_digits(a: float, b: float, by: float) -> None:
     middle = a / (a + b)
     x = middle + by * math.sqrt(middle * (1 - middle) / (a + b + 1))

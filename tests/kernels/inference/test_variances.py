@@ -27,12 +27,6 @@ def squares(y: list[int], n: list[int]) -> tuple[int, int, int]:
     return sum(a * a for a, _ in pairs), sum(a * b for a, b in pairs), sum(b * b for _, b in pairs)
 
 
-def test_a_ratio_over_users() -> None:  # statsmodels, OLS with clustered errors
-    found = math.sqrt(ratio_variance(8, sum(CLICKS), sum(VIEWS), squares(CLICKS, VIEWS)))
-    assert round(found, 12) == 0.052712918267
-    assert round(sum(CLICKS) / sum(VIEWS), 12) == 0.242857142857
-
-
 def test_a_mean_of_rows_is_a_ratio_of_units_of_one() -> None:
     rows = [0, 1, 1, 0, 1]
     as_ratio = ratio_variance(5, 3, 5, squares(rows, [1] * 5))
@@ -53,17 +47,10 @@ def test_squares_that_were_rounded_down_give_no_variance_below_0() -> None:
     assert ratio_variance(2, 2, 2, (1, 1, Fraction(9, 10))) == 0.0
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        mean_variance(0, 0, 0),
-        mean_variance(1, 5, 25),
-        ratio_variance(1, 1, 2, (1, 2, 4)),
-        ratio_variance(2, 0, 0, (0, 0, 0)),
-    ],
-)
-def test_too_few_units_have_no_variance(found: float) -> None:
-    assert math.isnan(found)
+def test_too_few_units_have_no_variance() -> None:
+    assert math.isnan(mean_variance(0, 0, 0)) and math.isnan(mean_variance(1, 5, 25))
+    assert math.isnan(ratio_variance(1, 1, 2, (1, 2, 4)))
+    assert math.isnan(ratio_variance(2, 0, 0, (0, 0, 0)))
 
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=70)

@@ -54,11 +54,6 @@ def test_no_order_of_a_long_tie_has_an_ndcg_above_one(gain: str) -> None:
     assert (found <= 1).all()
 
 
-def test_items_of_one_grade_may_be_tied_and_nothing_is_lost() -> None:
-    found = only(flat([[(0.5, 2)] * 7 + [(0.1, 0)] * 5]))
-    assert kernel.ndcg(found, "exponential", 10).tolist() == [1.0]
-
-
 def test_a_list_that_is_longer_than_the_table_of_discounts_makes_it_grow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,14 +63,9 @@ def test_a_list_that_is_longer_than_the_table_of_discounts_makes_it_grow(
     assert ulps(found, formulas.discount(129)) <= 1
 
 
-def test_a_tie_that_is_cut_has_its_mean_gain_at_each_rank_above_the_cut() -> None:
-    found = only(flat([[(0.5, g) for g in (1, 1, 0)] + [(0.1, 0)]]))
-    assert kernel.dcg(found, "linear", 1).tolist() == [2 / 3]
-
-
 def test_the_ideal_knows_the_grades_of_items_that_the_list_lacks() -> None:
     rng = np.random.default_rng(11)
-    for _ in range(60):
+    for _ in range(20):
         seen = rng.integers(0, 4, rng.integers(0, 6)).tolist()
         unseen = np.zeros(16, np.int64)
         unseen[:4] = rng.integers(0, 5, 4)

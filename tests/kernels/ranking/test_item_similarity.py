@@ -8,7 +8,6 @@ from itertools import pairwise, permutations
 from random import Random
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.double_double import Pair
@@ -120,25 +119,20 @@ def test_order_blocks_and_neighbours_change_no_bit() -> None:
         assert (alone.high[0], alone.low[0]) == (whole.high[i], whole.low[i])
 
 
-@pytest.mark.parametrize(
-    ("lengths", "block"), [((3,), 7), ((0, 3), 1 << 20), ((0, 1, 2, 9), 7), ((9, 1), 1), ((0,), 7)]
-)
-def test_every_list_that_is_not_empty_comes_once(lengths: tuple[int, ...], block: int) -> None:
-    rng = np.random.default_rng(len(lengths))
-    sizes = rng.choice(lengths, 50)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    values = rng.integers(0, 1000, offsets[-1])
-    found = {}
-    for rows, items in by_length(values, offsets, block):
-        assert len(rows) == len(items)
-        assert items.size <= block or len(items) == 1
-        assert len(items[0]) > 0
-        for row, some in zip(rows.tolist(), items.tolist(), strict=True):
-            assert row not in found
-            found[row] = some
-    lists = [values[a:b].tolist() for a, b in pairwise(offsets)]
-    assert found == {i: some for i, some in enumerate(lists) if some}
-
-
-def test_no_lists_are_no_blocks() -> None:
+def test_every_list_that_is_not_empty_comes_once() -> None:
+    for lengths, block in (
+        *(((3,), 7), ((0, 3), 1 << 20), ((0, 1, 2, 9), 7)),
+        *(((9, 1), 1), ((0,), 7)),
+    ):
+        rng = np.random.default_rng(len(lengths))
+        offsets = np.concatenate([[0], np.cumsum(rng.choice(lengths, 50))])
+        values, found = rng.integers(0, 1000, offsets[-1]), {}
+        for rows, items in by_length(values, offsets, block):
+            assert len(rows) == len(items) and len(items[0]) > 0
+            assert items.size <= block or len(items) == 1
+            for row, some in zip(rows.tolist(), items.tolist(), strict=True):
+                assert row not in found
+                found[row] = some
+        lists = [values[a:b].tolist() for a, b in pairwise(offsets)]
+        assert found == {i: some for i, some in enumerate(lists) if some}, lengths
     assert not list(by_length(np.empty(0, np.int64), np.zeros(1, np.int64)))

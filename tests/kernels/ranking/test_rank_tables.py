@@ -6,7 +6,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking import rank_tables as tables
@@ -25,7 +24,7 @@ from streammetrics.kernels.ranking.rank_tables import (
 def test_the_two_parts_of_a_discount_are_correct_to_60_binary_digits() -> None:
     exact = Context(prec=60)
     upper, lower = tables.discounts(3000)
-    for rank in (*range(1, 200), 997, 1023, 1024, 2048, 2999):
+    for rank in (*range(1, 60), 997, 1023, 1024, 2999):
         value = Fraction(exact.divide(exact.ln(Decimal(2)), exact.ln(Decimal(rank + 1))))
         a, b = Fraction(float(upper[rank - 1])), Fraction(float(lower[rank - 1]))
         assert abs(value - a - b) <= Fraction(1, 2**61)
@@ -35,54 +34,38 @@ def test_the_two_parts_of_a_discount_are_correct_to_60_binary_digits() -> None:
 
 
 def test_totals_of_discounts_are_exact() -> None:
-    for parts, totals in zip(tables.discounts(2000), tables.discount_totals(2000), strict=True):
+    for parts, totals in zip(tables.discounts(500), tables.discount_totals(500), strict=True):
         total = Fraction(0)
-        for i in range(2000):
+        for i in range(500):
             assert totals[i] == total
             total += Fraction(float(parts[i]))
-
-
-def test_gains_are_those_of_the_two_conventions() -> None:
-    assert tables.GAINS["exponential"].tolist() == [2**g - 1 for g in range(16)]
-    assert tables.GAINS["linear"].tolist() == list(range(16))
-
-
-def test_a_reciprocal_and_what_it_leaves_out_are_correct_to_106_bits() -> None:
-    high, low = reciprocals(1000)
-    for i in range(1000):
-        exact = Fraction(1, i + 1)
-        assert high[i] == float(exact)
-        assert low[i] == float(exact - Fraction(float(high[i])))
-
-
-def test_sums_of_reciprocals_are_correct_to_90_bits() -> None:
-    high, low = harmonics(1000)
-    exact = Fraction(0)
-    for i in range(1000):
-        assert abs(Fraction(float(high[i])) + Fraction(float(low[i])) - exact) < Fraction(1, 2**90)
-        exact += Fraction(1, i + 1)
 
 
 def exactly(pair: Pair, i: int) -> Fraction:
     return Fraction(float(pair.high[i])) + Fraction(float(pair.low[i]))
 
 
-@pytest.mark.parametrize("p", ["0.8", "0.0001", "0.30000000000000004"])
-def test_a_power_is_correct_to_104_bits_however_small_it_is(p: str) -> None:
-    powers, exact = comes(float(p))(900), Fraction(1)
-    for i in range(900):
-        assert float(powers.high[i]) == float(exact)
-        if exact > Fraction(1, 2**900):  # what a power leaves out is a number of its own
-            assert abs(exactly(powers, i) / exact - 1) < Fraction(1, 2**104)
-        exact *= Fraction(p)
+def test_reciprocals_are_correct_to_106_bits_and_their_sums_to_90() -> None:
+    (high, low), sums, exact = reciprocals(500), harmonics(500), Fraction(0)
+    for i in range(500):
+        assert abs(exactly(sums, i) - exact) < Fraction(1, 2**90)
+        one = Fraction(1, i + 1)
+        assert high[i] == float(one) and low[i] == float(one - Fraction(float(high[i])))
+        exact += one
 
 
-def test_how_many_items_a_user_looks_at_is_the_sum_of_the_powers() -> None:
-    p = "0.99"
-    sums, exact = looks(float(p))(600), Fraction(0)
-    for i in range(600):
+def test_powers_are_correct_to_104_bits_however_small_and_their_sums_to_88() -> None:
+    for p in ("0.8", "0.0001", "0.30000000000000004"):
+        powers, exact = comes(float(p))(500), Fraction(1)
+        for i in range(500):
+            assert float(powers.high[i]) == float(exact), (p, i)
+            if exact > Fraction(1, 2**900):  # what a power leaves out is a number of its own
+                assert abs(exactly(powers, i) / exact - 1) < Fraction(1, 2**104), (p, i)
+            exact *= Fraction(p)
+    sums, exact = looks(0.99)(300), Fraction(0)
+    for i in range(300):
         assert abs(exactly(sums, i) - exact) < Fraction(1, 2**88)
-        exact += Fraction(p) ** i
+        exact += Fraction("0.99") ** i
 
 
 def test_what_is_below_every_double_is_zero() -> None:

@@ -6,7 +6,6 @@ import math
 from itertools import product
 
 import numpy as np
-import pytest
 
 from streammetrics.kernels.tables.class_cells import (
     BINARY_CHUNK,
@@ -35,16 +34,15 @@ def test_every_small_sample_is_counted_as_row_by_row() -> None:
             assert tuple(np.bincount(cells, minlength=4)) == expected
 
 
-@pytest.mark.parametrize("threshold", [0.1, 0.3, -0.7, 1e-46, 1e300, -math.inf])
-def test_float32_scores_are_compared_at_their_exact_value(threshold: float) -> None:
-    with np.errstate(over="ignore"):
-        near = np.float32(threshold)
-    scores = np.array([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)], np.float32)
-    expected = scores.astype(np.float64) >= threshold
-    cells = binary_cells(np.zeros(3, np.uint8), scores, threshold)
-    assert np.array_equal(cells, expected)
-    counts = binary_counts(np.zeros(3, np.uint8), scores, threshold)
-    assert counts[1] == expected.sum()
+def test_float32_scores_are_compared_at_their_exact_value() -> None:
+    for threshold in (0.1, 0.3, -0.7, 1e-46, 1e300, -math.inf):
+        with np.errstate(over="ignore"):
+            near = np.float32(threshold)
+        beside = near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)
+        scores, labels = np.array(beside, np.float32), np.zeros(3, np.uint8)
+        expected = scores.astype(np.float64) >= threshold
+        assert np.array_equal(binary_cells(labels, scores, threshold), expected), threshold
+        assert binary_counts(labels, scores, threshold)[1] == expected.sum(), threshold
 
 
 def test_long_batches_are_counted_over_all_chunks() -> None:

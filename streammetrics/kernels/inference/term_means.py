@@ -1,6 +1,7 @@
-"""The variance of a smooth function of counts, from what one more row of each kind changes.
+"""Means over classes of ratios of counts, some of which are 0/0, and the variance of such a mean.
 
-With counts n_c of cells c and a function g of them, ψ_c = ∂g/∂n_c; of independent rows
+The variance of any smooth function of counts follows from the change that one more row of each
+kind makes. With counts n_c of cells c and a function g of them, ψ_c = ∂g/∂n_c; of independent rows
 Var g = Σ n ψ² - (Σ n ψ)² / Σ n. Where g does not change when all counts are doubled, as with
 every rate, Σ n ψ is 0. (Bishop, Fienberg and Holland 1975, "Discrete Multivariate Analysis",
 section 14.6.)
@@ -15,18 +16,86 @@ classes it is a true negative. Sums of floats are exact, so that no order of row
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.exact.term_means import Hits, Term
+from streammetrics.kernels.exact.rounding import FractionMean, ratio, rounded
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Hits: TypeAlias = tuple[int, int, int, int]  # true and false positives, false and true negatives
+Term: TypeAlias = Callable[[Hits], tuple[int, int]]  # numerator and denominator
+
+
+def precision(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FP)."""
+    tp, fp, _, _ = hits
+    return tp, tp + fp
+
+
+def recall(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FN)."""
+    tp, _, fn, _ = hits
+    return tp, tp + fn
+
+
+def specificity(hits: Hits) -> tuple[int, int]:
+    """TN / (TN + FP)."""
+    _, fp, _, tn = hits
+    return tn, tn + fp
+
+
+def jaccard(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FP + FN)."""
+    tp, fp, fn, _ = hits
+    return tp, tp + fp + fn
+
+
+def f_alpha(weight: Fraction) -> Term:
+    """1 / (a / P + (1 - a) / R) = TP / (TP + a FP + (1 - a) FN), of a."""
+    numerator, denominator = weight.as_integer_ratio()
+
+    def term(hits: Hits) -> tuple[int, int]:
+        tp, fp, fn, _ = hits
+        true = denominator * tp
+        return true, true + numerator * fp + (denominator - numerator) * fn
+
+    return term
+
+
+def f_beta(square: Fraction) -> Term:
+    """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), of b²."""
+    return f_alpha(1 / (1 + square))
+
+
+def value(term: tuple[int, int], zero_division: float) -> float:
+    """One ratio, rounded once; `zero_division` where it is 0/0."""
+    return ratio(*term) if term[1] else zero_division
+
+
+def mean(terms: Iterable[tuple[tuple[int, int], int]], zero_division: float) -> float:
+    """The weighted mean of ratios, rounded once, from pairs of a ratio and its weight.
+
+    zero_division: what 0/0 is worth: 0, 1, or nan, and then it leaves the mean with its weight.
+    A mean of no weight is `zero_division`.
+
+    >>> mean([((1, 2), 1), ((0, 0), 5), ((1, 1), 3)], math.nan)
+    0.875
+    """
+    sums: dict[int, int] = {}
+    total = 0
+    for (numerator, denominator), weight in terms:
+        if not denominator:
+            if math.isnan(zero_division):
+                continue
+            numerator, denominator = int(zero_division), 1
+        sums[denominator] = sums.get(denominator, 0) + weight * numerator
+        total += weight
+    return rounded(FractionMean(sums, total)) if total else zero_division
 
 
 def counts_variance(counts: Ints, psi: Floats) -> float:
@@ -72,8 +141,7 @@ def hit_influence(hits: Hits, term: Term) -> tuple[float, float, float, float]:
 
     Each rounded once; nan where the ratio is 0/0.
 
-    >>> from streammetrics.kernels.exact import term_means
-    >>> hit_influence((1, 0, 3, 5), term_means.recall)
+    >>> hit_influence((1, 0, 3, 5), recall)
     (0.1875, 0.0, -0.0625, 0.0)
     """
     above, below = term(hits)
@@ -91,10 +159,9 @@ def mean_influence(
     rows of the truth, which are random too: a row of class t adds (T_t - mean) / Σ weights.
     Returns float64 [m].
 
-    >>> from streammetrics.kernels.exact import term_means
     >>> truth, predicted = np.array([0, 0, 1]), np.array([0, 1, 1])
     >>> hits = [(3, 0, 1, 4), (4, 1, 0, 3)]
-    >>> mean_influence(truth, predicted, hits, term_means.recall).tolist()
+    >>> mean_influence(truth, predicted, hits, recall).tolist()
     [0.03125, -0.09375, 0.0]
     """
     terms = [term(one) for one in hits]

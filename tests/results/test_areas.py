@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from streammetrics import ExactAUC, GroupedAUC, HistogramAUC, MulticlassAUC
+from streammetrics import Bounded, ExactAUC, GroupedAUC, HistogramAUC, MulticlassAUC
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
+from streammetrics.results.areas import GroupedArea
 from streammetrics.results.score_curve import ScoreCurve
 
 S = [0.1, 0.2, 0.2, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 0.7, 0.7, 0.8, 0.9]
@@ -54,27 +55,18 @@ def test_coarse_buckets_widen_and_fine_ones_do_not() -> None:
     assert found.lower < value.low - found.se and found.upper > value.high + found.se
 
 
-@pytest.mark.parametrize(
-    ("labels", "why"), [([], "no rows"), ([0, 0], "no positives"), ([1, 1], "no negatives")]
-)
-def test_one_class_alone_has_no_area(labels: list[int], why: str) -> None:
-    metric = ExactAUC()
-    metric.update(labels, [0.5] * len(labels))
-    found = metric.compute().interval()
-    assert not found.defined and (found.reason, found.n) == (why, len(labels))
+def test_one_class_alone_has_no_area() -> None:
+    for labels, why in (([], "no rows"), ([0, 0], "no positives"), ([1, 1], "no negatives")):
+        metric = ExactAUC()
+        metric.update(labels, [0.5] * len(labels))
+        found = metric.compute().interval()
+        assert not found.defined and (found.reason, found.n) == (why, len(labels))
 
 
-def test_one_row_of_each_class_has_an_interval_and_no_error() -> None:
-    metric = ExactAUC()
-    metric.update([0, 1], [0.25, 0.5])
-    found = metric.compute().interval()
-    assert 0 < found.lower < 0.5 and found.upper == 1.0 and math.isnan(found.se)
-
-
-@pytest.mark.parametrize("view", ["ap", "ks", "pr_auc_trapezoid"])
-def test_what_has_no_formula_says_what_has_one(view: str) -> None:
-    found = exact().compute().interval(view)
-    assert not found.defined and "UserGroups" in found.reason and found.n == 13
+def test_what_has_no_formula_says_what_has_one() -> None:
+    for view in ("ap", "ks", "pr_auc_trapezoid"):
+        found = exact().compute().interval(view)
+        assert not found.defined and "UserGroups" in found.reason and found.n == 13, view
 
 
 def test_the_rates_at_a_threshold_are_widened_by_the_bucket_that_it_cuts() -> None:
@@ -129,3 +121,60 @@ def test_each_class_counts_as_many_rows_as_it_has() -> None:
     found, placed = metric.compute().interval(), placements(*metric.compute().counts)
     bounds = area_bounds(placed.area, placed.variance, placed.df, (1, 40), 0.95)
     assert (found.lower, found.upper) == (bounds.lower, bounds.upper) and bounds.guarded
+
+
+# What the areas of groups say together.
+
+
+def area(groups: int | None, ids: str) -> GroupedArea:
+    return GroupedArea(
+        0.75,
+        groups=groups,
+        groups_kept=3,
+        groups_one_class=2,
+        rows=9,
+        rows_kept=7,
+        rows_one_class=2,
+        positives=4,
+        compared_as="float32",
+        ids=ids,
+    )
+
+
+def model(good: int, bad: int, **settings: str) -> GroupedArea:
+    """One user, whose positive stands above `good` negatives and below `bad`."""
+    metric = GroupedAUC(**settings)  # type: ignore[arg-type]
+    scores = [0.5, *[0.25] * good, *[0.75] * bad]
+    metric.update([1, *[0] * (good + bad)], scores, groups=[7] * len(scores))
+    return metric.compute()
+
+
+def test_only_hashed_ids_collide() -> None:
+    assert area(2**33, "hashed").collision_probability() == 1.0
+    assert area(2, "hashed").collision_probability() == 2.0**-64
+    assert area(1, "hashed").collision_probability() == 0.0
+    assert area(2**33, "exact").collision_probability() == 0.0
+    assert area(None, "hashed").collision_probability() == 0.0
+
+
+def test_relative_improvement_has_no_rounding_between() -> None:
+    assert model(5, 1).gauc == 5 / 6 and model(2, 1).gauc == 2 / 3
+    assert model(5, 1).rela_impr(model(2, 1)) == 1.0
+    assert (5 / 6 - 0.5) / (2 / 3 - 0.5) - 1 != 1.0  # as floats would have it
+    assert model(1, 2).rela_impr(model(2, 1)) == -2.0
+
+
+def test_over_chance_or_over_nothing_there_is_no_improvement() -> None:
+    for base in (model(1, 1), model(0, 0)):
+        found = model(2, 1).rela_impr(base)
+        assert isinstance(found, float) and math.isnan(found)
+    assert math.isnan(float(model(0, 0).rela_impr(model(2, 1))))
+
+
+@pytest.mark.parametrize("grids", [("relative", None), (None, "relative"), ("equal", "equal")])
+def test_the_improvement_is_bounded_where_an_area_is(grids: tuple[str | None, ...]) -> None:
+    a, b = (
+        model(good, 1, **({"grid": grid} if grid else {}))
+        for good, grid in zip((5, 2), grids, strict=True)
+    )
+    assert a.rela_impr(b) == Bounded(1.0, 1.0, 1.0)
