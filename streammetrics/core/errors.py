@@ -93,6 +93,12 @@ class InputError(StreamMetricsError):
         super().__init__(expected=expected, got=got, where=where, hint=hint)
         self.rows = rows
 
+    def at(self, where: str, rows: NDArray[np.intp] = _NO_ROWS) -> Self:
+        """The same error about other rows: those of lists instead of their items."""
+        moved = self.but(where=where)
+        moved.rows = rows
+        return moved
+
 
 class SettingsError(StreamMetricsError):
     """A setting out of range, or two states whose settings differ."""

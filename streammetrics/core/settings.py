@@ -1,4 +1,6 @@
-"""Settings: what they may be, their one JSON form, and the first difference of two of them."""
+"""Settings: what they may be, their one JSON form, and the first difference of two of them; and
+the entry points of installed packages, whose metrics a state may be of.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,9 +19,10 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.errors import SettingsError, StateError, shown
-from streammetrics.core.installed import METRICS, load_all
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from streammetrics.core.declared import Declared
 
 Setting: TypeAlias = (
@@ -322,3 +326,34 @@ def _within(value: Setting) -> Iterator[Content]:
         case _ if hasattr(value, "schema"):
             metric: Declared = value  # type: ignore[assignment]
             yield from contents(metric.settings())
+
+
+# -- metrics and measures of installed packages, which declare them where they are built ----------
+#     [project.entry-points."streammetrics.metrics"]
+#     ClickDepth = "my_package.my_module:ClickDepth"
+# Nothing is imported before somebody asks for a name or a schema that is not known. Bytes and texts
+# never say what to import: an unknown one makes all entry points be loaded, once.
+METRICS: Final = "streammetrics.metrics"
+MEASURES: Final = "streammetrics.measures"
+
+
+@cache
+def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a group by name, those of packages that are installed now."""
+    from importlib.metadata import entry_points  # takes as long as to import all of this library
+
+    return {one.name: one for one in sorted(entry_points(group=group))}
+
+
+@cache
+def load_all(group: str) -> tuple[Mapping[str, object], str]:
+    """What the entry points of a group name, loaded once, and in words which of them failed."""
+    found: dict[str, object] = {}
+    failed = []
+    for name, one in entry_points_of(group).items():
+        try:
+            found[name] = one.load()
+        except Exception as error:  # one bad package must not take the others away
+            failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
+    said = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
+    return found, said

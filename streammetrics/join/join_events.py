@@ -14,8 +14,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
 from streammetrics.core.parts.part import Slots as Positions
-from streammetrics.core.parts.record_fields import KINDS, Values, checked
-from streammetrics.core.parts.record_table import MAX_TIME
+from streammetrics.core.parts.record_table import KINDS, MAX_TIME, Values, checked
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import Setting
 from streammetrics.core.slips import refuse_other_units
@@ -158,9 +157,7 @@ def _of_all(error: InputError, at: Positions, name: str) -> InputError:
     """The error about some of the events, with their places among all."""
     rows = at[error.rows]
     where = f"{name}[{rows[0]}]" if len(rows) else error.where
-    return InputError(
-        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
-    )
+    return error.at(where, rows)
 
 
 def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -7,8 +7,7 @@ import pytest
 
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.ids.group_ids import StringIds
-from streammetrics.core.ids.integer_ids import IntegerIds
+from streammetrics.core.ids.group_ids import IntegerIds, StringIds
 from streammetrics.core.rows import DictionaryColumn
 
 

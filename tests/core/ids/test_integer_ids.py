@@ -9,9 +9,8 @@ import pytest
 
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.ids import integer_ids as module
-from streammetrics.core.ids.group_ids import StringIds
-from streammetrics.core.ids.integer_ids import IntegerIds
+from streammetrics.core.ids import group_ids as module
+from streammetrics.core.ids.group_ids import IntegerIds, StringIds
 from tests.id_pools import POOLS
 
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ import pytest
 
 from streammetrics import MulticlassAUC
 from streammetrics.core.bytes.codec import Reader
-from streammetrics.core.ids import integer_ids
+from streammetrics.core.ids import group_ids
 from streammetrics.core.multiset import bag as bag_module
 from streammetrics.core.multiset import bag_keys, bag_layout, bag_table, sorted_run
 from streammetrics.core.multiset.bag import BagColumn
@@ -45,8 +45,8 @@ def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         (bag_module, "_PIECE", 37),
         (bag_table, "_CHUNK", 5),
         (bag_layout, "_CHUNK", 11),
-        (integer_ids, "_BLOCK", 16),
-        (integer_ids, "_CHUNK", 8),
+        (group_ids, "_BLOCK", 16),
+        (group_ids, "_CHUNK", 8),
     ):
         monkeypatch.setattr(module, name, size)
 

@@ -10,7 +10,7 @@ import pytest
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import InputError, StateError
 from streammetrics.core.ids.id_hashes import HashedIds, hash_ids
-from streammetrics.core.parts.record_fields import (
+from streammetrics.core.parts.record_table import (
     KeyTable,
     checked,
     codes_of_kind,
