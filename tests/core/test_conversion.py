@@ -7,9 +7,14 @@ tests/peers/test_real_tensors.py.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +35,10 @@ from streammetrics import (
     SlidingAUC,
     Windows,
 )
-from streammetrics.core.conversion import array_of, vector
+from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, plain, vector, whole
 from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.results.rates import Rates
+from streammetrics.results.score_curve import ScoreCurve
 
 Make = Callable[[list[object]], object]
 
@@ -312,3 +319,131 @@ def test_no_library_is_imported_for_its_columns() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
+
+
+# -- single values, and the arguments of results ---------------------------------------------------
+
+
+def test_scalars_of_numpy_become_those_of_python_exactly() -> None:
+    for value, found in (
+        (np.float32(0.1), 0.10000000149011612),
+        (np.float16(0.5), 0.5),
+        (np.int8(-3), -3),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        ((np.int64(1), (np.float32(0.5), "x")), (1, (0.5, "x"))),
+        ([np.int64(1)], [1]),
+    ):
+        made = plain(value)
+        assert made == found and type(made) is type(found)
+    for value in (np.longdouble(1), np.timedelta64(1, "s"), np.ones(2), None, object(), {"a": 1}):
+        assert type(plain(value)) is type(value)
+
+
+def test_whole_and_exact_numbers_and_floats_are_told_from_all_else() -> None:
+    assert [whole(v) for v in (3, np.int64(3), np.uint8(3), np.array(3))] == [3] * 4
+    for value in (True, np.bool_(True), 3.0, "3", None, np.timedelta64(3), np.ones(2)):
+        assert whole(value) is None
+    for value in (0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5")):
+        assert exact(value) == Fraction(1, 2)
+    nones: list[object] = [True, "0.5", None, math.nan, math.inf, Decimal("sNaN"), 1j]
+    for none in nones:
+        assert exact(none) is None
+    assert exact(10**400) == 10**400
+    assert as_float(np.float32(0.1)) == float(np.float32(0.1))
+    assert as_float(Fraction(1, 3)) == 1 / 3
+    assert (as_float(-math.inf), str(as_float(-0.0))) == (-math.inf, "0.0")
+    for value in (10**400, Fraction(10**400), math.nan, Decimal("sNaN"), True, "1", None, 1j):
+        assert as_float(value) is None
+
+
+AIMS = 'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", got'
+CURVE = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+RATES = Rates(tp=3, fp=1, fn=2, tn=4)
+REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+    (
+        RATES.f_beta,
+        ("1",),
+        "Rates.f_beta(b): expected a number of at least 0, got '1'; "
+        "pass 1 where both weigh the same",
+    ),
+    (
+        RATES.f_alpha,
+        (None,),
+        "Rates.f_alpha(a): expected a share from 0 to 1, got None; pass another value",
+    ),
+    (
+        partial(RATES.f_beta, zero_division=0.5),
+        (1,),
+        "Rates.f_beta(zero_division): expected 0, 1 or nan, got 0.5; pass one of these",
+    ),
+    (
+        CURVE.confusion,
+        (10**400,),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 1{'0' * 58}…; pass another value",
+    ),
+    (
+        CURVE.confusion,
+        (2**53 + 1,),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 9007199254740993; pass another value",
+    ),
+    (
+        CURVE.rela_impr,
+        (0.7,),
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, got 0.7; "
+        "pass the result of the other model, not its area",
+    ),
+    (
+        CURVE.lift,
+        (0,),
+        "ScoreCurve.lift(k): expected a number of parts, 1 or more, got 0; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        CURVE.partial_auc,
+        (2,),
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, got 2; "
+        "if it is in per cent, pass 2 / 100",
+    ),
+    (
+        CURVE.best,
+        ("f1",),
+        f"{AIMS} 'f1'; choose one of these; the F of a threshold t is in confusion(t)",
+    ),
+    (CURVE.best, ("KS",), f"{AIMS} 'KS'; pass \"youden\", which is TPR - FPR"),
+    (
+        partial(CURVE.best, positives_share=0.25),
+        ("youden",),
+        'ScoreCurve.best(positives_share): expected None, since by="youden", got 0.25; '
+        'leave it out, or pass by="accuracy"',
+    ),
+]
+
+
+def test_arguments_of_results_are_refused_in_four_parts() -> None:
+    for call, given, said in REFUSED:
+        with pytest.raises(InputError) as error:
+            call(*given)
+        assert str(error.value) == said
+
+
+def test_arguments_of_results_may_be_numbers_of_any_kind() -> None:
+    for half in (*(kind(0.5) for kind in (np.float16, np.float64)), Fraction(1, 2), Decimal("0.5")):
+        given: Any = half
+        assert CURVE.partial_auc(given) == CURVE.partial_auc(0.5)
+        assert CURVE.confusion(given) == CURVE.confusion(0.5)
+        best = CURVE.best("accuracy", positives_share=0.5)
+        assert CURVE.best("accuracy", positives_share=given) == best
+        assert RATES.f_beta(given) == RATES.f_beta(0.5)
+        assert RATES.f_alpha(given) == RATES.f_alpha(0.5)
+    two: Any = np.uint8(2)
+    assert (CURVE.gain(two), CURVE.lift(two)) == (CURVE.gain(2), CURVE.lift(2))
+
+
+def test_an_average_precision_without_a_negative_above_a_positive_is_exactly_1() -> None:
+    for labels in ([1, 1, 1], [0, 1, 1]):
+        for metric in (HistogramAUC(), HistogramAUC(grid="equal", resolution=2)):
+            metric.update(labels, [0.2, 0.75, 0.9])
+            for found in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
+                assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]
