@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from streammetrics.core.parts.score_bits import (
     are_codes,
@@ -13,8 +12,6 @@ from streammetrics.core.parts.score_bits import (
     integers_of,
     scores_of,
 )
-
-WIDTHS = pytest.mark.parametrize("kind", [np.float32, np.float64])
 
 
 def ladder(kind: type[np.floating]) -> list[float]:
@@ -24,36 +21,28 @@ def ladder(kind: type[np.floating]) -> list[float]:
     return [-float(x) for x in reversed(up[1:])] + [float(x) for x in up]
 
 
-@WIDTHS
-def test_codes_order_as_their_scores_do(kind: type[np.floating]) -> None:
-    codes = codes_of(np.array(ladder(kind), kind)).tolist()
-    assert all(a < b for a, b in itertools.pairwise(codes))
+def test_codes_order_as_their_scores_do_and_lead_back() -> None:
+    for kind in (np.float32, np.float64):
+        scores = np.array(ladder(kind), kind)
+        codes = codes_of(scores)
+        assert all(a < b for a, b in itertools.pairwise(codes.tolist()))
+        back = scores_of(codes)
+        assert back.dtype == kind and back.tolist() == scores.tolist()
+        zeros = np.array([-0.0, 0.0], kind)
+        assert len(set(codes_of(zeros).tolist())) == 1
+        assert not np.signbit(scores_of(codes_of(zeros))).any()
+        assert np.signbit(zeros[0])  # the caller's array is as it was
 
 
-@WIDTHS
-def test_scores_come_back_from_their_codes(kind: type[np.floating]) -> None:
-    scores = np.array(ladder(kind), kind)
-    back = scores_of(codes_of(scores))
-    assert back.dtype == kind and back.tolist() == scores.tolist()
-
-
-@WIDTHS
-def test_the_two_zeros_are_one(kind: type[np.floating]) -> None:
-    zeros = np.array([-0.0, 0.0], kind)
-    assert len(set(codes_of(zeros).tolist())) == 1
-    assert not np.signbit(scores_of(codes_of(zeros))).any()
-    assert np.signbit(zeros[0])  # the caller's array is as it was
-
-
-@WIDTHS
-def test_only_codes_of_numbers_are_codes(kind: type[np.floating]) -> None:
-    name = np.dtype(kind).name
-    good = codes_of(np.array(ladder(kind), kind)).astype(np.uint64)
-    assert are_codes(good, name) and are_codes(good[:0], name)
-    for bad in (good[0] - np.uint64(1), good[-1] + np.uint64(1)):  # beside the infinities are NaNs
-        assert not are_codes(np.append(good, bad), name)
-    zero = codes_of(np.array([0.0], kind)).astype(np.uint64)
-    assert not are_codes(zero - np.uint64(1), name)  # -0.0
+def test_only_codes_of_numbers_are_codes() -> None:
+    for kind in (np.float32, np.float64):
+        name = np.dtype(kind).name
+        good = codes_of(np.array(ladder(kind), kind)).astype(np.uint64)
+        assert are_codes(good, name) and are_codes(good[:0], name)
+        zero = codes_of(np.array([0.0], kind)).astype(np.uint64)[0]
+        # Beside the infinities are NaNs, and below 0.0 is -0.0.
+        for bad in (good[0] - np.uint64(1), good[-1] + np.uint64(1), zero - np.uint64(1)):
+            assert not are_codes(np.append(good, bad), name)
 
 
 def test_codes_of_integers_order_as_they_do_and_lead_back() -> None:
