@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from streammetrics import GroupedAUC
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core import buffer as buffer_module
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator, WithoutRows, unlimited
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from tests.toys import Reach, Tallied, Tally
 
@@ -62,28 +64,24 @@ def broken_in_the_middle() -> Iterator[Tally]:
     raise OSError("the disk is gone")
 
 
-@pytest.mark.parametrize(
-    ("states", "error"),
-    [
-        (bad_in_the_middle, SettingsError),
-        (broken_in_the_middle, OSError),
-        (lambda: [fed(1), Reach()], SettingsError),
-        (lambda: [fed(1), 3], SettingsError),
-        (lambda: [fed(1), None], SettingsError),
-        (lambda: "abc", SettingsError),
-        (lambda: [fed(1), heavy(MAX_TOTAL_COUNT)], StateError),
-        (lambda: [heavy(MAX_TOTAL_COUNT)], StateError),
-        (lambda: 5, SettingsError),
-        (lambda: None, SettingsError),
-    ],
-)
-def test_a_merge_that_fails_anywhere_changes_nothing(
-    states: Callable[[], Any], error: type[Exception]
-) -> None:
+def test_a_merge_that_fails_anywhere_changes_nothing() -> None:
     total = fed(0, 3)
-    with pytest.raises(error):
-        total.merge(states())
-    assert total == fed(0, 3)
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (bad_in_the_middle(), SettingsError),
+        (broken_in_the_middle(), OSError),
+        ([fed(1), Reach()], SettingsError),
+        ([fed(1), 3], SettingsError),
+        ([fed(1), None], SettingsError),
+        ("abc", SettingsError),
+        ([fed(1), heavy(MAX_TOTAL_COUNT)], StateError),
+        ([heavy(MAX_TOTAL_COUNT)], StateError),
+        (5, SettingsError),
+        (None, SettingsError),
+    ]
+    for states, error in wrong:
+        with pytest.raises(error):
+            total.merge(states)
+        assert total == fed(0, 3)
 
 
 def test_other_metrics_are_neither_added_nor_equal() -> None:
@@ -225,3 +223,13 @@ def test_errors_keep_their_four_parts_and_their_rows_in_another_process() -> Non
         "pass smaller ones",
     )
     assert back.rows.tolist() == [0]
+
+
+def test_what_takes_no_rows_says_so() -> None:
+    users = GroupedAUC()
+    sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
+    assert isinstance(sealed, WithoutRows)
+    for refused in (sealed.update, sealed.check, users._totals().update):
+        with pytest.raises(InputError, match="compute the whole scope again"):
+            refused(labels=[1])
+    assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))
