@@ -81,105 +81,80 @@ STRINGS: dict[str, Make] = {
 }
 
 
-def of(columns: dict[str, Make]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("make", columns.values(), ids=columns.keys())
-
-
-def refused(update: Callable[..., None], *columns: object, **more: object) -> InputError:
+def refused(update: Callable[..., Any], *columns: object, **more: object) -> InputError:
     with pytest.raises(InputError) as error:
         update(*columns, **more)
     return error.value
 
 
-@of(INTEGERS)
-def test_columns_of_integers_are_labels_numbers_ids_keys_and_times(make: Make) -> None:
-    column = make([0, 1, 1])
-    auc, gauc = HistogramAUC(), GroupedAUC()
-    auc.update(column, [0.25, 0.5, 0.75])
-    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
-    ratio, keyed, hourly = Ratio(), PerKey(Ratio()), Windows(Ratio(), 1)
-    ratio.update(column)
-    keyed.update(column, numerators=[1, 1, 1])
-    hourly.update(make([0, 1, 101]), numerators=column)
-    assert auc.compute().positives == ratio.compute().numerator == gauc.compute().groups == 2
-    assert set(keyed.compute()) == {0, 1}
-    assert hourly.compute().total.rows == 3
-
-
-@of(FLOATS)
-def test_columns_of_floats_are_scores(make: Make) -> None:
-    column = make([0.25, 0.5, 0.75])
-    metrics = HistogramAUC(), SlidingAUC(5)
-    for metric in metrics:
-        metric.update([0, 1, 1], column)
-    assert float(metrics[0].compute().auc) == metrics[1].compute().auc == 1.0
-
-
-@of(STRINGS)
-@pytest.mark.parametrize("ids", ["exact", "hashed"])
-def test_columns_of_strings_are_ids_and_keys(make: Make, ids: str) -> None:
-    column = make(["b", "a", "b"])
-    gauc, keyed = GroupedAUC(ids=ids), PerKey(Ratio())
-    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
-    keyed.update(column, numerators=[1, 1, 1])
-    assert (gauc.compute().gauc, gauc.compute().groups) == (1.0, 2)
-    assert set(keyed.compute()) == {"a", "b"}
-
-
-@of(INTEGERS)
-def test_a_missing_integer_is_refused_with_its_row(make: Make) -> None:
-    # Without the question for it numpy would see floats, and every row would be wrong.
-    column = make([1, None, 0, None])
+def test_columns_of_integers_are_labels_numbers_ids_keys_and_times() -> None:
     scores, ones = [0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]
-    for name, error in {
-        "labels": refused(HistogramAUC().update, column, scores),
-        "groups": refused(GroupedAUC().update, ones, scores, groups=column),
-        "numerators": refused(Ratio().update, column),
-        "keys": refused(PerKey(Ratio()).update, column, numerators=ones),
-        "times_ms": refused(Windows(Ratio(), 1).update, column, numerators=ones),
-    }.items():
-        assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3])
-        assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
+    for kind, make in INTEGERS.items():
+        column = make([0, 1, 1])
+        auc, gauc = HistogramAUC(), GroupedAUC()
+        auc.update(column, [0.25, 0.5, 0.75])
+        gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+        ratio, keyed, hourly = Ratio(), PerKey(Ratio()), Windows(Ratio(), 1)
+        ratio.update(column)
+        keyed.update(column, numerators=[1, 1, 1])
+        hourly.update(make([0, 1, 101]), numerators=column)
+        assert auc.compute().positives == ratio.compute().numerator == gauc.compute().groups == 2
+        assert set(keyed.compute()) == {0, 1}
+        assert hourly.compute().total.rows == 3
+        # Without the question for a missing one numpy would see floats, and all rows were wrong.
+        missing = make([1, None, 0, None])
+        for name, error in {
+            "labels": refused(HistogramAUC().update, missing, scores),
+            "groups": refused(GroupedAUC().update, ones, scores, groups=missing),
+            "numerators": refused(Ratio().update, missing),
+            "keys": refused(PerKey(Ratio()).update, missing, numerators=ones),
+            "times_ms": refused(Windows(Ratio(), 1).update, missing, numerators=ones),
+        }.items():
+            assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3]), kind
+            assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
 
 
-@of(FLOATS)
-def test_a_missing_score_is_refused_with_its_row(make: Make) -> None:
-    for metric in (HistogramAUC(), SlidingAUC(5)):
-        error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
-        assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
+def test_columns_of_floats_are_scores() -> None:
+    for make in FLOATS.values():
+        auc, sliding = HistogramAUC(), SlidingAUC(5)
+        for metric in (auc, sliding):
+            error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
+            assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
+            metric.update([0, 1, 1], make([0.25, 0.5, 0.75]))
+        assert float(auc.compute().auc) == sliding.compute().auc == 1.0
 
 
-@of(STRINGS)
-def test_a_missing_string_is_refused_with_its_row(make: Make) -> None:
-    column = make(["a", None, "b"])
-    for error in (
-        refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
-        refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
-    ):
-        assert (error.got, error.rows.tolist()) == ("a missing one", [1])
+def test_columns_of_strings_are_ids_and_keys() -> None:
+    for make in STRINGS.values():
+        for ids in ("exact", "hashed"):
+            gauc, keyed, column = GroupedAUC(ids=ids), PerKey(Ratio()), make(["b", "a", "b"])
+            gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+            keyed.update(column, numerators=[1, 1, 1])
+            assert (gauc.compute().gauc, gauc.compute().groups) == (1.0, 2)
+            assert set(keyed.compute()) == {"a", "b"}
+        column = make(["a", None, "b"])
+        for error in (
+            refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
+            refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
+        ):
+            assert (error.got, error.rows.tolist()) == ("a missing one", [1])
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
-    assert (
-        dictionary_column(["a", None]).values
-        == dictionary_column(np.array(["a", None], object)).values
-        == ("a", None)
-    )
+    for given in (["a", None], np.array(["a", None], object)):
+        assert dictionary_column(given).values == ("a", None)
     assert refused(dictionary_column, pl.Series(["a", None])).rows.tolist() == [1]
 
 
-@pytest.mark.parametrize("value", [None, pd.NA, float("nan")], ids=["None", "pd.NA", "nan"])
-def test_what_is_missing_in_a_list_is_refused_with_its_row(value: object) -> None:
-    for error in (
-        refused(HistogramAUC().update, [1, value], [0.5, 0.5]),
-        refused(HistogramAUC().update, [1, 0], [0.5, value]),
-        refused(Windows(Ratio(), 1).update, [1, value], numerators=[1, 1]),
-    ):
-        assert error.rows.tolist() == [1] or isinstance(value, float)
-        assert 1 in error.rows
-
-
-def test_masked_values_are_missing_in_rows_and_in_tables() -> None:
+def test_missing_and_masked_values_are_refused_with_their_rows() -> None:
+    for value in (None, pd.NA, float("nan")):
+        for error in (
+            refused(HistogramAUC().update, [1, value], [0.5, 0.5]),
+            refused(HistogramAUC().update, [1, 0], [0.5, value]),
+            refused(Windows(Ratio(), 1).update, [1, value], numerators=[1, 1]),
+        ):
+            assert error.rows.tolist() == [1] or isinstance(value, float)
+            assert 1 in error.rows
     masked = np.ma.masked_equal([1, 5, 0], 5)
     assert refused(HistogramAUC().update, masked, [0.5] * 3).rows.tolist() == [1]
     error = refused(array_of, np.ma.masked_equal([[1, 5], [5, 0]], 5), "labels")
@@ -199,25 +174,26 @@ TABLES: dict[str, Make] = {
 }
 
 
-@of(TABLES)
-def test_frames_and_columns_of_lists_are_tables(make: Make) -> None:
-    lists = RankingMetrics(["MRR"])
-    lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
-    assert lists.compute()["MRR"] == 0.75
-    similarity = IntraListSimilarity(make([[0.5, 0.25], [0.5, 0.25]]))
-    catalog = CatalogMetrics(4, 2)
-    for metric in (similarity, catalog):
-        metric.update(np.array([[0, 1]]))
-    assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
+def test_frames_and_columns_of_lists_are_tables() -> None:
+    for make in TABLES.values():
+        lists = RankingMetrics(["MRR"])
+        lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
+        assert lists.compute()["MRR"] == 0.75
+        given: Any = make([[0.5, 0.25], [0.5, 0.25]])
+        similarity, catalog = IntraListSimilarity(given), CatalogMetrics(4, 2)
+        for metric in (similarity, catalog):
+            metric.update(np.array([[0, 1]]))
+        assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
 
 
-@pytest.mark.parametrize("make", [pl.Series, pa.array, pd.Series, lambda v: pa.chunked_array([v])])
-def test_columns_of_lists_of_any_length_are_lists_of_items(make: Make) -> None:
-    catalog = CatalogMetrics(8, 3)
-    catalog.update(make([[0, 1, 2], [3]]))
-    assert catalog.compute().coverage == 0.5
-    error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
-    assert "with their offsets" in error.hint
+def test_columns_of_lists_of_any_length_are_lists_of_items() -> None:
+    makes: list[Make] = [pl.Series, pa.array, pd.Series, lambda v: pa.chunked_array([v])]
+    for make in makes:
+        catalog = CatalogMetrics(8, 3)
+        catalog.update(make([[0, 1, 2], [3]]))
+        assert catalog.compute().coverage == 0.5
+        error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
+        assert "with their offsets" in error.hint
 
 
 def test_a_missing_value_of_a_table_is_refused_with_its_place() -> None:
