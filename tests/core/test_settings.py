@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from streammetrics import IntraListSimilarity, Panel, PerKey, Windows, load
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.declared import CLASSES
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.settings import (
     MAX_NESTING,
@@ -70,7 +69,7 @@ def head_of(value: Setting) -> bytes:
 @given(settings)
 def test_settings_lead_to_bytes_and_back(value: Any) -> None:
     head = head_of(value)
-    made = decode_head(head, CLASSES)
+    made = decode_head(head)
     assert made.settings()["value"] == value
     assert head.isascii()
     assert json.loads(head)[0] == "toy-settled/1"
@@ -181,7 +180,7 @@ def test_a_head_that_no_metric_writes_is_refused() -> None:
         "[" * 100_000,
     ):
         with pytest.raises(StateError):
-            decode_head(head.encode(), CLASSES)
+            decode_head(head.encode())
 
 
 def nested(deep: int) -> bytes:
@@ -189,15 +188,15 @@ def nested(deep: int) -> bytes:
 
 
 def test_metrics_nested_too_deep_are_refused() -> None:
-    assert decode_head(nested(MAX_NESTING), CLASSES)
+    assert decode_head(nested(MAX_NESTING))
     for deep in (MAX_NESTING + 1, 100, 2_000, 15_000):
         with pytest.raises(StateError):
-            decode_head(nested(deep), CLASSES)
+            decode_head(nested(deep))
 
 
 def test_an_unknown_schema_says_to_import_its_module() -> None:
     with pytest.raises(StateError) as caught:
-        decode_head(b'["mine/1",{}]', CLASSES)
+        decode_head(b'["mine/1",{}]')
     assert caught.value.got == "'mine/1'"
     assert "import" in caught.value.hint
     assert "toy-tally/1" in caught.value.expected
@@ -314,9 +313,7 @@ OF_TABLE = {"$content": [TABLE.digest, [3, 2]]}
 
 
 def test_the_head_has_hash_and_shape() -> None:
-    metric = decode_head(
-        (OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))).encode(), CLASSES
-    )
+    metric = decode_head((OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))).encode())
     assert metric == counted().empty()
 
 
@@ -334,10 +331,10 @@ def test_a_head_with_another_content_is_refused() -> None:
     ):
         head = OF_SIMILARITY % json.dumps(value, separators=(",", ":"))
         with pytest.raises(StateError):
-            decode_head(head.encode(), CLASSES)
+            decode_head(head.encode())
 
 
 def test_a_state_with_a_similarity_that_is_not_registered_here_is_read() -> None:
     head = OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))
-    made = decode_head(head.replace("cosine", "unheard-of").encode(), CLASSES)
+    made = decode_head(head.replace("cosine", "unheard-of").encode())
     assert made.settings()["similarity"] == "unheard-of"
