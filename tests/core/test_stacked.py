@@ -14,7 +14,6 @@ import pytest
 
 from streammetrics import (
     Accumulator,
-    ExactAUC,
     HistogramAUC,
     OverlapError,
     Panel,
@@ -90,33 +89,6 @@ def test_tables_of_any_width_have_the_sum_that_they_have_one_by_one() -> None:
         assert total == one_by_one(states)
         total.merge(load(states[0]))
         assert total == one_by_one([*states, states[0]])
-
-
-def test_sums_of_any_values_have_the_sum_that_they_have_one_by_one() -> None:
-    values = [(1.0, 2.0), (-0.3, 0.1), (1e300, -1e300), (5e-324,), (np.inf, 1.0), (0.0,), (3e-9,)]
-    states = [ratio(some).to_bytes() for some in values for _ in range(7)]
-    for some in values:
-        assert merged([ratio(some).to_bytes()] * 9) == one_by_one([ratio(some).to_bytes()] * 9)
-    below = [ratio([-0.3]).to_bytes()] * 9
-    assert widths(below) == [1, 8] and merged(below) == one_by_one(below)
-    Random(1).shuffle(states)
-    assert max(widths(states)) > 4
-    assert merged(states) == one_by_one(states)
-
-
-def test_weights_sparse_tables_rows_and_envelopes_merge_as_ever() -> None:
-    few, exact, noted = area(5), ExactAUC(), ratio()
-    heavy = HistogramAUC(grid="equal", resolution=6, weight_unit="1/4")
-    heavy.update(RANDOM.integers(0, 2, 900), RANDOM.random(900), weights=np.full(900, 2.5))
-    exact.update([0, 1], [0.25, 0.75])
-    for state in (few, heavy, exact):
-        data = state.to_bytes()
-        assert merged([data] * 9) == one_by_one([data] * 9)
-        assert widths([data] * 9) == [1] * 9
-    noted.provenance.add("clicks/0", 0, 2)
-    data = noted.to_file_bytes()
-    assert merged([data] * 9, replay="skip") == noted
-    assert merged([*[ratio().to_bytes()] * 8, data]).provenance == noted.provenance
 
 
 def test_states_of_several_lengths_wait_for_their_like(monkeypatch: pytest.MonkeyPatch) -> None:

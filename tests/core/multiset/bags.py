@@ -29,7 +29,7 @@ RULES = [
     Rule("int64", 2, None, None),
 ]
 SCORES = (-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-300, 0.5, float(np.nextafter(0.5, 1)), np.inf)
-INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1)
+INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1)
 
 
 def names(rule: Rule) -> list[object]:

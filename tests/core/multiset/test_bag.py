@@ -16,7 +16,6 @@ from streammetrics.core.multiset.bag_layout import Rule, layout_for
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
     RULES,
-    Row,
     expected,
     feed,
     fitted,
@@ -83,14 +82,6 @@ def test_layouts_are_narrow_while_keys_fit() -> None:
     assert layout_for(32, 5, 1, 2**27).form == "narrow"  # grades, and one for not judged
     assert layout_for(32, 5, 1, 2**27 + 1).form == "wide"
     assert layout_for(64, 0, 1, 9).form == "wide"  # integers without labels
-
-
-def test_integers_that_no_double_holds_stay_apart() -> None:
-    rule = Rule("int64", 1, "integer", None)
-    rows: list[Row] = [(0, 5, 2**53, 0), (0, 5, 2**53 + 1, 0), (0, 5, -(2**63), 0)]
-    column = BagColumn(rule, 1)
-    feed(column, rows, plain=True)
-    assert held(column) == expected(rule, rows)
 
 
 def test_each_state_has_its_own_bags() -> None:
