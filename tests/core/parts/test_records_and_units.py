@@ -152,7 +152,9 @@ def test_a_set_past_its_limit_is_dropped_for_good() -> None:
     column.settle()
     assert column.hashes.tolist() == [1, 2]
     column.add(np.array([7], np.uint64), np.array([1]))
-    assert column.of_slot(1) is None
+    merged = UnitsColumn((1 << 64) - 1, 2, 2)
+    merged.merge(column, np.array([1, 0]))
+    assert column.of_slot(1) is merged.of_slot(0) is None
 
 
 # -- codes of values -------------------------------------------------------------------------------
