@@ -480,4 +480,4 @@ def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
     if not len(error.rows):
         return error
     row, column = divmod(int(error.rows[0]), n_columns)
-    return error.at(f"{name}[{row}, {column}]", np.unique(error.rows // n_columns))
+    return error.of_rows(f"{name}[{row}, {column}]", np.unique(error.rows // n_columns))

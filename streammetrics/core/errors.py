@@ -93,11 +93,11 @@ class InputError(StreamMetricsError):
         super().__init__(expected=expected, got=got, where=where, hint=hint)
         self.rows = rows
 
-    def at(self, where: str, rows: NDArray[np.intp] = _NO_ROWS) -> Self:
-        """The same error about other rows: those of lists instead of their items."""
-        moved = self.but(where=where)
-        moved.rows = rows
-        return moved
+    def of_rows(self, where: str, rows: NDArray[np.intp]) -> Self:
+        """The same error about other rows, such as the lists that its rows belong to."""
+        new = self.but(where=where)
+        new.rows = rows
+        return new
 
 
 class SettingsError(StreamMetricsError):

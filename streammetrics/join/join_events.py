@@ -157,7 +157,9 @@ def _of_all(error: InputError, at: Positions, name: str) -> InputError:
     """The error about some of the events, with their places among all."""
     rows = at[error.rows]
     where = f"{name}[{rows[0]}]" if len(rows) else error.where
-    return error.at(where, rows)
+    return InputError(
+        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
+    )
 
 
 def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:

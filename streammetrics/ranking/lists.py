@@ -25,7 +25,9 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
     try:
         ends = checks.integers(offsets, "offsets")
     except InputError as error:  # its rows are no lists
-        raise error.at(error.where) from None
+        raise InputError(
+            expected=error.expected, got=error.got, where=error.where, hint=error.hint
+        ) from None
     if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
         raise InputError(
             expected=f"offsets from 0 to {n_items}, the number of {of}",
@@ -143,8 +145,14 @@ def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputEr
     rows = np.unique(np.searchsorted(ends, error.rows, side="right") - 1)
     name, item, first = error.where.split("[")[0], int(error.rows[0]), int(rows[0])
     if len(shape) == 2:
-        return error.at(f"{name}[{first}, {item - ends[first]}]", rows)
-    return error.at(f"{name}[{item}] (list {first})", rows)
+        return _moved(error, f"{name}[{first}, {item - ends[first]}]", rows)
+    return _moved(error, f"{name}[{item}] (list {first})", rows)
+
+
+def _moved(error: InputError, where: str, rows: NDArray[np.intp]) -> InputError:
+    return InputError(
+        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
+    )
 
 
 def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> Whole:
@@ -163,7 +171,7 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
         known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, columns)
     except InputError as error:
         rows = np.unique(error.rows // max(1, n_relevant.size // n))
-        raise error.at(f"n_relevant[{rows[0]}]", rows) from None
+        raise _moved(error, f"n_relevant[{rows[0]}]", rows) from None
     at = np.flatnonzero(lists.grades != 0)
     owners = np.searchsorted(lists.offsets, at, side="right") - 1
     grades = lists.grades[at].astype(np.int64)
