@@ -31,7 +31,7 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.bytes.codec import damaged
+from streammetrics.core.bytes.codec import damaged, require
 from streammetrics.core.checks import (
     check_choice,
     check_max_rows,
@@ -68,16 +68,15 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import ExactSums
-from streammetrics.core.parts.float_bits import CHUNK
-from streammetrics.core.parts.part import Column, Extreme, Slots
-from streammetrics.core.parts.state_checks import (
+from streammetrics.core.parts.exact_sums import (
     QUANTA,
-    require,
+    ExactSums,
     require_finite,
     require_moments,
     small_integers,
 )
+from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged

@@ -19,8 +19,7 @@ from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bytes.codec import FILE_MAGIC
 from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, nearest, shown
-from streammetrics.core.installed import METRICS, entry_points_of
-from streammetrics.core.settings import Setting
+from streammetrics.core.settings import METRICS, Setting, entry_points_of
 
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_number
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.state_checks import QUANTA, require, require_finite, require_moments
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair

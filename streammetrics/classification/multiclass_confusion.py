@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_number
 from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
@@ -18,7 +19,6 @@ from streammetrics.core.inputs import Classes, Inputs, Weights
 from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.state_checks import require
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import exact_total
 from streammetrics.core.weights import Unit, add_surplus

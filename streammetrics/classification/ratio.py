@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.inputs import Amount, Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.state_checks import QUANTA, require, small_integers
 from streammetrics.results.sums import Quotient
 
 

@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import ExactSums
-from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.state_checks import (
+from streammetrics.core.parts.exact_sums import (
     QUANTA,
+    ExactSums,
     Number,
-    require,
     require_finite,
     require_moments,
 )
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary

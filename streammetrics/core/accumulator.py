@@ -24,7 +24,7 @@ from streammetrics.core.bytes.codec import (
     unframe,
 )
 from streammetrics.core.bytes.stack import Stack
-from streammetrics.core.declared import CLASSES, Declared, operands
+from streammetrics.core.declared import Declared, operands
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
@@ -357,7 +357,7 @@ class Accumulator(Declared, ABC):
     @classmethod
     def _from_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
         head, reader = opened(STATE_MAGIC, data)
-        specification = decode_head(head, CLASSES, known)
+        specification = decode_head(head, known)
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",

@@ -486,6 +486,4 @@ def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
     if not len(error.rows):
         return error
     row, column = divmod(int(error.rows[0]), n_columns)
-    moved = error.but(where=f"{name}[{row}, {column}]")
-    moved.rows = np.unique(error.rows // n_columns)
-    return moved
+    return error.of_rows(f"{name}[{row}, {column}]", np.unique(error.rows // n_columns))

@@ -19,14 +19,12 @@ from streammetrics.core.settings import (
     by_former_names,
     difference,
     encode_head,
-    forget_heads,
     frozen,
     named_settings,
+    register,
     use_current_names,
 )
 from streammetrics.core.weights import check_weight_settings
-
-CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 
 
 @dataclass_transform(eq_default=False, frozen_default=True)
@@ -67,16 +65,7 @@ class Declared:
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
         cls._arguments = {p.name: p.default is p.empty for p in takes}
-        known = CLASSES.get(schema, cls)
-        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise SettingsError(
-                expected="a schema that no other metric has",
-                got=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
-                where=f"{cls.__name__}(schema)",
-                hint="choose another, such as 'my-package.my-metric/1'",
-            )
-        CLASSES[schema] = cls  # a cell of a notebook that is run again defines its class anew
-        forget_heads()
+        register(cls)
 
     def __post_init__(self) -> None:
         for name in self._settings:  # a setting has one form, whoever gave it

@@ -1,4 +1,6 @@
-"""Settings: what they may be, their one JSON form, and the first difference of two of them."""
+"""Settings: what they may be, their one JSON form, and the first difference of two of them; and
+the entry points of installed packages, whose metrics a state may be of.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,19 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import wraps
+from functools import cache, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.errors import SettingsError, StateError, shown
-from streammetrics.core.installed import METRICS, load_all
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from streammetrics.core.declared import Declared
 
 P = ParamSpec("P")
@@ -35,6 +38,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 # No exponent: Python would spend hours on raising ten to the power of "1e999999999".
 _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
+CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 _HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of the heads that came last
 _MOST_HEADS: Final = 64
 
@@ -76,39 +80,37 @@ def encode_head(schema: str, settings: Mapping[str, Setting]) -> bytes:
     return _dumps([schema, _inner(schema, settings, 0)])
 
 
-def decode_head(
-    head: bytes,
-    classes: Mapping[str, type[Declared]],
-    contents: Mapping[str, bytes] | None = None,
-) -> Declared:
+def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Declared:
     """The empty accumulator that a head describes.
 
-    contents: by digest, the bytes of settings that a head knows by their hash alone.
+    known: by digest, the bytes of settings that a head knows by their hash alone.
     """
-    if contents:
-        return _read_head(head, _Known(classes, contents))
+    if known:
+        return _read_head(head, known)
     made = _HEADS.get(head)
     if made is None:
-        made = _read_head(head, _Known(classes, {}))
+        made = _read_head(head, {})
         if len(_HEADS) >= _MOST_HEADS:
             _HEADS.clear()
         _HEADS[head] = made
     return made
 
 
-def forget_heads() -> None:
-    """Forget what was made of heads, because a class has changed."""
+def register(metric: type[Declared]) -> None:
+    """Make a class known by its schema; SettingsError where another one has it."""
+    known = CLASSES.get(metric.schema, metric)
+    if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
+        raise SettingsError(
+            expected="a schema that no other metric has",
+            got=f"{metric.schema!r}, that of {known.__module__}.{known.__qualname__}",
+            where=f"{metric.__name__}(schema)",
+            hint="choose another, such as 'my-package.my-metric/1'",
+        )
+    CLASSES[metric.schema] = metric  # a cell of a notebook that is run again defines its class anew
     _HEADS.clear()
 
 
-class _Known(NamedTuple):
-    """Schemas, and the bytes of contents by their digests."""
-
-    classes: Mapping[str, type[Declared]]
-    contents: Mapping[str, bytes]
-
-
-def _read_head(head: bytes, known: _Known) -> Declared:
+def _read_head(head: bytes, known: Mapping[str, bytes]) -> Declared:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
@@ -122,22 +124,22 @@ def _read_head(head: bytes, known: _Known) -> Declared:
     return made
 
 
-def _accumulator(value: Json, known: _Known) -> Declared:
+def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
     match value:
         case [str(schema), dict(settings)]:
             pass
         case _:
             raise damaged("settings that are not a schema and its values")
-    failed = "" if schema in known.classes else load_all(METRICS)[1]
-    if schema not in known.classes:
+    failed = "" if schema in CLASSES else load_all(METRICS)[1]
+    if schema not in CLASSES:
         raise StateError(
-            expected=f"a known schema ({', '.join(sorted(known.classes))})",
+            expected=f"a known schema ({', '.join(sorted(CLASSES))})",
             got=shown(schema),
             where="state bytes",
             hint="import the module that defines it, install the package that names it among its"
             f" entry points, or use the release that wrote it{failed}",
         )
-    made = known.classes[schema]
+    made = CLASSES[schema]
     if set(settings) != {made._formerly.get(name, name) for name in made._settings}:
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
@@ -182,7 +184,7 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
     )
 
 
-def _from_json(value: Json, known: _Known) -> Setting:
+def _from_json(value: Json, known: Mapping[str, bytes]) -> Setting:
     match value:
         case list():
             return tuple(_from_json(v, known) for v in value)
@@ -191,7 +193,7 @@ def _from_json(value: Json, known: _Known) -> Setting:
         case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
             return Fraction(text)
         case {"$content": [str(digest), list(shape)], **rest} if not rest:
-            return Content.read(shape, digest, known.contents.get(digest))
+            return Content.read(shape, digest, known.get(digest))
         case {"$map": dict(inner), **rest} if not rest:
             return {name: _from_json(v, known) for name, v in inner.items()}
         case {"$metric": list(inner), **rest} if not rest:
@@ -383,3 +385,34 @@ def _within(value: Setting) -> Iterator[Content]:
         case _ if hasattr(value, "schema"):
             metric: Declared = value  # type: ignore[assignment]
             yield from contents(metric.settings())
+
+
+# -- metrics and measures of installed packages, which declare them where they are built ----------
+#     [project.entry-points."streammetrics.metrics"]
+#     ClickDepth = "my_package.my_module:ClickDepth"
+# Nothing is imported before somebody asks for a name or a schema that is not known. Bytes and texts
+# never say what to import: an unknown one makes all entry points be loaded, once.
+METRICS: Final = "streammetrics.metrics"
+MEASURES: Final = "streammetrics.measures"
+
+
+@cache
+def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a group by name, those of packages that are installed now."""
+    from importlib.metadata import entry_points  # takes as long as to import all of this library
+
+    return {one.name: one for one in sorted(entry_points(group=group))}
+
+
+@cache
+def load_all(group: str) -> tuple[Mapping[str, object], str]:
+    """What the entry points of a group name, loaded once, and in words which of them failed."""
+    found: dict[str, object] = {}
+    failed = []
+    for name, one in entry_points_of(group).items():
+        try:
+            found[name] = one.load()
+        except Exception as error:  # one bad package must not take the others away
+            failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
+    said = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
+    return found, said

@@ -8,7 +8,6 @@ from typing import Final, cast
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bytes.codec import FILE_MAGIC, Reader, before_body, inside, is_whole, opened
 from streammetrics.core.bytes.stack import Stack, Unlike
-from streammetrics.core.declared import CLASSES
 from streammetrics.core.errors import OverlapError, StateError
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
@@ -75,7 +74,7 @@ def _read(waiting: dict[bytes, list[bytes]]) -> Iterator[Accumulator]:
     for start, states in waiting.items():
         if not states:
             continue
-        spec = cast("Accumulator", decode_head(start[17:], CLASSES))
+        spec = cast("Accumulator", decode_head(start[17:]))
         end = len(states[0]) - 4
         try:
             if len(states) < _FEW:

@@ -14,8 +14,7 @@ from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
 from streammetrics.core.parts.part import Slots as Positions
-from streammetrics.core.parts.record_fields import KINDS, Values, checked
-from streammetrics.core.parts.record_table import MAX_TIME
+from streammetrics.core.parts.record_table import KINDS, MAX_TIME, Values, checked
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import Setting
 from streammetrics.core.slips import refuse_other_units

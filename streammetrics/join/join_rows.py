@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_set import Records, RecordSet
-from streammetrics.core.parts.record_table import MAX_TIME
-from streammetrics.core.parts.state_checks import require
+from streammetrics.core.parts.record_table import MAX_TIME, Values
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.join.join_close import Terms, closed, places
 from streammetrics.join.join_events import (

@@ -12,13 +12,12 @@ from streammetrics.combine.children import Product
 from streammetrics.combine.panel import part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Column, Extreme, Slots
-from streammetrics.core.parts.record_fields import Values
-from streammetrics.core.parts.record_table import MAX_TIME
-from streammetrics.core.parts.state_checks import require
+from streammetrics.core.parts.record_table import MAX_TIME, Values
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import (
     Setting,

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator, WithoutRows, unlimited
 from streammetrics.core.batch import Batch
+from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice, check_max_rows
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import codes_of
-from streammetrics.core.parts.state_checks import require
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area_sums import (

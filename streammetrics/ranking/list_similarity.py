@@ -18,8 +18,8 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.state_checks import require_finite, require_rounded_moments
 from streammetrics.core.rows import Ragged
 from streammetrics.core.settings import Content
 from streammetrics.kernels.exact.double_double import Pair

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer, require
 from streammetrics.core.declared import Declared
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.parts.state_checks import require, require_finite, require_rounded_moments
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
 from streammetrics.kernels.ranking.ranked import ranked

@@ -21,8 +21,8 @@ import numpy as np
 
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.installed import MEASURES as INSTALLED
-from streammetrics.core.installed import load_all
+from streammetrics.core.settings import MEASURES as INSTALLED
+from streammetrics.core.settings import load_all
 from streammetrics.kernels.ranking import gain as gains
 from streammetrics.kernels.ranking import hits
 from streammetrics.kernels.ranking.average_precision import average_precision, bpref

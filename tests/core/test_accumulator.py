@@ -1,19 +1,26 @@
-"""What follows from a declaration: settings, the monoid, the limit of mass, bytes and files."""
+"""What follows from a declaration: the monoid, the limit of the total count, bytes,
+files and intervals.
+"""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from streammetrics import GroupedAUC, Interval, Ratio, SlidingAUC, Units
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core import buffer as buffer_module
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator, WithoutRows, unlimited
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, StateError
+from streammetrics.core.inputs import Inputs, UnitIds
+from streammetrics.core.parts.part import Slots
 from tests.toys import Reach, Tallied, Tally
 
 
@@ -33,17 +40,13 @@ def heavy(total_count: int) -> Tally:
 # -- the monoid -----------------------------------------------------------------------------
 
 
-def test_a_state_added_to_itself_counts_twice() -> None:
-    a = fed(1, 2)
+def test_states_are_added_to_each_other_and_to_themselves() -> None:
+    a, b = fed(1, 2), fed(1)
     assert (a + a).compute() == Tallied(4, (0, 2, 2, 0))
     a.merge(a)
     assert a.compute() == Tallied(4, (0, 2, 2, 0))
-    b = fed(1)
     b.merge([b, b])
     assert b.compute() == Tallied(3, (0, 3, 0, 0))
-
-
-def test_sum_adds_states_and_needs_no_start() -> None:
     parts = [fed(1), fed(2), fed(3)]
     assert sum(parts) == fed(1, 2, 3)
     one = sum(parts[:1])
@@ -62,28 +65,24 @@ def broken_in_the_middle() -> Iterator[Tally]:
     raise OSError("the disk is gone")
 
 
-@pytest.mark.parametrize(
-    ("states", "error"),
-    [
-        (bad_in_the_middle, SettingsError),
-        (broken_in_the_middle, OSError),
-        (lambda: [fed(1), Reach()], SettingsError),
-        (lambda: [fed(1), 3], SettingsError),
-        (lambda: [fed(1), None], SettingsError),
-        (lambda: "abc", SettingsError),
-        (lambda: [fed(1), heavy(MAX_TOTAL_COUNT)], StateError),
-        (lambda: [heavy(MAX_TOTAL_COUNT)], StateError),
-        (lambda: 5, SettingsError),
-        (lambda: None, SettingsError),
-    ],
-)
-def test_a_merge_that_fails_anywhere_changes_nothing(
-    states: Callable[[], Any], error: type[Exception]
-) -> None:
+def test_a_merge_that_fails_anywhere_changes_nothing() -> None:
     total = fed(0, 3)
-    with pytest.raises(error):
-        total.merge(states())
-    assert total == fed(0, 3)
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (bad_in_the_middle(), SettingsError),
+        (broken_in_the_middle(), OSError),
+        ([fed(1), Reach()], SettingsError),
+        ([fed(1), 3], SettingsError),
+        ([fed(1), None], SettingsError),
+        ("abc", SettingsError),
+        ([fed(1), heavy(MAX_TOTAL_COUNT)], StateError),
+        ([heavy(MAX_TOTAL_COUNT)], StateError),
+        (5, SettingsError),
+        (None, SettingsError),
+    ]
+    for states, error in wrong:
+        with pytest.raises(error):
+            total.merge(states)
+        assert total == fed(0, 3)
 
 
 def test_other_metrics_are_neither_added_nor_equal() -> None:
@@ -110,38 +109,33 @@ def test_copies_are_independent() -> None:
         a = fed(1)
 
 
-# -- feeding --------------------------------------------------------------------------------
-
-
-def test_memory_counts_the_rows_that_wait() -> None:
+def test_memory_counts_the_pending_rows() -> None:
     state = Tally()
     before = state.nbytes
     state.update(np.zeros(1000, np.int64))
     assert state.nbytes >= before + 8000
 
 
-# -- the limit of mass ----------------------------------------------------------------------
+# -- the limit of the total count ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wait", [True, False])
 def test_an_update_past_the_limit_is_refused_and_changes_nothing(
-    wait: bool, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if not wait:
-        monkeypatch.setattr(buffer_module, "SMALL", 1)
-        monkeypatch.setattr(buffer_module, "NARROW", 1)
-    state = heavy(MAX_TOTAL_COUNT - 1)
-    before = state.digest()
-    with pytest.raises(StateError) as caught:
-        state.update([1, 2])
-    assert caught.value.where == "Tally.update"
-    assert state.digest() == before
-    with pytest.raises(StateError):
-        state.update([1, 2], weights=[MAX_TOTAL_COUNT, MAX_TOTAL_COUNT])
-    assert state.digest() == before
-    state.update([1])
-    with pytest.raises(StateError):
+    for buffered in (True, False):
+        if not buffered:
+            monkeypatch.setattr(buffer_module, "SMALL", 1)
+            monkeypatch.setattr(buffer_module, "NARROW", 1)
+        state = heavy(MAX_TOTAL_COUNT - 1)
+        before = state.digest()
+        for weights in (None, [MAX_TOTAL_COUNT, MAX_TOTAL_COUNT]):
+            with pytest.raises(StateError) as caught:
+                state.update([1, 2], weights=weights)
+            assert caught.value.where == "Tally.update"
+            assert state.digest() == before
         state.update([1])
+        with pytest.raises(StateError):
+            state.update([1])
 
 
 def test_a_merge_past_the_limit_is_refused_and_changes_nothing() -> None:
@@ -218,10 +212,76 @@ def test_errors_keep_their_four_parts_and_their_rows_in_another_process() -> Non
         fed(1).update([7])
     back = pickle.loads(pickle.dumps(caught.value))
     assert str(back) == str(caught.value)
-    assert (back.expected, back.got, back.where, back.hint) == (
-        "cells below 4",
-        "7",
-        "cells[0]",
-        "pass smaller ones",
-    )
+    assert (back.expected, back.got) == ("cells below 4", "7")
+    assert (back.where, back.hint) == ("cells[0]", "pass smaller ones")
     assert back.rows.tolist() == [0]
+
+
+def test_what_takes_no_rows_says_so() -> None:
+    users = GroupedAUC()
+    sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
+    assert isinstance(sealed, WithoutRows)
+    for refused in (sealed.update, sealed.check, users._totals().update):
+        with pytest.raises(InputError, match="compute the whole scope again"):
+            refused(labels=[1])
+    assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+def clicks() -> Ratio:
+    metric = Ratio()
+    metric.update([1, 0, 0, 0])
+    return metric
+
+
+def test_it_is_the_interval_of_the_result_with_what_is_taken_as_independent() -> None:
+    plain, of_result = clicks().confidence_interval(cluster="none"), clicks().compute().interval()
+    assert plain == of_result and plain.reason == ""
+    found = clicks().confidence_interval()
+    assert found.reason == "rows are taken as independent, as no users are known"
+    assert (found.lower, found.upper) == (plain.lower, plain.upper)
+
+
+def test_what_an_interval_cannot_be_asked_for_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"UserGroups\(Ratio"):
+        clicks().confidence_interval(cluster="groups")
+    with pytest.raises(SettingsError, match="'users'"):
+        clicks().confidence_interval(cluster="users")
+    with pytest.raises(InputError, match="a view of Quotient: ratio, numerator, denominator"):
+        clicks().confidence_interval(view="auc")
+    found = Ratio().confidence_interval()
+    assert isinstance(found, Interval) and not found.defined and found.reason == "no rows"
+
+
+def test_a_metric_of_your_own_without_intervals_says_what_has_one() -> None:
+    class Rows(Accumulator, schema="test-rows-without-intervals/1"):
+        inputs = Inputs(units=UnitIds())
+
+        def _accumulate(self, batch: Batch, slots: Slots | None) -> None: ...
+
+        def compute(self) -> float:
+            return 1.0
+
+    found = Rows().confidence_interval()
+    assert not found.defined
+    assert found.reason == "no formula for Rows; UserGroups has one, from groups of users"
+
+
+def test_what_slides_or_is_only_counted_says_so_in_the_same_words() -> None:
+    sliding, units = SlidingAUC(rows=3), Units(share=0.5)
+    sliding.update([0, 1], [0.1, 0.4])
+    of_area, of_units = sliding.compute().interval(), units.confidence_interval()
+    assert (of_area.estimate, of_area.n) == (1.0, 2)
+    assert not of_area.defined and not of_units.defined
+    assert of_area.reason == (
+        "no formula for auc of a sliding window; Windows(ExactAUC(), size_s) has one"
+    )
+    assert not of_area.formula and not of_units.formula
+    assert of_units.reason == (
+        "no formula for units; with share=1 units are counted, not estimated"
+    )
+    dropped = Units(max_units=1)
+    dropped.update([1, 2])
+    assert "more than max_units=1" in dropped.confidence_interval().reason

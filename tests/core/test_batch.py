@@ -72,11 +72,11 @@ def spoil(rows: Batch) -> None:
                 column[...] = 77
 
 
-@pytest.mark.parametrize("kind", range(6))
-def test_some_rows_are_taken_in_the_order_asked_for(kind: int) -> None:
-    rows, before = random_rows(Random(3), kind, 4)
-    at = [2, 0, 2]
-    assert content(rows.take(np.array(at))) == [before[i] for i in at]
+def test_some_rows_are_taken_in_the_order_asked_for() -> None:
+    for kind in range(6):
+        rows, before = random_rows(Random(3), kind, 4)
+        at = [2, 0, 2]
+        assert content(rows.take(np.array(at))) == [before[i] for i in at]
 
 
 def test_the_total_is_the_number_of_rows_where_no_weights_say_otherwise() -> None:
@@ -113,16 +113,15 @@ def test_pieces_are_the_rows_in_order_with_their_slots() -> None:
     assert [at for _, at in batch.pieces(None)] == [None] * len(pieces)
 
 
-@pytest.mark.parametrize("seed", range(5))
 def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(buffer_module, "BUFFER_ROWS", 12)
     monkeypatch.setattr(buffer_module, "BUFFER_BATCHES", 5)
-    random, buffer = Random(seed), Buffer()
+    random, buffer = Random(0), Buffer()
     given: list[tuple[Any, ...]] = []
     back: list[tuple[Any, ...]] = []
-    for _ in range(60):
+    for _ in range(250):
         rows, some = random_rows(random, random.randrange(6))
         given += some
         if not rows.n:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC
+from streammetrics import (
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    InputError,
+    Panel,
+    Ratio,
+    Regression,
+    Units,
+)
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import (
     BUFFER_BATCHES,
@@ -25,7 +39,6 @@ CLEAN: dict[str, Validate] = {
     "labels": VALIDATORS[Validator.BINARY],
     "scores": VALIDATORS[Validator.UNIT],
 }
-Fast = type[HistogramAUC] | type[BinaryConfusion]
 
 
 def pair(labels: Column, scores: Column | None = None, more: Column | None = None) -> Batch:
@@ -35,38 +48,32 @@ def pair(labels: Column, scores: Column | None = None, more: Column | None = Non
     return Batch(n, {name: c for name, c in given.items() if c is not None})
 
 
-@pytest.mark.parametrize("validators", [CLEAN, CLEAN | {"scores": VALIDATORS[Validator.NUMBERS]}])
-def test_it_is_full_after_rows_or_batches_enough(
-    validators: dict[str, Validate],
-) -> None:
-    rows, batches = Buffer(), Buffer()
+def test_it_is_full_after_rows_or_batches_enough() -> None:
     many = np.zeros(BUFFER_ROWS // 8, np.uint8), np.zeros(BUFFER_ROWS // 8, np.float32)
     few = LABELS[:1], SCORES[:1]
-    for buffer, columns, n in ((rows, many, 8), (batches, few, BUFFER_BATCHES)):
-        assert buffer.put(pair(*columns), validators)
-        for _ in range(n - 1):
-            assert buffer.append(*columns)
-        assert not buffer.append(*columns)
-        assert not buffer.put(pair(*columns), {})
-    assert rows.n == BUFFER_ROWS
-    assert batches.nbytes == 5 * BUFFER_BATCHES
-    assert batches.take_all().n == BUFFER_BATCHES
-    assert (batches.n, batches.total, batches.nbytes) == (0, 0, 0)
+    for scores in (Validator.UNIT, Validator.NUMBERS):
+        validators = CLEAN | {"scores": VALIDATORS[scores]}
+        rows, batches = Buffer(), Buffer()
+        for buffer, columns, n in ((rows, many, 8), (batches, few, BUFFER_BATCHES)):
+            assert buffer.put(pair(*columns), validators)
+            for _ in range(n - 1):
+                assert buffer.append(*columns)
+            assert not buffer.append(*columns)
+            assert not buffer.put(pair(*columns), {})
+        assert rows.n == BUFFER_ROWS
+        assert batches.nbytes == 5 * BUFFER_BATCHES
+        assert batches.take_all().n == BUFFER_BATCHES
+        assert (batches.n, batches.total, batches.nbytes) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("n", "waits"), [(SMALL - 1, True), (SMALL, True), (NARROW - 1, True), (NARROW, False)]
-)
-def test_batches_wait_that_are_small_or_narrow(n: int, waits: bool) -> None:
-    metric = BinaryConfusion()
-    metric.update(np.zeros(n, np.uint8), np.zeros(n, np.float32))
-    assert (metric._buffer.n == n) is waits
-
-
-@pytest.mark.parametrize(("width", "few"), [(31, True), (32, False)])
-def test_rows_that_are_not_few_are_narrow_up_to_so_many_bytes(width: int, few: bool) -> None:
-    plain, wide = np.zeros(SMALL, np.uint8), np.zeros((SMALL, width), np.uint8)
-    assert Buffer().takes(pair(plain, wide)) is few
+def test_batches_are_buffered_that_are_small_or_narrow() -> None:
+    for n, buffered in ((SMALL - 1, True), (SMALL, True), (NARROW - 1, True), (NARROW, False)):
+        metric = BinaryConfusion()
+        metric.update(np.zeros(n, np.uint8), np.zeros(n, np.float32))
+        assert (metric._buffer.n == n) is buffered
+    for width, few in ((31, True), (32, False)):
+        plain, wide = np.zeros(SMALL, np.uint8), np.zeros((SMALL, width), np.uint8)
+        assert Buffer().takes(pair(plain, wide)) is few
 
 
 def test_rows_that_are_wide_are_not_small_however_few() -> None:
@@ -85,3 +92,109 @@ def test_rows_that_may_be_wide_fill_the_room_sooner() -> None:
     for batch, batches in ((wide, 2), (thin, 4)):
         buffer = Buffer()
         assert [buffer.put(batch, {}) for _ in range(batches + 1)] == [True] * batches + [False]
+
+
+# -- the fast path, whatever types columns have ----------------------------------------------------
+METRICS = [BinaryConfusion, Calibration, ExactAUC, HistogramAUC]
+
+
+VALIDATING: list[Accumulator] = [
+    *(kind() for kind in METRICS),
+    GroupedAUC(),
+    GroupedAUC(grid="equal"),
+    Ratio(),
+    Regression(),
+    Units(),
+]
+
+
+def good(metric: Accumulator, n: int) -> dict[str, Any]:
+    """Columns of n rows that the metric takes; those that it need not have, too."""
+    kinds = {Validator.INTEGERS: "i8", Validator.BINARY: "u1", Validator.UNIT: "f4"}
+    return {
+        name: (np.arange(n) % 2).astype(kinds.get(validator, "f8"))
+        for name, validator in metric._validators.items()
+    }
+
+
+def test_a_batch_like_the_pending_one_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for metric in VALIDATING:
+        state, expected = metric.empty(), metric.empty()
+        for n in (3, 2, 200):
+            expected.update(**good(metric, n))
+        for n in (3, 2):
+            state.update(**good(metric, n))
+        more = good(metric, 200)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(metric), "check", None)
+            state.update(**more)
+        assert state == expected
+
+
+def test_nor_is_one_like_that_which_came_after_rows_of_another_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for metric in (HistogramAUC(), Ratio(), Regression()):
+        state = metric.empty()
+        for name, one in (columns := good(metric, 3)).items():
+            columns[name] = one.astype("f4" if one.dtype == "f8" else "f8")
+        state.update(**columns)
+        for n in (1, 3):
+            state.update(**good(metric, n))
+        assert state._buffer.n == 4
+        more = good(metric, 4)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(metric), "check", None)
+            state.update(**more)
+        assert state._buffer.n == 8
+
+
+def test_rows_with_weights_never_go_in_as_rows_without() -> None:
+    for metric in [one for one in VALIDATING if "weights" in one.arguments()]:
+        state, unweighted = metric.empty(), metric.empty()
+        for weights in (None, None, np.full(3, 2)):
+            state.update(**good(metric, 3), weights=weights)
+            unweighted.update(**good(metric, 3))
+        assert state != unweighted
+        for _ in range(2):
+            state.update(**good(metric, 3))
+        with pytest.raises(InputError, match="weights"):
+            state.update(**good(metric, 3), weights=[1, -1, 1])
+
+
+def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing() -> None:
+    quick, slow = Ratio(), Ratio()
+    tops, bottoms = np.array([0.5, 2, 0]), np.array([1.0, 2, 4])
+    for _ in range(2):
+        for types in ("f8", "i8", "u1", "f4", "i4", "?"):
+            for row in ((tops,), (tops, bottoms), (tops, bottoms), (tops,), (tops,)):
+                given = [column.astype(types) for column in row]
+                quick.update(*given)
+                slow.update(*(column.tolist() for column in given))
+    assert quick == slow
+    assert quick.compute().rows == 180
+
+
+def test_a_column_too_few_or_too_many_joins_no_rows() -> None:
+    number, column = VALIDATORS[Validator.NUMBERS], np.ones(2)
+    validators: dict[str, Validate] = dict.fromkeys("abc", number)
+    for kinds in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0)):
+        for given in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0), (0, 1, 1)):
+            buffer = Buffer()
+            names = [name for name, kind in zip("abc", kinds, strict=True) if kind]
+            assert buffer.put(Batch(2, dict.fromkeys(names, column)), validators)
+            took = buffer.append(*(column if one else None for one in given))
+            assert took is (given == kinds)
+            assert buffer.n == (4 if took else 2)
+            assert buffer.nbytes == 8 * buffer.n * sum(kinds)
+    buffer = Buffer()
+    assert buffer.put(Batch(2, dict.fromkeys("abcd", column)), validators | {"d": number})
+    assert not buffer.append(column, column, column)
+
+
+def test_rows_that_several_metrics_of_a_panel_read_are_pending_once() -> None:
+    metrics = {kind.__name__: kind() for kind in METRICS}
+    panel = Panel(metrics | {"ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
+    before = panel.nbytes
+    panel.update(labels=np.arange(100, dtype=np.uint8) % 2, scores=np.ones(100, np.float32))
+    assert panel.nbytes - before == 100 + 400  # the ratio takes labels as they are

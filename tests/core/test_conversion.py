@@ -7,9 +7,14 @@ tests/peers/test_real_tensors.py.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +35,10 @@ from streammetrics import (
     SlidingAUC,
     Windows,
 )
-from streammetrics.core.conversion import array_of, vector
+from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, plain, vector, whole
 from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.results.rates import Rates
+from streammetrics.results.score_curve import ScoreCurve
 
 Make = Callable[[list[object]], object]
 
@@ -74,105 +81,80 @@ STRINGS: dict[str, Make] = {
 }
 
 
-def of(columns: dict[str, Make]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("make", columns.values(), ids=columns.keys())
-
-
-def refused(update: Callable[..., None], *columns: object, **more: object) -> InputError:
+def refused(update: Callable[..., Any], *columns: object, **more: object) -> InputError:
     with pytest.raises(InputError) as error:
         update(*columns, **more)
     return error.value
 
 
-@of(INTEGERS)
-def test_columns_of_integers_are_labels_numbers_ids_keys_and_times(make: Make) -> None:
-    column = make([0, 1, 1])
-    auc, gauc = HistogramAUC(), GroupedAUC()
-    auc.update(column, [0.25, 0.5, 0.75])
-    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
-    ratio, keyed, hourly = Ratio(), PerKey(Ratio()), Windows(Ratio(), 1)
-    ratio.update(column)
-    keyed.update(column, numerators=[1, 1, 1])
-    hourly.update(make([0, 1, 101]), numerators=column)
-    assert auc.compute().positives == ratio.compute().numerator == gauc.compute().groups == 2
-    assert set(keyed.compute()) == {0, 1}
-    assert hourly.compute().total.rows == 3
-
-
-@of(FLOATS)
-def test_columns_of_floats_are_scores(make: Make) -> None:
-    column = make([0.25, 0.5, 0.75])
-    metrics = HistogramAUC(), SlidingAUC(5)
-    for metric in metrics:
-        metric.update([0, 1, 1], column)
-    assert float(metrics[0].compute().auc) == metrics[1].compute().auc == 1.0
-
-
-@of(STRINGS)
-@pytest.mark.parametrize("ids", ["exact", "hashed"])
-def test_columns_of_strings_are_ids_and_keys(make: Make, ids: str) -> None:
-    column = make(["b", "a", "b"])
-    gauc, keyed = GroupedAUC(ids=ids), PerKey(Ratio())
-    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
-    keyed.update(column, numerators=[1, 1, 1])
-    assert (gauc.compute().gauc, gauc.compute().groups) == (1.0, 2)
-    assert set(keyed.compute()) == {"a", "b"}
-
-
-@of(INTEGERS)
-def test_a_missing_integer_is_refused_with_its_row(make: Make) -> None:
-    # Without the question for it numpy would see floats, and every row would be wrong.
-    column = make([1, None, 0, None])
+def test_columns_of_integers_are_labels_numbers_ids_keys_and_times() -> None:
     scores, ones = [0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]
-    for name, error in {
-        "labels": refused(HistogramAUC().update, column, scores),
-        "groups": refused(GroupedAUC().update, ones, scores, groups=column),
-        "numerators": refused(Ratio().update, column),
-        "keys": refused(PerKey(Ratio()).update, column, numerators=ones),
-        "times_ms": refused(Windows(Ratio(), 1).update, column, numerators=ones),
-    }.items():
-        assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3])
-        assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
+    for kind, make in INTEGERS.items():
+        column = make([0, 1, 1])
+        auc, gauc = HistogramAUC(), GroupedAUC()
+        auc.update(column, [0.25, 0.5, 0.75])
+        gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+        ratio, keyed, hourly = Ratio(), PerKey(Ratio()), Windows(Ratio(), 1)
+        ratio.update(column)
+        keyed.update(column, numerators=[1, 1, 1])
+        hourly.update(make([0, 1, 101]), numerators=column)
+        assert auc.compute().positives == ratio.compute().numerator == gauc.compute().groups == 2
+        assert set(keyed.compute()) == {0, 1}
+        assert hourly.compute().total.rows == 3
+        # Without the question for a missing one numpy would see floats, and all rows were wrong.
+        missing = make([1, None, 0, None])
+        for name, error in {
+            "labels": refused(HistogramAUC().update, missing, scores),
+            "groups": refused(GroupedAUC().update, ones, scores, groups=missing),
+            "numerators": refused(Ratio().update, missing),
+            "keys": refused(PerKey(Ratio()).update, missing, numerators=ones),
+            "times_ms": refused(Windows(Ratio(), 1).update, missing, numerators=ones),
+        }.items():
+            assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3]), kind
+            assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
 
 
-@of(FLOATS)
-def test_a_missing_score_is_refused_with_its_row(make: Make) -> None:
-    for metric in (HistogramAUC(), SlidingAUC(5)):
-        error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
-        assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
+def test_columns_of_floats_are_scores() -> None:
+    for make in FLOATS.values():
+        auc, sliding = HistogramAUC(), SlidingAUC(5)
+        for metric in (auc, sliding):
+            error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
+            assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
+            metric.update([0, 1, 1], make([0.25, 0.5, 0.75]))
+        assert float(auc.compute().auc) == sliding.compute().auc == 1.0
 
 
-@of(STRINGS)
-def test_a_missing_string_is_refused_with_its_row(make: Make) -> None:
-    column = make(["a", None, "b"])
-    for error in (
-        refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
-        refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
-    ):
-        assert (error.got, error.rows.tolist()) == ("a missing one", [1])
+def test_columns_of_strings_are_ids_and_keys() -> None:
+    for make in STRINGS.values():
+        for ids in ("exact", "hashed"):
+            gauc, keyed, column = GroupedAUC(ids=ids), PerKey(Ratio()), make(["b", "a", "b"])
+            gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+            keyed.update(column, numerators=[1, 1, 1])
+            assert (gauc.compute().gauc, gauc.compute().groups) == (1.0, 2)
+            assert set(keyed.compute()) == {"a", "b"}
+        column = make(["a", None, "b"])
+        for error in (
+            refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
+            refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
+        ):
+            assert (error.got, error.rows.tolist()) == ("a missing one", [1])
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
-    assert (
-        dictionary_column(["a", None]).values
-        == dictionary_column(np.array(["a", None], object)).values
-        == ("a", None)
-    )
+    for given in (["a", None], np.array(["a", None], object)):
+        assert dictionary_column(given).values == ("a", None)
     assert refused(dictionary_column, pl.Series(["a", None])).rows.tolist() == [1]
 
 
-@pytest.mark.parametrize("value", [None, pd.NA, float("nan")], ids=["None", "pd.NA", "nan"])
-def test_what_is_missing_in_a_list_is_refused_with_its_row(value: object) -> None:
-    for error in (
-        refused(HistogramAUC().update, [1, value], [0.5, 0.5]),
-        refused(HistogramAUC().update, [1, 0], [0.5, value]),
-        refused(Windows(Ratio(), 1).update, [1, value], numerators=[1, 1]),
-    ):
-        assert error.rows.tolist() == [1] or isinstance(value, float)
-        assert 1 in error.rows
-
-
-def test_masked_values_are_missing_in_rows_and_in_tables() -> None:
+def test_missing_and_masked_values_are_refused_with_their_rows() -> None:
+    for value in (None, pd.NA, float("nan")):
+        for error in (
+            refused(HistogramAUC().update, [1, value], [0.5, 0.5]),
+            refused(HistogramAUC().update, [1, 0], [0.5, value]),
+            refused(Windows(Ratio(), 1).update, [1, value], numerators=[1, 1]),
+        ):
+            assert error.rows.tolist() == [1] or isinstance(value, float)
+            assert 1 in error.rows
     masked = np.ma.masked_equal([1, 5, 0], 5)
     assert refused(HistogramAUC().update, masked, [0.5] * 3).rows.tolist() == [1]
     error = refused(array_of, np.ma.masked_equal([[1, 5], [5, 0]], 5), "labels")
@@ -192,25 +174,26 @@ TABLES: dict[str, Make] = {
 }
 
 
-@of(TABLES)
-def test_frames_and_columns_of_lists_are_tables(make: Make) -> None:
-    lists = RankingMetrics(["MRR"])
-    lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
-    assert lists.compute()["MRR"] == 0.75
-    similarity = IntraListSimilarity(make([[0.5, 0.25], [0.5, 0.25]]))
-    catalog = CatalogMetrics(4, 2)
-    for metric in (similarity, catalog):
-        metric.update(np.array([[0, 1]]))
-    assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
+def test_frames_and_columns_of_lists_are_tables() -> None:
+    for make in TABLES.values():
+        lists = RankingMetrics(["MRR"])
+        lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
+        assert lists.compute()["MRR"] == 0.75
+        given: Any = make([[0.5, 0.25], [0.5, 0.25]])
+        similarity, catalog = IntraListSimilarity(given), CatalogMetrics(4, 2)
+        for metric in (similarity, catalog):
+            metric.update(np.array([[0, 1]]))
+        assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
 
 
-@pytest.mark.parametrize("make", [pl.Series, pa.array, pd.Series, lambda v: pa.chunked_array([v])])
-def test_columns_of_lists_of_any_length_are_lists_of_items(make: Make) -> None:
-    catalog = CatalogMetrics(8, 3)
-    catalog.update(make([[0, 1, 2], [3]]))
-    assert catalog.compute().coverage == 0.5
-    error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
-    assert "with their offsets" in error.hint
+def test_columns_of_lists_of_any_length_are_lists_of_items() -> None:
+    makes: list[Make] = [pl.Series, pa.array, pd.Series, lambda v: pa.chunked_array([v])]
+    for make in makes:
+        catalog = CatalogMetrics(8, 3)
+        catalog.update(make([[0, 1, 2], [3]]))
+        assert catalog.compute().coverage == 0.5
+        error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
+        assert "with their offsets" in error.hint
 
 
 def test_a_missing_value_of_a_table_is_refused_with_its_place() -> None:
@@ -312,3 +295,131 @@ def test_no_library_is_imported_for_its_columns() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
+
+
+# -- single values, and the arguments of results ---------------------------------------------------
+
+
+def test_scalars_of_numpy_become_those_of_python_exactly() -> None:
+    for value, found in (
+        (np.float32(0.1), 0.10000000149011612),
+        (np.float16(0.5), 0.5),
+        (np.int8(-3), -3),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        ((np.int64(1), (np.float32(0.5), "x")), (1, (0.5, "x"))),
+        ([np.int64(1)], [1]),
+    ):
+        made = plain(value)
+        assert made == found and type(made) is type(found)
+    for value in (np.longdouble(1), np.timedelta64(1, "s"), np.ones(2), None, object(), {"a": 1}):
+        assert type(plain(value)) is type(value)
+
+
+def test_whole_and_exact_numbers_and_floats_are_told_from_all_else() -> None:
+    assert [whole(v) for v in (3, np.int64(3), np.uint8(3), np.array(3))] == [3] * 4
+    for value in (True, np.bool_(True), 3.0, "3", None, np.timedelta64(3), np.ones(2)):
+        assert whole(value) is None
+    for value in (0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5")):
+        assert exact(value) == Fraction(1, 2)
+    nones: list[object] = [True, "0.5", None, math.nan, math.inf, Decimal("sNaN"), 1j]
+    for none in nones:
+        assert exact(none) is None
+    assert exact(10**400) == 10**400
+    assert as_float(np.float32(0.1)) == float(np.float32(0.1))
+    assert as_float(Fraction(1, 3)) == 1 / 3
+    assert (as_float(-math.inf), str(as_float(-0.0))) == (-math.inf, "0.0")
+    for value in (10**400, Fraction(10**400), math.nan, Decimal("sNaN"), True, "1", None, 1j):
+        assert as_float(value) is None
+
+
+AIMS = 'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", got'
+CURVE = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+RATES = Rates(tp=3, fp=1, fn=2, tn=4)
+REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+    (
+        RATES.f_beta,
+        ("1",),
+        "Rates.f_beta(b): expected a number of at least 0, got '1'; "
+        "pass 1 where both weigh the same",
+    ),
+    (
+        RATES.f_alpha,
+        (None,),
+        "Rates.f_alpha(a): expected a share from 0 to 1, got None; pass another value",
+    ),
+    (
+        partial(RATES.f_beta, zero_division=0.5),
+        (1,),
+        "Rates.f_beta(zero_division): expected 0, 1 or nan, got 0.5; pass one of these",
+    ),
+    (
+        CURVE.confusion,
+        (10**400,),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 1{'0' * 58}…; pass another value",
+    ),
+    (
+        CURVE.confusion,
+        (2**53 + 1,),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 9007199254740993; pass another value",
+    ),
+    (
+        CURVE.rela_impr,
+        (0.7,),
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, got 0.7; "
+        "pass the result of the other model, not its area",
+    ),
+    (
+        CURVE.lift,
+        (0,),
+        "ScoreCurve.lift(k): expected a number of parts, 1 or more, got 0; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        CURVE.partial_auc,
+        (2,),
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, got 2; "
+        "if it is in per cent, pass 2 / 100",
+    ),
+    (
+        CURVE.best,
+        ("f1",),
+        f"{AIMS} 'f1'; choose one of these; the F of a threshold t is in confusion(t)",
+    ),
+    (CURVE.best, ("KS",), f"{AIMS} 'KS'; pass \"youden\", which is TPR - FPR"),
+    (
+        partial(CURVE.best, positives_share=0.25),
+        ("youden",),
+        'ScoreCurve.best(positives_share): expected None, since by="youden", got 0.25; '
+        'leave it out, or pass by="accuracy"',
+    ),
+]
+
+
+def test_arguments_of_results_are_refused_in_four_parts() -> None:
+    for call, given, said in REFUSED:
+        with pytest.raises(InputError) as error:
+            call(*given)
+        assert str(error.value) == said
+
+
+def test_arguments_of_results_may_be_numbers_of_any_kind() -> None:
+    for half in (*(kind(0.5) for kind in (np.float16, np.float64)), Fraction(1, 2), Decimal("0.5")):
+        given: Any = half
+        assert CURVE.partial_auc(given) == CURVE.partial_auc(0.5)
+        assert CURVE.confusion(given) == CURVE.confusion(0.5)
+        best = CURVE.best("accuracy", positives_share=0.5)
+        assert CURVE.best("accuracy", positives_share=given) == best
+        assert RATES.f_beta(given) == RATES.f_beta(0.5)
+        assert RATES.f_alpha(given) == RATES.f_alpha(0.5)
+    two: Any = np.uint8(2)
+    assert (CURVE.gain(two), CURVE.lift(two)) == (CURVE.gain(2), CURVE.lift(2))
+
+
+def test_an_average_precision_without_a_negative_above_a_positive_is_exactly_1() -> None:
+    for labels in ([1, 1, 1], [0, 1, 1]):
+        for metric in (HistogramAUC(), HistogramAUC(grid="equal", resolution=2)):
+            metric.update(labels, [0.2, 0.75, 0.9])
+            for found in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
+                assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]

@@ -1,9 +1,13 @@
-"""What a newcomer is told: each message read aloud, from what was wrong to what to do."""
+"""What people pass by mistake: each gets an error with its rows, and with what to do instead."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,164 +17,392 @@ from streammetrics import (
     BinaryConfusion,
     Calibration,
     ExactAUC,
+    GroupedAUC,
+    GroupedScores,
     HistogramAUC,
     InputError,
+    JoinRows,
     MulticlassAUC,
     MulticlassConfusion,
+    MultilabelConfusion,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Regression,
+    SettingsError,
     SlidingAUC,
+    StateError,
     StreamMetricsError,
+    Units,
+    Windows,
+    hash_ids,
 )
+from streammetrics.core.checks import binary_labels, same_length
 from streammetrics.core.conversion import FLOAT64
 
+NAN, INF = float("nan"), float("inf")
+HOLDS = 2**53  # up to which float64 holds every integer
+NOW_S = 1_763_000_000
 TWO = np.array([[0.2, 0.8], [0.7, 0.3]])
 LONG = np.longdouble("0.1")
 VECTOR = "expected a one-dimensional array [n], got"
+BINARY = "labels[0]: expected 0 or 1, or False or True, got"
 
 
-def updated(metric: Any, labels: Any, scores: Any) -> Callable[[], object]:
-    return lambda: metric.update(labels, scores)
+def classes(labels: Any) -> None:
+    MulticlassConfusion(3).update(labels, [0] * len(labels))
 
 
-def classes(labels: Any) -> Callable[[], object]:
-    return updated(MulticlassConfusion(3), labels, [0] * len(labels))
+def weighed(weight: float, unit: Any) -> None:
+    BinaryConfusion(weight_unit=unit).update([1], [0.9], weights=[weight])
 
 
-ROWS = [
+# Each distinct message, word for word.
+MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
+    # rows
     (
-        updated(HistogramAUC(), [0, 1], TWO),
+        HistogramAUC().update,
+        ([0, 1], TWO),
         f"scores: {VECTOR} shape [2, 2]; pass one value for each row: "
         "of two classes the column of the positive class, proba[:, 1]",
     ),
     (
-        updated(ExactAUC(), [[0, 1], [1, 0]], [0.1, 0.2]),
+        ExactAUC().update,
+        ([[0, 1], [1, 0]], [0.1, 0.2]),
         f"labels: {VECTOR} shape [2, 2]; pass one value for each row: "
         "where they are one-hot, pass argmax(axis=1)",
     ),
     (
-        updated(ExactAUC(), [0, 1], [[0.1], [0.2]]),
+        ExactAUC().update,
+        ([0, 1], [[0.1], [0.2]]),
         f"scores: {VECTOR} shape [2, 1]; pass one value for each row, as ravel() does",
     ),
     (
-        updated(ExactAUC(), [0, 1], {0.1, 0.2}),
+        ExactAUC().update,
+        ([0, 1], {0.1, 0.2}),
         f"scores: {VECTOR} a set; pass a list, as list(scores) makes one",
     ),
     (
-        updated(MulticlassAUC(2), [0, 1], (s for s in TWO)),
+        MulticlassAUC(2).update,
+        ([0, 1], (s for s in TWO)),
         "scores: expected an array [n, 2], got a generator; pass a list, as list(scores) makes one",
     ),
     (
-        updated(ExactAUC(), 1, 0.5),
+        ExactAUC().update,
+        (1, 0.5),
         f"labels: {VECTOR} 1; pass one value for each row (wrap a single value in a list)",
     ),
-    (updated(ExactAUC(), None, [0.5]), f"labels: {VECTOR} None; pass one value for each row"),
+    (ExactAUC().update, (None, [0.5]), f"labels: {VECTOR} None; pass one value for each row"),
     (
-        updated(SlidingAUC(5), None, 0.5),
-        "labels[0]: expected 0 or 1, or False or True, got None; "
-        "drop or fill the 1 row(s) without a label",
+        SlidingAUC(5).update,
+        (None, 0.5),
+        f"{BINARY} None; drop or fill the 1 row(s) without a label",
     ),
     (
-        updated(BinaryConfusion(), ["yes", "no"], [0.1, 0.2]),
-        "labels[0]: expected 0 or 1, or False or True, got 'yes'; "
+        BinaryConfusion().update,
+        (["yes", "no"], [0.1, 0.2]),
+        f"{BINARY} 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
     ),
     (
-        updated(Calibration(), ["yes", "no"], [0.1, 0.2]),
-        "labels[0]: expected 0 or 1, or False or True, got 'yes'; map your labels to these first",
+        Calibration().update,
+        (["yes", "no"], [0.1, 0.2]),
+        f"{BINARY} 'yes'; map your labels to these first",
     ),
+    *(
+        (Calibration().update, (bad, [0.1, 0.2]), f"{BINARY} -1; of classes -1 and 1 {fix}")
+        for bad, fix in (
+            ([-1, 1], "pass labels == 1"),
+            (np.array([-1, 1], np.int8), "pass labels == 1"),
+            (np.array([-1, 1], object), "pass [label == 1 for label in labels]"),
+        )
+    ),
+    (binary_labels, ([0.73, 0.1, 1.0],), f"{BINARY} 0.73; were labels and scores swapped?"),
     (
-        updated(BinaryConfusion(positive="yes"), [1, 0], [0.1, 0.2]),
+        BinaryConfusion(positive="yes").update,
+        ([1, 0], [0.1, 0.2]),
         "labels[0]: expected strings, as positive='yes' is, got 1; "
         "pass labels of the same kind as positive=",
     ),
     (
-        updated(ExactAUC(), [0, math.nan], [0.1, 0.2]),
-        "labels[1]: expected 0 or 1, or False or True, got nan; "
-        "drop or fill the 1 row(s) without a label",
+        ExactAUC(positive="yes").update,
+        (["no", "Yes", "YES"], [0.1, 0.2, 0.3]),
+        "labels[1]: expected the positive class written as positive='yes', or another class, "
+        "got 'Yes', which differs from it in case or spaces alone; "
+        "pass positive='Yes' if that is how it is written, or labels of 0 and 1",
     ),
     (
-        updated(HistogramAUC(), [0, 1], [0.5, math.nan]),
+        HistogramAUC().update,
+        ([0, 1], [0.5, math.nan]),
         "scores[1]: expected scores in [0, 1], got nan; drop or fix the 1 bad row(s)",
     ),
     (
-        updated(HistogramAUC(), [0, 1], [0.5, 1.5]),
+        HistogramAUC().update,
+        ([0, 1], [0.5, 1.5]),
         "scores[1]: expected scores in [0, 1], got 1.5; "
         'pass probabilities, or use range="real" for scores of any size',
     ),
     (
-        updated(ExactAUC(), [0, 1], np.array([LONG, LONG])),
+        ExactAUC().update,
+        ([0, 1], np.array([LONG, LONG])),
         f"scores[0]: expected numbers of at most 64 bits, got {LONG!r} of {LONG.dtype}; "
         "round them first, as astype(numpy.float64) does",
     ),
     (
-        classes([0, 0.5]),
-        "labels[1]: expected a class number from 0 to 2, got 0.5; were labels and scores swapped?",
+        Ratio().update,
+        ([1, HOLDS + 1],),
+        "numerators[1]: expected integers that float64 holds, as it holds all up to 2**53, "
+        "got 9007199254740993; pass smaller ones, such as their ranks or differences, or round "
+        "them first, as astype(numpy.float64) does",
+    ),
+    *(
+        (classes, ([0, bad],), f"labels[1]: expected a class number from 0 to 2, got {bad!r}; {do}")
+        for bad, do in (
+            (0.5, "were labels and scores swapped?"),
+            (1.5, "number your classes by whole numbers from 0"),
+            (NAN, "drop or fill the 1 row(s) without a class"),
+            (3, "pass n_classes as large as it must be"),
+        )
     ),
     (
-        classes([0, 1.5]),
-        "labels[1]: expected a class number from 0 to 2, got 1.5; "
-        "number your classes by whole numbers from 0",
-    ),
-    (
-        classes([0, math.nan, math.nan]),
-        "labels[1]: expected a class number from 0 to 2, got nan; "
-        "drop or fill the 2 row(s) without a class",
-    ),
-    (
-        classes(["a", "b"]),
+        classes,
+        (["a", "b"],),
         "labels[0]: expected a class number from 0 to 2, got 'a'; "
         "number your classes first, from 0",
     ),
     (
-        classes([0, 3]),
-        "labels[1]: expected a class number from 0 to 2, got 3; "
-        "pass n_classes as large as it must be",
+        partial(SlidingAUC(seconds=60).update, times_s=NOW_S * 1000.0),
+        (1, 0.5),
+        "times_s[0]: expected times in seconds, got 1763000000000.0, which is a time in "
+        "milliseconds of the years 1995 to 2052; pass times_s / 1000",
     ),
-]
-
-SETTINGS: list[tuple[Callable[[], object], str]] = [
+    *(
+        (
+            weighed,
+            (weight, unit),
+            f"weights[0]: expected multiples of weight_unit={unit}, got {weight}; pass the "
+            f"weight_unit of which they are multiples, or round_weights=True{finer}",
+        )
+        for weight, unit, finer in (
+            (1 / 3, "1", ' with a smaller unit, such as weight_unit="1/10000000"'),
+            (math.pi, "1/10", ' with a smaller unit, such as weight_unit="1/1000000"'),
+            (1234.5678912345, "1", ""),
+        )
+    ),
     (
-        lambda: HistogramAUC(edges=(0.1, 0.5)),
+        same_length,
+        (2, np.ones(3), "weights", "labels"),
+        "weights: expected 2 values, one for each row of labels, got 3; "
+        "pass arrays of equal length",
+    ),
+    # settings and states
+    (
+        partial(HistogramAUC, edges=(0.1, 0.5)),
+        (),
         'HistogramAUC(edges): expected none where grid="relative", got (0.1, 0.5); '
         'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)',
     ),
     (
-        lambda: HistogramAUC(grid="edges", edges=(0.5, 10**400)),
+        partial(HistogramAUC, grid="edges", edges=(0.5, 10**400)),
+        (),
         f"HistogramAUC(edges): expected ascending finite numbers, got (0.5, 1{'0' * 52}…; "
         'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)',
     ),
     (
-        lambda: BinaryConfusion(threshold=10**400),
+        partial(BinaryConfusion, threshold=10**400),
+        (),
         f"BinaryConfusion(threshold): expected {FLOAT64}, "
         f"got 1{'0' * 58}…; pass a number, or leave it out for 0.5",
     ),
     (
-        lambda: ExactAUC(positive=0.5),  # type: ignore[arg-type]
+        partial(ExactAUC, positive=0.5),
+        (),
         "ExactAUC.positive: expected an integer or a string, got 0.5; "
         "pass the label of the positive class, or leave it out for 1",
     ),
     (
-        lambda: HistogramAUC(positiv=0),  # type: ignore[call-arg]
+        partial(HistogramAUC, positiv=0),
+        (),
         "HistogramAUC: expected settings among grid, resolution, range, floor, ceiling, edges, "
         "positive, weight_unit, round_weights, got 'positiv'; give each by one of these names",
     ),
     (
-        lambda: SlidingAUC(5, positiv=0),  # type: ignore[call-arg]
+        partial(SlidingAUC, 5, positiv=0),
+        (),
         "SlidingAUC: expected settings among rows, seconds, positive, got 'positiv'; "
         "give each by one of these names",
     ),
     (
-        lambda: HistogramAUC().merge(3),  # type: ignore[arg-type]
+        HistogramAUC().merge,
+        (3,),
         "HistogramAUC.merge: expected a state of HistogramAUC, or several, got 3 (int); "
         "pass metrics that have counted, not their results",
+    ),
+    (
+        Ratio().merge,
+        ({},),
+        "Ratio.merge: expected a state of Ratio, or several, got {} (dict); pass its values()",
+    ),
+    (
+        Ratio.from_bytes,
+        (Ratio().to_file_bytes(),),
+        "state bytes: expected the bytes of a state, got those of a state file; "
+        "read them with from_file_bytes, or with streammetrics.load, which takes either",
+    ),
+    (
+        Ratio.from_file_bytes,
+        (Ratio().to_bytes(),),
+        "state bytes: expected the bytes of a state file, got those of a state; "
+        "read them with from_bytes, or with streammetrics.load, which takes either",
+    ),
+    (
+        Ratio.from_bytes,
+        ("ratio.state",),
+        "state bytes: expected bytes, got 'ratio.state' (str); "
+        "read a file with streammetrics.load(path)",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), ROWS + SETTINGS)
-def test_what_is_wrong_is_told_with_what_to_do(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(StreamMetricsError) as error:
-        call()
-    assert str(error.value) == said
+def test_what_is_wrong_is_told_with_what_to_do() -> None:
+    for call, given, said in MESSAGES:
+        with pytest.raises(StreamMetricsError) as error:
+            call(*given)
+        assert str(error.value) == said
+
+
+def test_ids_that_became_floats_are_told_why_they_did() -> None:
+    rows = {"labels": [0, 1], "scores": [0.1, 0.2]}
+    for ids in ([1.0, 2.0], np.array([1.0, NAN])):
+        for call in (
+            partial(GroupedAUC(ids="integer").update, **rows, groups=ids),
+            partial(GroupedAUC(ids="hashed").update, **rows, groups=ids),
+            partial(PerKey(ExactAUC()).update, ids, **rows),
+            partial(Units().update, ids),
+            partial(RankingMetrics(["MRR"]).update_ranked, [ids], [[1, 2]]),
+        ):
+            with pytest.raises(InputError) as error:
+                call()
+            assert "floats where some are missing" in error.value.hint
+            assert 'astype("int64")' in error.value.hint
+
+
+def test_what_is_no_string_and_no_integer_of_64_bits_is_no_hashed_id() -> None:
+    for bad in (True, None, 2**63, ("a",)):
+        column = np.empty(1, object)
+        column[0] = bad
+        with pytest.raises(InputError):
+            GroupedAUC(ids="hashed").update([0], [0.5], groups=column)
+
+
+def test_a_path_or_bytes_in_place_of_a_state_are_told_to_be_read_first(tmp_path: Path) -> None:
+    state, path = Ratio(), tmp_path / "ratio.state"
+    state.update([1, 0])
+    state.save(path)
+    before = state.digest()
+    wrong: list[Any] = [path, str(path), state.to_bytes(), state.to_file_bytes()]
+    wrong += [bytearray(state.to_bytes()), [path], [state, state.to_bytes()]]
+    for given in wrong:
+        with pytest.raises(SettingsError) as error:
+            state.merge(given)
+        assert error.value.hint == "read it first, as merge(streammetrics.load(...)) does"
+    for reader in (Ratio.from_bytes, Ratio.from_file_bytes):
+        with pytest.raises(StateError, match=r"load\(path\)"):
+            reader(path)  # type: ignore[arg-type]
+    assert state.digest() == before
+
+
+def test_advice_on_the_unit_of_weights_can_be_followed() -> None:
+    for weight, unit in ((1 / 3, "1/10000000"), (1.5e-9, "1/1000000000000000")):
+        with pytest.raises(InputError, match=f'weight_unit="{unit}"'):
+            weighed(weight, "1/1000000" if weight < 1e-6 else 1)
+        rounded = BinaryConfusion(weight_unit=unit, round_weights=True)
+        rounded.update([1], [0.9], weights=[weight])
+        found = rounded.compute()
+        assert found.rounded_by_at_most is not None and found.rounded_by_at_most < 1e-6 * weight
+        assert abs(found.weight - Fraction(weight)) <= found.rounded_by_at_most
+
+
+def test_times_that_are_no_milliseconds_are_told_by_their_size() -> None:
+    joined = JoinRows({"x": "float64"}, {"click": "once"}, label_window_ms=9)
+    for factor, unit, fix in (
+        *((1, "seconds", "times_ms * 1000"), (10**6, "microseconds", "times_ms // 1000")),
+        (10**9, "nanoseconds", "times_ms // 1000000"),
+    ):
+        times = np.array([NOW_S * 1000, NOW_S * factor, NOW_S * 1000])
+        for call in (
+            partial(Windows(Ratio(), size_s=60).update, times, numerators=[1, 0, 1]),
+            partial(joined.update_impressions, [1, 2, 3], times, x=[1.0, 2.0, 3.0]),
+        ):
+            with pytest.raises(
+                InputError, match=rf"times_ms\[1\].*{unit}.*{re.escape(fix)}"
+            ) as caught:
+                call()
+            assert caught.value.rows.tolist() == [1]
+    for other in (799_999_999, 2_600_000_000, -NOW_S, 0, 2**62, NOW_S * 1000):
+        Windows(Ratio(), size_s=60).update([other], numerators=[1])
+
+
+def test_milliseconds_in_place_of_seconds_are_told_too() -> None:
+    for times in ([float(NOW_S), NOW_S * 1000.0], [NOW_S * 1000]):
+        n = len(times)
+        with pytest.raises(InputError, match="pass times_s / 1000"):
+            SlidingAUC(seconds=60).update([1] * n, [0.5] * n, times_s=times)
+    for time in (-INF, [-INF], INF, NAN):
+        sliding = SlidingAUC(seconds=5)
+        with pytest.raises(InputError, match=r"^times_s\[0\]: expected finite times in "):
+            sliding.update(1, 0.5, times_s=time)
+        assert sliding.compute().rows == 0
+
+
+def test_a_threshold_that_would_be_rounded_is_refused() -> None:
+    for call in (
+        partial(BinaryConfusion, threshold=HOLDS + 1),
+        partial(MultilabelConfusion, 2, threshold=HOLDS + 1),
+        partial(HistogramAUC, grid="edges", edges=(0, HOLDS + 1)),
+    ):
+        with pytest.raises(SettingsError):
+            call()
+    assert BinaryConfusion(threshold=HOLDS + 2).threshold == 2.0**53 + 2
+
+
+def test_no_rows_are_no_error() -> None:
+    for metric in (
+        *(MulticlassConfusion(3), MulticlassConfusion(3, top_k=[2]), MulticlassAUC(3)),
+        *(MulticlassAUC(3, exact=True), MultilabelConfusion(3), RankingMetrics(["MRR"])),
+        *(BinaryConfusion(), Regression()),
+    ):
+        before = metric.digest()
+        metric.update([], [])
+        metric.update(np.empty(0), np.empty(0))
+        assert (metric.digest(), metric.compute().rows) == (before, 0)  # type: ignore[attr-defined]
+
+
+def test_the_former_names_of_the_parts_of_an_error_warn_and_give_the_same() -> None:
+    error = InputError(expected="x", got="y", where="labels", hint="pass x")
+    with pytest.warns(DeprecationWarning, match="`got`"):
+        assert error.came == "y"
+    with pytest.warns(DeprecationWarning, match="`hint`"):
+        assert error.todo == "pass x"
+
+
+# -- what looks like a slip and is none ------------------------------------------------------------
+
+
+def test_an_integer_is_the_id_of_its_digits_where_ids_are_strings() -> None:
+    for kind in ("hashed", "exact"):
+        strings, integers, mixed = (GroupedAUC(ids=kind) for _ in range(3))
+        strings.update([0, 1, 1], [0.1, 0.2, 0.3], groups=["12", "-7", "12"])
+        integers.update([0, 1, 1], [0.1, 0.2, 0.3], groups=np.array([12, -7, 12]))
+        mixed.update([0, 1, 1], [0.1, 0.2, 0.3], groups=np.array(["12", -7, 12], object))
+        assert strings == integers == mixed
+        assert strings.compute().groups == 2
+    rows = {"labels": [0, 1], "scores": [0.1, 0.2], "groups": [1, 1]}
+    items, texts, hashed = (GroupedScores(["MRR"], item_ids="hashed") for _ in range(3))
+    items.update(**rows, items=[5, 6])
+    texts.update(**rows, items=["5", "6"])
+    hashed.update(**rows, items=hash_ids(["5", "6"]))
+    assert items == texts == hashed
 
 
 def test_edges_may_be_an_array() -> None:
@@ -180,17 +412,17 @@ def test_edges_may_be_an_array() -> None:
         assert made.to_bytes() == plain.to_bytes()
 
 
-@pytest.mark.parametrize("kind", [HistogramAUC, ExactAUC, lambda **given: SlidingAUC(9, **given)])
-def test_any_label_may_be_the_positive_one(kind: Callable[..., Any]) -> None:
+def test_any_label_may_be_the_positive_one() -> None:
     scores = [0.1, 0.4, 0.35, 0.8]
-    plain, named, turned = kind(), kind(positive="click"), kind(positive=0)
-    plain.update([0, 0, 1, 1], scores)
-    named.update(["no", "no", "click", "click"], scores)
-    turned.update(np.array([1, 1, 0, 0], np.uint8), np.array(scores, np.float32))
-    assert float(plain.compute().auc) == 0.75
-    for other in (named, turned):
-        assert float(other.compute().auc) == 0.75
-        assert other.compute().positives == 2
+    kinds: list[Callable[..., Any]] = [HistogramAUC, ExactAUC, partial(SlidingAUC, 9)]
+    for kind in kinds:
+        plain, named, turned = kind(), kind(positive="click"), kind(positive=0)
+        plain.update([0, 0, 1, 1], scores)
+        named.update(["no", "no", "click", "click"], scores)
+        turned.update(np.array([1, 1, 0, 0], np.uint8), np.array(scores, np.float32))
+        for metric in (plain, named, turned):
+            found = metric.compute()
+            assert (float(found.auc), found.positives) == (0.75, 2)
 
 
 def test_one_row_with_the_named_label_may_stand_alone() -> None:
@@ -203,19 +435,3 @@ def test_one_row_with_the_named_label_may_stand_alone() -> None:
     other = SlidingAUC(4, positive=0)
     other.update(0, 0.9)
     assert other.compute().positives == 1
-
-
-def test_no_time_is_infinite_however_it_comes() -> None:
-    for times in (-math.inf, [-math.inf], math.inf, math.nan):
-        sliding = SlidingAUC(seconds=5)
-        with pytest.raises(StreamMetricsError, match=r"^times_s\[0\]: expected finite times in "):
-            sliding.update(1, 0.5, times_s=times)
-        assert sliding.compute().rows == 0
-
-
-def test_the_former_names_of_the_parts_of_an_error_warn_and_give_the_same() -> None:
-    error = InputError(expected="x", got="y", where="labels", hint="pass x")
-    with pytest.warns(DeprecationWarning, match="`got`"):
-        assert error.came == "y"
-    with pytest.warns(DeprecationWarning, match="`hint`"):
-        assert error.todo == "pass x"

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import tracemalloc
+import zlib
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from streammetrics import (
     Accumulator,
-    ExactAUC,
     HistogramAUC,
+    OverlapError,
     Panel,
     Ratio,
+    SettingsError,
     StateError,
+    StreamMetricsError,
     load,
 )
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core import stacked as module
 from streammetrics.core.accumulator import MAX_TOTAL_COUNT
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.bytes.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.core.bytes.stack import Stack, Unlike
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.stacked import summed
-from streammetrics.engines import merged
+from streammetrics.engines import merge_once, merged
 
 RANDOM = np.random.default_rng(7)
 
@@ -67,52 +70,25 @@ def one_by_one(states: Sequence[bytes]) -> Accumulator:
     return total
 
 
-@pytest.mark.parametrize("make", [area, ratio, panel])
-def test_states_that_are_laid_out_alike_come_as_one(make: Any) -> None:
-    state = make().to_bytes()
-    assert widths([state] * 9) == [1, 8]
-    assert merged([state] * 9) == one_by_one([state] * 9)
+def test_states_that_are_laid_out_alike_come_as_one() -> None:
+    for make in (area, ratio, panel):
+        state = make().to_bytes()
+        assert widths([state] * 9) == [1, 8]
+        assert merged([state] * 9) == one_by_one([state] * 9)
 
 
-@pytest.mark.parametrize("rows", [100, 3_000, 400_000, 40_000_000])
-def test_tables_of_any_width_have_the_sum_that_they_have_one_by_one(rows: int) -> None:
-    empty, states = HistogramAUC(grid="equal", resolution=6), []
-    for _ in range(40):
-        counts = RANDOM.multinomial(rows, np.full(128, 1 / 128))
-        made = empty.from_counts(np.repeat([0, 1], 64), [*range(64)] * 2, counts)
-        states.append(made.to_bytes())
-    assert max(widths(states)) > 4
-    total = merged(states)
-    assert total == one_by_one(states)
-    total.merge(load(states[0]))
-    assert total == one_by_one([*states, states[0]])
-
-
-def test_sums_of_any_values_have_the_sum_that_they_have_one_by_one() -> None:
-    values = [(1.0, 2.0), (-0.3, 0.1), (1e300, -1e300), (5e-324,), (np.inf, 1.0), (0.0,), (3e-9,)]
-    states = [ratio(some).to_bytes() for some in values for _ in range(7)]
-    for some in values:
-        assert merged([ratio(some).to_bytes()] * 9) == one_by_one([ratio(some).to_bytes()] * 9)
-    below = [ratio([-0.3]).to_bytes()] * 9
-    assert widths(below) == [1, 8] and merged(below) == one_by_one(below)
-    Random(1).shuffle(states)
-    assert max(widths(states)) > 4
-    assert merged(states) == one_by_one(states)
-
-
-def test_weights_sparse_tables_rows_and_envelopes_merge_as_ever() -> None:
-    few, exact, noted = area(5), ExactAUC(), ratio()
-    heavy = HistogramAUC(grid="equal", resolution=6, weight_unit="1/4")
-    heavy.update(RANDOM.integers(0, 2, 900), RANDOM.random(900), weights=np.full(900, 2.5))
-    exact.update([0, 1], [0.25, 0.75])
-    for state in (few, heavy, exact):
-        data = state.to_bytes()
-        assert merged([data] * 9) == one_by_one([data] * 9)
-        assert widths([data] * 9) == [1] * 9
-    noted.provenance.add("clicks/0", 0, 2)
-    data = noted.to_file_bytes()
-    assert merged([data] * 9, replay="skip") == noted
-    assert merged([*[ratio().to_bytes()] * 8, data]).provenance == noted.provenance
+def test_tables_of_any_width_have_the_sum_that_they_have_one_by_one() -> None:
+    for rows in (100, 3_000, 400_000, 40_000_000):
+        empty, states = HistogramAUC(grid="equal", resolution=6), []
+        for _ in range(20):
+            counts = RANDOM.multinomial(rows, np.full(128, 1 / 128))
+            made = empty.from_counts(np.repeat([0, 1], 64), [*range(64)] * 2, counts)
+            states.append(made.to_bytes())
+        assert max(widths(states)) > 4
+        total = merged(states)
+        assert total == one_by_one(states)
+        total.merge(load(states[0]))
+        assert total == one_by_one([*states, states[0]])
 
 
 def test_states_of_several_lengths_wait_for_their_like(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,30 +103,28 @@ def test_states_of_several_lengths_wait_for_their_like(monkeypatch: pytest.Monke
     assert max(widths(states)) <= 2_000 // len(states[0])
 
 
-@pytest.mark.parametrize("make", [area, ratio, panel])
-def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone(make: Any) -> None:
-    good = make().to_bytes()
-    head, body = unframe(STATE_MAGIC, good)
-    refused = 0
-    end = len(body)
-    positions = range(end) if end < 80 else [*range(12), *range(end - 70, end)]
-    for at in positions:
-        for new in {0, 1, 2, 0x7F, 0x80, 0xFF} - {body[at]}:
-            bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
-            states = [good, good, bad, good, good, good]
-            try:
-                load(bad)
-            except StateError as error:
-                with pytest.raises(StateError) as found:
-                    merged(states)
-                assert str(found.value) == str(error)
-                with pytest.raises(StateError):  # and if all are so
-                    merged([good, *[bad] * 5])
-                refused += 1
-            else:
-                assert merged(states) == one_by_one(states)
-                assert merged([good, *[bad] * 5]) == one_by_one([good, *[bad] * 5])
-    assert refused > 5
+def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone() -> None:
+    for make in (area, ratio, panel):
+        good = make().to_bytes()
+        head, body = unframe(STATE_MAGIC, good)
+        refused, end = 0, len(body)
+        for at in range(end) if end < 80 else [*range(12), *range(end - 24, end)]:
+            for new in {0, 2, 0x80, 0xFF} - {body[at]}:
+                bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
+                states = [good, good, bad, good, good, good]
+                try:
+                    load(bad)
+                except StateError as error:
+                    with pytest.raises(StateError) as found:
+                        merged(states)
+                    assert str(found.value) == str(error)
+                    with pytest.raises(StateError):  # and if all are so
+                        merged([good, *[bad] * 5])
+                    refused += 1
+                else:
+                    assert merged(states) == one_by_one(states)
+                    assert merged([good, *[bad] * 5]) == one_by_one([good, *[bad] * 5])
+        assert refused > 5
 
 
 def test_a_table_that_should_be_sparse_is_refused_among_its_like() -> None:
@@ -162,9 +136,8 @@ def test_a_table_that_should_be_sparse_is_refused_among_its_like() -> None:
         merged([good, *[bad] * 6])
 
 
-@pytest.mark.parametrize(
-    ("body", "taken"),
-    [
+def test_exact_sums_are_read_side_by_side_if_they_are_as_they_are_written() -> None:
+    for body, taken in (
         (b"\1\1" + b"\1\x88" + b"\0" + b"\0" + b"\3", True),
         (b"\1\1" + b"\1\x88" + b"\1\1" + b"\0" + b"\3", True),
         (b"\1\1" + b"\1\x88" + b"\1\2" + b"\0" + b"\3", False),  # a sign that is none
@@ -174,19 +147,15 @@ def test_a_table_that_should_be_sparse_is_refused_among_its_like() -> None:
         (b"\0" + b"\0" + b"\1\1" + b"\0", False),
         (b"\1\xff" + b"\1\x11" + b"\0" + b"\0" + b"\3" * 255, True),
         (b"\1\xff" + b"\1\x12" + b"\0" + b"\0" + b"\3" * 255, False),  # out of range
-    ],
-)
-def test_exact_sums_are_read_side_by_side_if_they_are_as_they_are_written(
-    body: bytes, taken: bool
-) -> None:
-    stack = Stack([body] * 5, 0, len(body))
-    if taken:
-        read = ExactSum().decode_stack(Ratio(), stack)
-        assert (read.width, len(read.infinities)) == (5, 5)
-        stack.finish()
-    else:
-        with pytest.raises(Unlike):
-            ExactSum().decode_stack(Ratio(), stack)
+    ):
+        stack = Stack([body] * 5, 0, len(body))
+        if taken:
+            read = ExactSum().decode_stack(Ratio(), stack)
+            assert (read.width, len(read.infinities)) == (5, 5)
+            stack.finish()
+        else:
+            with pytest.raises(Unlike):
+                ExactSum().decode_stack(Ratio(), stack)
 
 
 def test_a_table_of_zeros_takes_no_memory_before_it_is_refused() -> None:
@@ -216,3 +185,154 @@ def test_counts_past_an_int64_are_refused_together_as_one_by_one() -> None:
     for states in ([near] * 8, [heavy(MAX_TOTAL_COUNT // 2)] * 9, [near] * 20):
         with pytest.raises(StateError, match=r"at most \d+ rows"):
             merged(states)
+
+
+# -- envelopes, which say what they counted --------------------------------------------------------
+GOOD = area(3_000)
+HEAD, BODY = unframe(STATE_MAGIC, GOOD.to_bytes())
+# Dense, of integers of one byte: the first of them made so that another width were right.
+WRONG = frame(STATE_MAGIC, HEAD, b"\1\2" + BODY[2:].tobytes())
+
+
+def noted(*ranges: tuple[str, int, int] | tuple[str, int, int, str]) -> bytes:
+    """A state of the one layout, in an envelope that says that it counted these."""
+    state = GOOD.copy()
+    for row in ranges:
+        state.provenance.add(*row)
+    return state.to_file_bytes()
+
+
+def in_order(n: int, start: int = 0) -> list[bytes]:
+    return [noted(("clicks/0", 10 * i, 10 * i + 10)) for i in range(start, start + n)]
+
+
+def once_each(states: Sequence[bytes], replay: str = "refuse") -> Accumulator:
+    total = load(states[0])
+    for data in states[1:]:
+        merge_once(total, load(data), replay)
+    return total
+
+
+def told(states: Sequence[bytes], replay: str = "refuse") -> str:
+    """What is raised for them, which must be what is raised one by one."""
+    with pytest.raises(StreamMetricsError) as alone:
+        once_each(states, replay)
+    with pytest.raises(StreamMetricsError) as together:
+        merged(states, replay=replay)
+    assert type(together.value) is type(alone.value)
+    assert str(together.value) == str(alone.value)
+    return f"{alone.type.__name__} {alone.value}"
+
+
+def test_envelopes_that_are_laid_out_alike_come_as_one_beside_bare_states() -> None:
+    plain = [GOOD.to_file_bytes()] * 9
+    assert widths(plain) == [1, 8]
+    assert merged(plain).to_file_bytes() == once_each(plain).to_file_bytes()
+    states = [*in_order(5), GOOD.to_bytes(), *plain[:2], *in_order(5, start=5)]
+    assert widths(states) == [1, 12]
+    assert merged(states).to_file_bytes() == once_each(states).to_file_bytes()
+    assert list(merged(states).provenance) == [("clicks/0", "", 0, 100)]
+
+
+def test_a_replay_that_is_damaged_or_has_other_settings_is_refused_though_it_is_left_out() -> None:
+    states = in_order(6)
+    said = unframe(FILE_MAGIC, states[3])[0]
+    assert "StateError" in told([*states, frame(FILE_MAGIC, said, WRONG)], "skip")
+    other = Ratio()
+    other.provenance.add("clicks/0", 30, 40)
+    assert "SettingsError" in told([*states, other.to_file_bytes()], "skip")
+    with pytest.raises(SettingsError):
+        merged([*states, other.to_file_bytes()])
+
+
+def damaged_envelopes() -> list[bytes]:
+    good = noted(("clicks/0", 30, 40))
+    said, inner = unframe(FILE_MAGIC, good)
+    state = bytes(inner)
+    longer = good[:-4] + b"\0"
+    crc = state[:-1] + bytes((state[-1] ^ 1,))
+    return [
+        good[:-1],
+        good + b"\0",
+        good[:20],
+        good[:-9] + b"!" + good[-8:],
+        good[:4] + b"\2" + good[5:],
+        b"SMFJ" + good[4:],
+        good[:5] + b"\xff\xff\xff\xff" + good[9:],
+        longer + zlib.crc32(longer).to_bytes(4, "little"),
+        frame(FILE_MAGIC, said, WRONG),
+        frame(FILE_MAGIC, said, crc),
+        frame(FILE_MAGIC, said, b""),
+        frame(FILE_MAGIC, said, good),
+        frame(FILE_MAGIC, said, state + b"\0"),
+        frame(FILE_MAGIC, b"", state),
+        frame(FILE_MAGIC, b"{", state),
+        frame(FILE_MAGIC, b"{", WRONG),
+        frame(FILE_MAGIC, b"[ ]", state),
+        frame(FILE_MAGIC, b"\xff", state),
+        frame(FILE_MAGIC, b"[" * 5_000, state),
+        frame(FILE_MAGIC, b'[["a","",5,3]]', state),
+        frame(FILE_MAGIC, b'[["a","",0,3],["a","",2,4]]', state),
+        frame(FILE_MAGIC, b'[["a","",0,3],["a","",3,4]]', state),
+        frame(FILE_MAGIC, b'[["a","",0,3.5]]', state),
+    ]
+
+
+def test_a_damaged_envelope_among_others_says_what_it_says_alone() -> None:
+    for which, bad in enumerate(damaged_envelopes()):
+        with pytest.raises(StateError) as alone:
+            load(bad)
+        for states in (
+            [*in_order(3), bad, *in_order(3, start=4)],
+            [*in_order(3), bad],
+            [*in_order(1), *[bad] * 6],
+        ):
+            assert told(states) == f"StateError {alone.value}", which
+
+
+def random_envelopes(random: Random) -> list[bytes]:
+    states, at = [], 0
+    for _ in range(random.randrange(1, 25)):
+        kind = random.random()
+        end = at + random.randrange(1, 6)
+        again = max(0, at - random.randrange(12))
+        if kind < 0.12:
+            states.append(noted(("a", again, again + 2, random.choice(["", "b"]))))
+        elif kind < 0.2:
+            states.append(random.choice([GOOD.to_bytes(), GOOD.to_file_bytes()]))
+        elif kind < 0.23:
+            states.append(random.choice([ratio().to_file_bytes(), WRONG]))
+        else:
+            states.append(noted(("a", at, end, "b" * (kind < 0.5))))
+            at = end
+    return states
+
+
+def test_random_envelopes_are_summed_and_refused_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seed in range(12):
+        random = Random(seed)
+        monkeypatch.setattr(module, "_ROOM", random.choice([0, 500, 3_000, 1 << 19]))
+        states = random_envelopes(random)
+        for replay in ("refuse", "skip"):
+            try:
+                total = once_each(states, replay)
+            except StreamMetricsError:
+                told(states, replay)
+            else:
+                assert merged(states, replay=replay).to_file_bytes() == total.to_file_bytes()
+
+
+def sealed(bucket: int, hash_: str = "xxhash64") -> bytes:
+    return seal(GOOD, Sealing("user", 8, hash_, "day"), bucket).to_file_bytes()
+
+
+def test_sealed_states_are_merged_with_their_proofs() -> None:
+    states = [sealed(bucket) for bucket in range(8)]
+    assert widths(states) == [1] * 8
+    assert merged(states).to_file_bytes() == once_each(states).to_file_bytes()
+    assert told([*states[:6], sealed(6, "crc32")]).startswith("OverlapError Sealed.merge")
+    assert told([*states[:6], load(states[7]).to_bytes()]).startswith("StateError Sealed")
+    with pytest.raises(OverlapError):
+        merged([*states, states[3]])

@@ -17,7 +17,7 @@ import pytest
 
 import streammetrics.combine
 import streammetrics.ranking  # noqa: F401 - whose metrics are among the classes then
-from streammetrics.core.declared import CLASSES
+from streammetrics.core.settings import CLASSES
 
 HERE = Path(__file__).parent
 

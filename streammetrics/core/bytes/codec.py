@@ -46,6 +46,12 @@ def damaged(got: str, where: str = "state bytes") -> StateError:
     )
 
 
+def require(possible: bool, what: str) -> None:
+    """StateError unless some rows have such numbers."""
+    if not possible:
+        raise damaged(what)
+
+
 def _width(top: int) -> int:
     """The least number of bytes that holds integers up to this one."""
     if top < 1 << 16:

@@ -165,3 +165,204 @@ def too_many(n: int) -> StateError:
         where="groups",
         hint="keep separate states for ranges of groups",
     )
+
+
+# -- integer ids, looked up many at a time --------------------------------------------------------
+U64 = NDArray[np.uint64]
+Found = NDArray[np.int32]
+
+_CHUNK: Final = 1 << 15  # ids at a time: temporaries stay in the second-level cache
+_BLOCK: Final = 1 << 16  # ids whose unknown ones are added together: fewer calls for each
+_ROOM: Final = 3  # places for each id, at least
+_PATH: Final = 64  # places where an id may stand; an id that finds none changes the multiplier
+_GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: spreads runs of integers evenly
+_EMPTY: Final = -1
+
+
+class IntegerIds(Ids):
+    """int64 ids in an open-addressed table, looked up many at a time.
+
+    The index of an id is the number of ids that came before it: `ids[index]` is the id. `table`
+    has 2**b places, each of which holds an index or `_EMPTY`. The *path* of an id is a sequence of
+    places that depends on the id, the multiplier and b alone. Two facts hold whenever no method
+    runs:
+
+    1. The index of each id stands at one of the first `_PATH` places of its path, and no place
+       before it on that path is empty. (`_place` adds ids so, and no place is ever emptied.)
+    2. No index stands in two places, and no id has two indices. (`_add` is given different ids
+       that are not in the table, and each gets one new index and one place.)
+
+    So `_find` walks along a path until it meets the id itself, which is known by
+    `ids[table[place]] == id`, or an empty place or the end of the path, and then the id is new. No
+    id is special: what a place holds says nothing about the id but where in `ids` to look.
+    """
+
+    def __init__(self, ids: NDArray[np.int64] | None = None) -> None:
+        """ids: [n] different ids, whose indices are 0 to n - 1."""
+        known = np.empty(0, np.int64) if ids is None else ids
+        self.n = len(known)
+        self.ids = np.zeros(max(16, self.n), np.int64)
+        self.ids[: self.n] = known
+        self.table = np.empty(0, np.int32)  # made when first needed
+        self.multiplier = np.uint64(_GOLDEN)
+        self.shared = False
+
+    @property
+    def nbytes(self) -> int:
+        return self.ids.nbytes + self.table.nbytes
+
+    def index(self, ids: NDArray[np.int64] | DictionaryColumn) -> Indices:
+        ids = cast("NDArray[np.int64]", ids)
+        if not len(self.table):
+            self._make_table()
+        out = np.empty(len(ids), np.int32)
+        for i in range(0, len(ids), _BLOCK):
+            some, found = ids[i : i + _BLOCK], out[i : i + _BLOCK]
+            self._find(some, found)
+            new = np.flatnonzero(found == _EMPTY)
+            if len(new):
+                strangers, again = some.take(new), np.empty(len(new), np.int32)
+                self._add(np.unique(strangers))
+                self._find(strangers, again)
+                found[new] = again
+        return out.view(np.uint32)
+
+    def index_all(self, other: Self) -> Indices:
+        return self.index(other.ids[: other.n])
+
+    def subset(self, used: Indices) -> tuple[Self, Indices]:
+        return type(self)(self.ids[used]), np.arange(len(used), dtype=np.uint32)
+
+    def ranks(self, used: Indices) -> NDArray[np.intp]:
+        ids = self.ids[used]
+        ranks = np.empty(len(ids), np.intp)
+        ranks[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+        return ranks
+
+    def twin(self) -> Self:
+        new = type(self)()
+        new.n, new.ids, new.table, new.multiplier = self.n, self.ids, self.table, self.multiplier
+        new.shared = self.shared = True
+        return new
+
+    def words(self) -> NDArray[np.uint64]:
+        return self.ids[: self.n].view(np.uint64)
+
+    def encode(self, used: Indices, out: Writer) -> None:
+        ids = self.ids[used]
+        signed = len(ids) > 0 and ids[0] < 0
+        out.uint(int(signed))
+        if signed:
+            out.words(ids.view(np.uint64))
+        else:  # steps are mostly narrower than ids
+            out.ints(np.diff(ids, prepend=np.int64(0)))
+
+    @classmethod
+    def decode(cls, n: int, data: Reader) -> tuple[IntegerIds, Indices]:
+        """What `encode` wrote for `n` ids, and the index of each."""
+        signed = data.uint(1) == 1
+        ids = data.words(n).view(np.int64) if signed else np.cumsum(data.ints(n))
+        if signed and not (n and ids[0] < 0):
+            raise damaged("group ids in the wider form without need")
+        if (n and not signed and ids[0] < 0) or not bool((ids[1:] > ids[:-1]).all()):
+            raise damaged("group ids out of order")
+        return cls(ids), np.arange(n, dtype=np.uint32)
+
+    def _find(self, ids: NDArray[np.int64], out: Found) -> None:
+        """Write the index of each id to `out`, or `_EMPTY` where it is not in the table."""
+        for i in range(0, len(ids), _CHUNK):
+            some, found = ids[i : i + _CHUNK], out[i : i + _CHUNK]
+            words = self._words(some)
+            positions = self._positions(words)
+            self.table.take(positions, out=found, mode="clip")  # clip: no copy, as none is outside
+            others = self._others(found, some)
+            steps, positions = self._steps(words.take(others)), positions.take(others)
+            for _ in range(_PATH - 1):
+                if not len(others):
+                    break
+                positions = positions + steps & self._last
+                here = self.table.take(positions, mode="clip")
+                found[others] = here
+                on = self._others(here, some.take(others))
+                others, positions, steps = others.take(on), positions.take(on), steps.take(on)
+            found[others] = _EMPTY  # at the end of their paths
+
+    def _others(self, found: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Where neither the id nor nothing was found, but the index of another id."""
+        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads any id
+        return np.flatnonzero((known != ids) & (found != _EMPTY))
+
+    def _add(self, ids: NDArray[np.int64]) -> None:
+        """Give indices and places to these different ids, none of which is in the table."""
+        start, new = self.n, self.n + len(ids)
+        if new > MAX_IDS:
+            raise too_many(new)
+        self._own()
+        if new > len(self.ids):
+            more = max(new, 2 * len(self.ids)) - len(self.ids)
+            self.ids = np.concatenate([self.ids, np.zeros(more, np.int64)])
+        self.ids[start:new] = ids
+        self.n = new
+        if _ROOM * new > len(self.table):
+            self._make_table()
+        elif not self._place(start):
+            self._change_multiplier()
+
+    def _make_table(self) -> None:
+        """A new table of all ids, with room for as many more."""
+        self.table = np.empty(1 << max(6, (_ROOM * self.n).bit_length()), np.int32)
+        self.table.fill(_EMPTY)
+        if not self._place(0):
+            self._change_multiplier()
+
+    def _change_multiplier(self) -> None:
+        """Fill the table anew, by a multiplier with which all ids find places."""
+        placed = False
+        while not placed:
+            self.multiplier = np.uint64(int(self.multiplier) * _GOLDEN % (1 << 64) | 1)
+            self.table.fill(_EMPTY)
+            placed = self._place(0)
+
+    def _place(self, start: int) -> bool:
+        """Put each index from `start` on into the first empty place of its id's path.
+
+        Of several that come to an empty place together one gets it, and the others go on. Whether
+        all found a place; if not, the table is to be filled anew.
+        """
+        indices = np.arange(start, self.n, dtype=np.int32)
+        words = self._words(self.ids[start : self.n])
+        positions, steps = self._positions(words), self._steps(words)
+        for _ in range(_PATH):
+            empty = np.flatnonzero(self.table.take(positions, mode="clip") == _EMPTY)
+            self.table[positions.take(empty)] = indices.take(empty)
+            left = np.flatnonzero(self.table.take(positions, mode="clip") != indices)
+            if not len(left):
+                return True
+            indices, steps = indices.take(left), steps.take(left)
+            positions = positions.take(left) + steps & self._last
+        return False
+
+    @property
+    def _last(self) -> int:
+        """The last place, whose number has a 1 in each bit."""
+        return len(self.table) - 1
+
+    def _words(self, ids: NDArray[np.int64]) -> U64:
+        """A word for each id, whose upper bits depend on all bits of the id."""
+        words = ids.view(np.uint64) >> np.uint64(32)
+        words ^= ids.view(np.uint64)
+        words *= self.multiplier
+        return words
+
+    def _positions(self, words: U64) -> NDArray[np.int64]:
+        """The first place of each path: the upper bits of the word."""
+        return (words >> np.uint64(64 - self._last.bit_length())).view(np.int64)
+
+    def _steps(self, words: U64) -> NDArray[np.int64]:
+        """The step of each path from place to place: the bits that follow, made odd, so that a
+        path comes to every place."""
+        return self._positions(words << np.uint64(self._last.bit_length())) | 1
+
+    def _own(self) -> None:
+        if self.shared:
+            self.ids, self.table, self.shared = self.ids.copy(), self.table.copy(), False

@@ -67,7 +67,7 @@ def dictionary_column(
         return _from_objects(list(keys), name)
     array: NDArray[Any] = vector(keys, name)
     require_strings(array, name)
-    if array.dtype.kind in "mM":  # `tolist` would make integers of nanoseconds
+    if array.dtype.kind in "mM" and len(array):  # `tolist` would make integers of nanoseconds
         raise _bad_keys(list(array), name)
     if array.dtype.kind in "iu":
         return _from_integers(array)
@@ -169,15 +169,11 @@ def _most_bytes(scalar: Scalar) -> int:
 
 
 def _bad_keys(values: Sequence[object], name: str) -> InputError:
-    bad = [i for i, v in enumerate(values) if not _is_key(_plain(v))]
-    first = values[bad[0]] if bad else values[0]
-    return InputError(
-        expected="strings, integers, None, or tuples of them",
-        got=f"{shown(first)} ({type(first).__name__})",
-        where=f"{name}[{bad[0] if bad else 0}]",
-        hint=ids_instead(first) or "convert booleans to strings or integers first",
-        rows=np.array(bad, np.intp),
-    )
+    bad = np.flatnonzero([not _is_key(_plain(v)) for v in values])
+    first = values[bad[0]]
+    hint = ids_instead(first) or "convert booleans to strings or integers first"
+    got = f"{shown(first)} ({type(first).__name__})"
+    return bad_rows(values, bad, name, "strings, integers, None, or tuples of them", hint, got)
 
 
 # -- ids, which are all of one kind -------------------------------------------------------------

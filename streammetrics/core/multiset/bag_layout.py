@@ -17,8 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.ids.group_ids import Ids, StringIds
-from streammetrics.core.ids.integer_ids import IntegerIds
+from streammetrics.core.ids.group_ids import Ids, IntegerIds, StringIds
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.parts.score_bits import Codes, Values, codes_of
 

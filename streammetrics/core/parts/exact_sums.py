@@ -1,18 +1,21 @@
-"""Several exact sums in each state, one for each cell of a table; none where it has no cells."""
+"""Several exact sums in each state, one for each cell of a table; none where it has no cells.
+And what must be true of the sums of a state that was read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ldexp, prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, damaged
+from streammetrics.core.bytes.codec import Reader, require
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.float_bits import BITS, UNIT
 from streammetrics.core.parts.part import Part, SeveralColumn, Slots
 
 if TYPE_CHECKING:
@@ -78,5 +81,44 @@ def require_whole(sums: ExactSumsColumn) -> None:
     """StateError for bytes of other numbers than `add_whole` adds."""
     for slot in range(sums.width):
         finite = all(sums.finite(cell, slot) for cell in range(sums.n))
-        if not finite or any(v < 0 or v.denominator != 1 for v in sums.fractions(slot)):
-            raise damaged("totals that are no whole numbers")
+        whole = all(v >= 0 and v.denominator == 1 for v in sums.fractions(slot))
+        require(finite and whole, "totals that are no whole numbers")
+
+
+# -- conditions on the numbers of a state that was read, so that some rows have them --------------
+# Sums come as integers in the quanta of exact sums: there may be many states to read, and products
+# of integers take a tenth of the time of those of fractions.
+QUANTA: Final = 1 << UNIT  # the number 1 in quanta
+_SLACK: Final = 48  # binary digits of a square that was rounded, with the rest of its value
+_TINY: Final = 1000  # a square that underflowed is below 2**-1000
+
+Number = TypeVar("Number", int, Fraction)
+
+
+def require_moments(n: int, total: Number, squares: Number, what: str, one: int = QUANTA) -> None:
+    """StateError unless n values may have this sum and this sum of squares: by the inequality of
+    Cauchy and Schwarz (Σ v)² ≤ n Σ v².
+
+    one: how many of the sums' quanta the number 1 has; 1 for fractions.
+    """
+    require(squares >= 0 and total * total <= n * squares * one, what)
+
+
+def require_rounded_moments(n: int, total: int, squares: int, what: str) -> None:
+    """As `require_moments`, where each square was rounded to a float64."""
+    most = n * squares * QUANTA
+    most += (most >> _SLACK) + (n * n << 2 * UNIT - _TINY) + 1
+    require(squares >= 0 and total * total <= most, what)
+    # Of values that are 0 or 1 the sum is how many are 1.
+    require(total != squares or total <= n * QUANTA, what)
+
+
+def require_finite(column: ExactSumColumn, what: str) -> None:
+    """StateError for an infinity among values that are finite."""
+    require(not column.infinities[: column.width].any(), what)
+
+
+def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
+    """All finite sums at once, where each is an integer below 2 ** 32 in size; else None."""
+    known = column.first == UNIT // BITS and not column.limbs[:, 1:].any()
+    return column.limbs[: column.width, 0] if known else None

@@ -11,15 +11,19 @@ from numpy.typing import NDArray
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.parts.record_fields import (
+from streammetrics.core.parts.record_table import (
+    MAX_TIME,
+    Field,
     KeyTable,
+    Table,
     Values,
     codes_of_kind,
+    is_ascending,
     read_field,
+    united,
     values_of,
     write_field,
 )
-from streammetrics.core.parts.record_table import MAX_TIME, Field, Table, is_ascending, united
 from streammetrics.core.rows import DictionaryColumn
 
 if TYPE_CHECKING:

@@ -35,78 +35,54 @@ def varint(n: int) -> bytes:
     return out.bytes_()
 
 
-@given(st.integers(0, 1 << 200))
-def test_a_varint_leads_back_to_its_integer(n: int) -> None:
+@given(st.integers(0, 1 << 200), st.lists(st.integers(0, INT64.max), max_size=20))
+def test_integers_lead_back_to_themselves(n: int, values: list[int]) -> None:
     reader = Reader(varint(n))
     assert reader.uint(1 << 200) == n
+    assert reader.left == 0
+    reader = Reader(written(values))
+    assert reader.ints(len(values)).tolist() == values
     assert reader.left == 0
 
 
 def test_a_varint_is_seven_bits_a_byte_with_the_low_bits_first() -> None:
     assert [varint(n) for n in (0, 127, 128, 300)] == [b"\0", b"\x7f", b"\x80\x01", b"\xac\x02"]
-
-
-@pytest.mark.parametrize("longer", [b"\x80\x00", b"\x81\x80\x00", b"\xff\x80\x80\x00"])
-def test_a_varint_that_is_longer_than_it_needs_to_be_is_refused(longer: bytes) -> None:
-    with pytest.raises(StateError, match="longer than it needs"):
-        Reader(longer).uint()
-
-
-def test_a_varint_above_its_limit_is_refused_before_it_is_read_to_its_end() -> None:
+    for longer in (b"\x80\x00", b"\x81\x80\x00", b"\xff\x80\x80\x00"):
+        with pytest.raises(StateError, match="longer than it needs"):
+            Reader(longer).uint()
     endless = Reader(b"\xff" * (1 << 20))
     with pytest.raises(StateError, match="above its limit of 1000"):
         endless.uint(1000)
     assert endless.at < 4
 
 
-@given(st.lists(st.integers(0, INT64.max), max_size=20))
-def test_ints_lead_back_to_themselves(values: list[int]) -> None:
-    reader = Reader(written(values))
-    assert reader.ints(len(values)).tolist() == values
-    assert reader.left == 0
-
-
-@pytest.mark.parametrize(
-    ("top", "width"),
-    [
+def test_ints_take_the_least_width_that_holds_the_largest() -> None:
+    for top, width in (
         *((0, 0), (1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)),
         *((2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)),
-    ],
-)
-def test_ints_take_the_least_width_that_holds_the_largest(top: int, width: int) -> None:
-    data = written([0, top, 0])
-    assert data[0] == width
-    assert len(data) == 1 + 3 * width
-
-
-@pytest.mark.parametrize("width", [1, 2, 4, 8])
-def test_ints_that_are_wider_than_they_need_to_be_are_refused(width: int) -> None:
-    largest_that_needs_less = 256 ** (width // 2) - 1
-    data = bytes((width,)) + largest_that_needs_less.to_bytes(width, "little")
-    with pytest.raises(StateError, match="that need fewer"):
-        Reader(data).ints(1)
-
-
-def test_no_ints_have_no_width() -> None:
+    ):
+        data = written([0, top, 0])
+        assert data[0] == width
+        assert len(data) == 1 + 3 * width
     assert written([]) == b"\0"
-    with pytest.raises(StateError):
-        Reader(b"\x01").ints(0)
 
 
-@pytest.mark.parametrize("width", [3, 5, 9, 255])
-def test_ints_of_a_width_that_does_not_exist_are_refused(width: int) -> None:
-    with pytest.raises(StateError, match=f"integers of {width} bytes"):
-        Reader(bytes((width,)) + bytes(100)).ints(1)
-
-
-def test_a_count_of_two_to_the_sixty_third_is_refused() -> None:
-    with pytest.raises(StateError, match="2\\*\\*63"):
-        Reader(b"\x08" + (1 << 63).to_bytes(8, "little")).ints(1)
-
-
-def test_more_ints_than_there_are_bytes_are_refused() -> None:
-    with pytest.raises(StateError, match="claim of 8000000000 bytes where 8 are left"):
-        Reader(b"\x08" + bytes(8)).ints(10**9)
+def test_ints_that_no_writer_writes_are_refused() -> None:
+    for data, n, what in (
+        *(  # the largest that needs fewer
+            (bytes((w,)) + (256 ** (w // 2) - 1).to_bytes(w, "little"), 1, "that need fewer")
+            for w in (1, 2, 4, 8)
+        ),
+        (b"\x01", 0, "integers of 1 bytes"),
+        *((bytes((w,)) + bytes(100), 1, f"integers of {w} bytes") for w in (3, 5, 9, 255)),
+        (b"\x08" + (1 << 63).to_bytes(8, "little"), 1, "2\\*\\*63"),
+        (b"\x08" + bytes(8), 10**9, "claim of 8000000000 bytes where 8 are left"),
+    ):
+        with pytest.raises(StateError, match=what):
+            Reader(data).ints(n)
+        if n == 1:
+            with pytest.raises(StateError, match=what):
+                Reader(data).int_()
 
 
 def test_text_is_bounded_by_its_limit_and_by_what_is_left() -> None:

@@ -1,15 +1,17 @@
-"""Indices of strings."""
+"""Indices of group ids: strings, and integers in a table that is read by another program."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 
 from streammetrics.core.bytes.codec import Reader, Writer
-from streammetrics.core.errors import StateError
-from streammetrics.core.ids.group_ids import StringIds
-from streammetrics.core.ids.integer_ids import IntegerIds
+from streammetrics.core.ids import group_ids as module
+from streammetrics.core.ids.group_ids import IntegerIds, StringIds
 from streammetrics.core.rows import DictionaryColumn
+from tests.id_pools import POOLS
 
 
 def through_bytes(found: IntegerIds | StringIds, used: np.ndarray) -> tuple[bytes, list[object]]:
@@ -47,13 +49,115 @@ def test_strings_are_written_in_the_order_of_their_bytes() -> None:
     assert through_bytes(StringIds(names[::-1]), np.arange(7, dtype=np.uint32))[0] == data
 
 
-@pytest.mark.parametrize("data", [b"\1\1\1bb", b"\1\1\1ba", b"\1\1\1a\xff", b"\1\1\xffaa"])
-def test_strings_out_of_order_or_form_are_refused(data: bytes) -> None:
-    with pytest.raises(StateError):
-        StringIds.decode(2, Reader(data))
-
-
 def test_memory_of_strings_is_near_what_they_take() -> None:
     names = [f"u{i:010d}" for i in range(10_000)]
     found = StringIds(names)
     assert 100 * len(names) < found.nbytes < 250 * len(names)
+
+
+# -- integers --------------------------------------------------------------------------------------
+RNG = np.random.default_rng(3)
+
+
+def one_index_each(found: IntegerIds, ids: np.ndarray) -> None:
+    indices = found.index(ids)
+    assert np.array_equal(found.ids[indices], ids)
+    pairs = set(zip(ids.tolist(), indices.tolist(), strict=True))
+    assert len(pairs) == len({i for i, _ in pairs}) == len({x for _, x in pairs})
+    assert_whole(found)
+
+
+def assert_whole(found: IntegerIds) -> None:
+    """The two facts of the class's docstring, read off the table by another program."""
+    size, known = len(found.table), found.ids[: found.n].tolist()
+    held = found.table[found.table != module._EMPTY].tolist()
+    assert sorted(held) == list(range(found.n)) and len(set(known)) == found.n
+    bits = size.bit_length() - 1
+    place_of = {index: place for place, index in enumerate(found.table.tolist())}
+    assert size == 1 << bits and size >= 3 * found.n
+    for index, x in enumerate(known):
+        word = ((x % 2**64) ^ (x % 2**64 >> 32)) * int(found.multiplier) % 2**64
+        place, step = word >> (64 - bits), (word << bits) % 2**64 >> (64 - bits) | 1
+        path = [(place + i * step) % size for i in range(module._PATH)]
+        before = path[: path.index(place_of[index])]
+        assert all(found.table[p] != module._EMPTY for p in before)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_each_integer_has_one_index(pool: str) -> None:
+    rng = np.random.default_rng(4)
+    found, known = IntegerIds(), dict[int, int]()
+    for size in (0, 1, 2, 3, 40, 5, 600, 1):
+        ids = rng.choice(POOLS[pool], size)
+        for x, index in zip(ids.tolist(), found.index(ids).tolist(), strict=True):
+            assert known.setdefault(x, index) == index
+        if size == 40:  # the indices are those of the same table after it went through a copy
+            found = found.twin()
+    assert sorted(known.values()) == list(range(found.n))
+    assert all(found.ids[index] == x for x, index in known.items())
+    assert_whole(found)
+
+
+def of_words(words: Iterable[int]) -> np.ndarray:
+    """The ids of such words."""
+    inverse = pow(module._GOLDEN, -1, 2**64)
+    products = [word * inverse % 2**64 for word in words]
+    return np.array([word ^ word >> 32 for word in products], np.uint64).view(np.int64)
+
+
+def test_ids_that_defeat_a_multiplier_are_spread_by_another() -> None:
+    # All of these have the same top bits of their product, so the same first place and step.
+    crowd = of_words(range(1, 800))
+    found = IntegerIds()
+    for _ in range(2):
+        one_index_each(found, crowd)
+        assert int(found.multiplier) != module._GOLDEN and found.n == 799
+    one_index_each(found, np.concatenate([crowd, RNG.integers(0, 2**62, 1_000)]))
+    assert found.n == 1_799
+
+
+def test_a_path_that_is_full_to_its_end_says_that_an_id_is_new() -> None:
+    crowd = of_words(range(1, module._PATH + 1))
+    found = IntegerIds()
+    one_index_each(found, crowd)
+    assert int(found.multiplier) == module._GOLDEN  # as many as a path is long
+    one_index_each(found, of_words([module._PATH + 1]))
+    assert int(found.multiplier) != module._GOLDEN and found.n == module._PATH + 1
+
+
+def test_a_twin_goes_its_own_way() -> None:
+    found = IntegerIds()
+    before = found.index(np.arange(20))
+    twin = found.twin()
+    mine, theirs = found.index(np.array([100, 200])), twin.index(np.array([300]))
+    assert np.array_equal(twin.index(np.arange(20)), before)
+    assert np.array_equal(found.index(np.array([100, 200])), mine)
+    assert np.array_equal(twin.index(np.array([300])), theirs)
+    assert found.n == 22 and twin.n == 21
+
+
+def test_a_subset_keeps_the_order_of_indices() -> None:
+    for ids in ([4, 0, -9, 7], [4, -9, 7]):
+        found = IntegerIds()
+        used = np.sort(found.index(np.array(ids)))
+        some, indices = found.subset(used[1:])
+        assert (np.diff(indices.astype(int)) > 0).all()
+        assert np.array_equal(some.ids[indices], found.ids[used[1:]])
+
+
+def test_reading_what_is_known_does_not_part_a_twin() -> None:
+    found = IntegerIds()
+    found.index(np.arange(20))
+    assert found.twin().table is found.table
+    twin = found.twin()
+    twin.index(np.arange(20))
+    assert twin.table is found.table and twin.ids is found.ids
+
+
+def test_integers_are_written_in_their_order() -> None:
+    for ids in ([3, 1, 2], [0], [], [-5, 0, 5], [2**63 - 1, -(2**63)], [7, 0]):
+        found, other = IntegerIds(), IntegerIds()
+        data, back = through_bytes(found, np.sort(found.index(np.array(ids, np.int64))))
+        assert back == sorted(ids)
+        used = np.sort(other.index(np.array(ids[::-1], np.int64)))
+        assert through_bytes(other, used)[0] == data

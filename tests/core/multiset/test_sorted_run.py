@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -38,37 +38,31 @@ def highs(n: int, values: int) -> Words:
     return RNG.integers(0, values, n).astype(np.uint64) * np.uint64(1 << 40)
 
 
-@pytest.mark.parametrize("values", [1, 3, 40, 10**6])
-@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
-def test_one_word_keys_are_sorted_and_counted(values: int, kind: type[np.unsignedinteger]) -> None:
-    low = words(500, values, kind)
-    run = combined([Run(low)])
-    assert held(run) == Counter((0, int(x)) for x in low)
-    assert keys_of(run) == sorted(keys_of(run)) and run.low.dtype == kind
+def test_keys_are_sorted_and_counted() -> None:
+    for values in (1, 3, 40, 10**6):
+        for kind in (np.uint32, np.uint64):
+            low = words(500, values, kind)
+            run = combined([Run(low)])
+            assert held(run) == Counter((0, int(x)) for x in low)
+            assert keys_of(run) == sorted(keys_of(run)) and run.low.dtype == kind
+        for n_highs in (1, 2, 300):
+            low, high = words(500, values), highs(500, n_highs)
+            run = combined([Run(low, high)])
+            assert held(run) == Counter(zip(high.tolist(), low.tolist(), strict=True))
+            assert keys_of(run) == sorted(keys_of(run))
 
 
-@pytest.mark.parametrize("values", [1, 3, 40, 10**6])
-@pytest.mark.parametrize("n_highs", [1, 2, 300])
-def test_two_word_keys_are_sorted_and_counted(values: int, n_highs: int) -> None:
-    low, high = words(500, values), highs(500, n_highs)
-    run = combined([Run(low, high)])
-    assert held(run) == Counter(zip(high.tolist(), low.tolist(), strict=True))
-    assert keys_of(run) == sorted(keys_of(run))
-
-
-@pytest.mark.parametrize("count", [1, 200, 2**33])
-@pytest.mark.parametrize("n_highs", [0, 1, 300])
-@pytest.mark.parametrize("top", [2**20, 2**64 - 1])
-def test_counts_add_up_however_large(count: int, n_highs: int, top: int) -> None:
-    low = np.array([0, 7, top, 7, top], np.uint64)
-    high = highs(5, n_highs) if n_highs else None
-    some = Run(low, high, np.array([1, 2, 3, 4, count], np.uint64))
-    more = Run(low, high)
-    run = combined([some, more, some])
-    expected = held(some) + held(more) + held(some)
-    assert held(run) == expected and len(run) == len(expected)
-    assert run.counts is not None
-    assert run.counts.dtype == np.min_scalar_type(max(expected.values()))
+def test_counts_add_up_however_large() -> None:
+    for count, n_highs, top in product((1, 200, 2**33), (0, 1, 300), (2**20, 2**64 - 1)):
+        low = np.array([0, 7, top, 7, top], np.uint64)
+        high = highs(5, n_highs) if n_highs else None
+        some = Run(low, high, np.array([1, 2, 3, 4, count], np.uint64))
+        more = Run(low, high)
+        run = combined([some, more, some])
+        expected = held(some) + held(more) + held(some)
+        assert held(run) == expected and len(run) == len(expected)
+        assert run.counts is not None
+        assert run.counts.dtype == np.min_scalar_type(max(expected.values()))
 
 
 def test_few_repetitions_are_kept_as_they_are() -> None:
@@ -83,22 +77,22 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_ranges")
-@pytest.mark.parametrize("values", [1, 3, 40, 300, 10**6])
-@pytest.mark.parametrize("n_highs", [0, 1, 3, 300])
-def test_merged_runs_hold_what_each_held(values: int, n_highs: int) -> None:
-    runs = [
-        combined([Run(words(n, values), highs(n, n_highs) if n_highs else None)])
-        for n in (1, 300, 20, 500, 41)
-    ]
-    before = [(keys_of(run), held(run)) for run in runs]
-    run = merged(runs)
-    assert held(run) == sum((counter for _, counter in before), Counter[Key]())
-    assert keys_of(run) == sorted(keys_of(run))
-    assert [(keys_of(run), held(run)) for run in runs] == before
-    assert run.counts is not None or 2 * len(set(keys_of(run))) > len(run)
-    if run.counts is not None:
-        assert len(set(keys_of(run))) == len(run) and len(run.counts) == len(run)
-    assert run.nbytes == sum(c.nbytes for c in (run.low, run.high, run.counts) if c is not None)
+def test_merged_runs_hold_what_each_held() -> None:
+    for values, n_highs in product((1, 3, 40, 300, 10**6), (0, 1, 3, 300)):
+        runs = [
+            combined([Run(words(n, values), highs(n, n_highs) if n_highs else None)])
+            for n in (1, 300, 20, 500, 41)
+        ]
+        before = [(keys_of(run), held(run)) for run in runs]
+        run = merged(runs)
+        assert held(run) == sum((counter for _, counter in before), Counter[Key]())
+        assert keys_of(run) == sorted(keys_of(run))
+        assert [(keys_of(run), held(run)) for run in runs] == before
+        assert run.counts is not None or 2 * len(set(keys_of(run))) > len(run)
+        if run.counts is not None:
+            assert len(set(keys_of(run))) == len(run) and len(run.counts) == len(run)
+        assert run.nbytes == sum(c.nbytes for c in (run.low, run.high, run.counts) if c is not None)
+    assert merged([run]) is run
 
 
 @pytest.mark.usefixtures("small_ranges")
@@ -110,18 +104,13 @@ def test_a_range_in_which_no_run_has_counts_beside_one_in_which_some_have() -> N
     assert run.low.tolist() == low.tolist()
 
 
-def test_a_single_run_is_already_merged() -> None:
-    run = Run(np.array([1, 2], np.uint64))
-    assert merged([run]) is run
-
-
-@pytest.mark.parametrize("ignored", [0, 1, 4])
-def test_firsts_are_where_keys_differ(ignored: int) -> None:
-    run = combined([Run(RNG.integers(0, 90, 100, np.uint64), highs(100, 2))])
-    keys = [(high, low >> ignored) for high, low in keys_of(run)]
-    expected = [i == 0 or keys[i] != keys[i - 1] for i in range(len(keys))]
-    assert run.firsts(ignored).tolist() == expected
-    assert Run(np.empty(0, np.uint64)).firsts(ignored).tolist() == []
+def test_firsts_are_where_keys_differ() -> None:
+    for ignored in (0, 1, 4):
+        run = combined([Run(RNG.integers(0, 90, 100, np.uint64), highs(100, 2))])
+        keys = [(high, low >> ignored) for high, low in keys_of(run)]
+        expected = [i == 0 or keys[i] != keys[i - 1] for i in range(len(keys))]
+        assert run.firsts(ignored).tolist() == expected
+        assert Run(np.empty(0, np.uint64)).firsts(ignored).tolist() == []
 
 
 @pytest.fixture
@@ -131,80 +120,66 @@ def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_tiers")
-@pytest.mark.parametrize("values", [2, 10**6])
-def test_tiers_hold_what_was_added_however_it_came(values: int) -> None:
-    tiers, expected = Tiers(np.uint64), Counter[Key]()
-    for size in [1, 5, 19, 20, 21, 300] * 20:
-        low = words(size, values)
-        expected.update((0, int(x)) for x in low)
-        tiers.add(Run(low))
-        some = combined([Run(words(3, values))])
-        tiers.add_sorted(some)
-        expected += held(some)
-    run = tiers.settle()
-    assert held(run) == expected
-    assert keys_of(run) == sorted(keys_of(run))
-    assert tiers.settle() is run
+def test_tiers_hold_what_was_added_however_it_came() -> None:
+    for values in (2, 10**6):
+        tiers, expected = Tiers(np.uint64), Counter[Key]()
+        for size in [1, 5, 19, 20, 21, 300] * 6:
+            low = words(size, values)
+            expected.update((0, int(x)) for x in low)
+            tiers.add(Run(low))
+            some = combined([Run(words(3, values))])
+            tiers.add_sorted(some)
+            expected += held(some)
+        run = tiers.settle()
+        assert held(run) == expected
+        assert keys_of(run) == sorted(keys_of(run))
+        assert tiers.settle() is run
 
 
 @pytest.mark.usefixtures("small_tiers")
 def test_runs_stay_few() -> None:
     tiers = Tiers(np.uint64)
-    for _ in range(2_000):
+    for _ in range(500):
         tiers.add(Run(words(20, 10**9)))
-    # Never more than three runs in each of the tiers that 40,000 keys make.
-    assert len(tiers.runs) <= 3 * 8 and len(tiers) == 40_000
+    # Never more than three runs in each of the tiers that 10,000 keys make.
+    assert len(tiers.runs) <= 3 * 7 and len(tiers) == 10_000
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_many_different_keys_are_sorted_once() -> None:
+def test_many_different_keys_are_sorted_once_and_pending_ones_have_an_end() -> None:
     tiers, most = Tiers(np.uint64), 0
     for _ in range(60):
         tiers.add(Run(words(5, 10**9)))
         most = max(most, tiers.n_pending)
-    assert most == 280 and len(tiers.runs) == 1  # after a first stage of 20
+    assert most == 280 and len(tiers.runs) == 1  # after the first 20
     assert len(tiers.flush()) == 1 and len(tiers) == 300
-
-
-@pytest.mark.usefixtures("small_tiers")
-def test_a_grown_stage_has_an_end() -> None:
-    tiers = Tiers(np.uint64)
-    for _ in range(2_000):
+    for _ in range(500):
         tiers.add(Run(words(5, 10**9)))
         assert tiers.n_pending < 16 * 20
-    assert len(tiers) == 10_000
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_few_keys_that_come_again_do_not_wait_long() -> None:
-    tiers = Tiers(np.uint64)
-    for _ in range(200):
+def test_few_keys_that_come_again_and_keys_of_two_words_are_not_pending_long() -> None:
+    tiers, two_words = Tiers(np.uint64), Tiers(np.uint64, two_words=True)
+    for _ in range(100):
         tiers.add(Run(words(5, 3)))
-        assert tiers.n_pending < 20
-    assert len(tiers.settle()) == 3
-    for values in (10**9, 10):  # a stage that has grown shrinks when keys repeat
+        two_words.add(Run(words(5, 10**9), words(5, 10**9)))
+        assert tiers.n_pending < 20 and two_words.n_pending < 20
+    assert (len(tiers.settle()), len(two_words.settle())) == (3, 500)
+    for values in (10**9, 10):  # fewer are pending again when keys repeat
         for _ in range(100):
             tiers.add(Run(words(5, values)))
     assert tiers.enough == 20 and tiers.n_pending < 20
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_a_run_that_is_large_or_has_counts_is_not_sorted_again_with_what_waited() -> None:
+def test_a_run_that_is_large_or_has_counts_is_not_sorted_again_with_pending_keys() -> None:
     for first, n in (Run(words(300, 10**9)), 20), (Run(words(400, 2)), 100):
         tiers = Tiers(np.uint64)
         tiers.add(first)
         (before,) = tiers.flush()
         tiers.add(Run(words(n, 10**9)))
         assert len(tiers.flush()) == 2 and tiers.runs[0] is before
-
-
-@pytest.mark.usefixtures("small_tiers")
-def test_keys_of_two_words_do_not_wait_long() -> None:
-    tiers = Tiers(np.uint64, two_words=True)
-    for _ in range(50):
-        tiers.add(Run(words(5, 10**9), words(5, 10**9)))
-        assert tiers.n_pending < 20
-    assert len(tiers.settle()) == 250
 
 
 def test_a_twin_goes_its_own_way() -> None:
@@ -231,21 +206,20 @@ def test_bytes_held_are_counted() -> None:
     assert tiers.nbytes == 80
 
 
-@pytest.mark.parametrize("values", [1, 5, 200, 10**6])
-@pytest.mark.parametrize("size", [1, 10, 64, 10_000])
-def test_ranges_follow_each_other_and_hold_all(values: int, size: int) -> None:
-    for lengths in ([0, 7], [1], [300, 0, 2, 90], [64] * 30):
-        columns = [np.sort(RNG.integers(0, values, n).astype(np.uint32)) for n in lengths]
-        cuts = equal_cuts(columns, size)
-        assert cuts[0] == [0] * len(columns) and cuts[-1] == lengths
-        largest = -1
-        for starts, ends in pairwise(cuts):
-            parts = [c[a:b] for c, a, b in zip(columns, starts, ends, strict=True)]
-            held = np.concatenate(parts)
-            assert all(a <= b for a, b in zip(starts, ends, strict=True))
-            if len(held):
-                assert held.min() > largest, "equal values stand in one range"
-                largest = int(held.max())
+def test_ranges_follow_each_other_and_hold_all() -> None:
+    for values, size in product((1, 5, 200, 10**6), (1, 10, 64, 10_000)):
+        for lengths in ([0, 7], [1], [300, 0, 2, 90], [64] * 30):
+            columns = [np.sort(RNG.integers(0, values, n).astype(np.uint32)) for n in lengths]
+            cuts = equal_cuts(columns, size)
+            assert cuts[0] == [0] * len(columns) and cuts[-1] == lengths
+            largest = -1
+            for starts, ends in pairwise(cuts):
+                parts = [c[a:b] for c, a, b in zip(columns, starts, ends, strict=True)]
+                held = np.concatenate(parts)
+                assert all(a <= b for a, b in zip(starts, ends, strict=True))
+                if len(held):
+                    assert held.min() > largest, "equal values stand in one range"
+                    largest = int(held.max())
 
 
 def test_ranges_are_about_as_large_as_asked() -> None:

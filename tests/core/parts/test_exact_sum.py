@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,13 +17,24 @@ from streammetrics import Ratio
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts.exact_sum import _FEW_SLOTS, ExactSum, ExactSumColumn
-from streammetrics.core.parts.float_bits import BITS, in_limbs, settled
+from streammetrics.core.parts.exact_sums import ExactSums, ExactSumsColumn, add_whole, require_whole
+from streammetrics.core.parts.float_bits import (
+    BITS,
+    UNIT,
+    Units,
+    in_limbs,
+    largest,
+    settled,
+    sum_by_exponent,
+    sum_by_levels,
+    sum_by_levels_in_cells,
+    take_apart,
+)
 
 Floats = NDArray[np.float64]
 LARGEST = 1.7976931348623157e308
 LEAST = 5e-324
-finite = st.floats(allow_nan=False, allow_infinity=False)
-any_sum = st.lists(st.floats(allow_nan=False), max_size=12)
+ANY = st.floats(allow_nan=False) | st.integers(-(1 << 60), 1 << 60).map(float)
 
 
 def summed(values: Floats | list[float], width: int = 1) -> ExactSumColumn:
@@ -31,11 +44,13 @@ def summed(values: Floats | list[float], width: int = 1) -> ExactSumColumn:
 
 
 def fraction_of(values: Floats | list[float]) -> Fraction:
-    ratios = map(float.as_integer_ratio, map(float, values))
-    return Fraction(sum(n * (2**1074 // d) for n, d in ratios), 2**1074)
+    of_denominator = Counter[int]()
+    for top, bottom in map(float.as_integer_ratio, map(float, values)):
+        of_denominator[bottom] += top
+    return Fraction(sum(n * (2**1074 // d) for d, n in of_denominator.items()), 2**1074)
 
 
-def encoded(column: ExactSumColumn) -> bytes:
+def encoded(column: ExactSumColumn | ExactSumsColumn) -> bytes:
     out = Writer()
     column.encode(out)
     return out.bytes_()
@@ -71,21 +86,15 @@ def samples() -> dict[str, Floats]:
     }
 
 
-@pytest.mark.parametrize("name", samples())
-def test_one_sum_equals_the_sum_of_fractions(name: str) -> None:
-    values = samples()[name]
-    assert summed(values).fraction() == fraction_of(values)
-
-
-@pytest.mark.parametrize("name", samples())
-@pytest.mark.parametrize("width", [3_000 // _FEW_SLOTS, 3_000 // _FEW_SLOTS + 1])
-def test_few_slots_have_the_sums_of_many(name: str, width: int) -> None:
-    values = samples()[name]
-    slots = np.random.default_rng(2).integers(0, width, len(values))
-    column, padded = ExactSumColumn(width), ExactSumColumn(4_000)
-    column.add(values, slots)
-    padded.add(values, slots)
-    assert encoded(column) == encoded(padded.take(np.arange(width)))
+def test_sums_are_those_of_fractions_alone_and_in_few_or_many_slots() -> None:
+    for name, values in samples().items():
+        assert summed(values).fraction() == fraction_of(values), name
+        for width in (3_000 // _FEW_SLOTS, 3_000 // _FEW_SLOTS + 1):
+            slots = np.random.default_rng(2).integers(0, width, len(values))
+            column, padded = ExactSumColumn(width), ExactSumColumn(4_000)
+            column.add(values, slots)
+            padded.add(values, slots)
+            assert encoded(column) == encoded(padded.take(np.arange(width))), name
 
 
 def test_infinities_and_few_small_values_go_to_their_slots() -> None:
@@ -101,8 +110,10 @@ def test_infinities_and_few_small_values_go_to_their_slots() -> None:
     assert [column.finite(slot) for slot in range(3)] == [True, False, True]
 
 
-@given(st.lists(st.lists(st.floats(allow_nan=False), max_size=4), min_size=1, max_size=6))
-def test_a_column_comes_back_from_its_bytes(sums: list[list[float]]) -> None:
+@given(st.lists(st.lists(ANY, max_size=4), min_size=1, max_size=5))
+def test_a_column_comes_back_from_its_bytes_and_a_sum_is_the_same_alone(
+    sums: list[list[float]],
+) -> None:
     column = ExactSumColumn(len(sums))
     for slot, values in enumerate(sums):
         column.add(np.array(values, np.float64), np.full(len(values), slot))
@@ -112,20 +123,15 @@ def test_a_column_comes_back_from_its_bytes(sums: list[list[float]]) -> None:
     for slot in range(len(sums)):
         assert again.fraction(slot) == column.fraction(slot)
         assert again.value(slot) == column.value(slot) or math.isnan(column.value(slot))
+        alone = encoded(column.take(np.array([slot])))
+        twice = encoded(column.take(np.array([slot, slot])))
+        back = decoded(alone, 1)
+        assert encoded(decoded(twice, 2).take(np.array([1]))) == alone == encoded(back)
+        assert encoded(back.take(np.array([0, 0]))) == twice
 
 
-def test_widening_appends_empty_states() -> None:
-    column = summed([0.1])
-    column.widen(3)
-    column.add(np.array([5.0]), np.array([2]))
-    column.widen(9)
-    assert [column.value(i) for i in range(9)] == [0.1, 0, 5, 0, 0, 0, 0, 0, 0]
-    assert encoded(column.take(np.arange(1))) == encoded(summed([0.1]))
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
+def test_the_sum_is_rounded_once_to_the_nearest_even() -> None:
+    for values, expected in (
         ([], 0.0),
         ([0.1] * 10, 1.0),
         ([1.0, 2**-53], 1.0),
@@ -139,20 +145,9 @@ def test_widening_appends_empty_states() -> None:
         ([LARGEST, 2.0**969], LARGEST),
         ([math.inf, 1.0], math.inf),
         ([-math.inf, LARGEST], -math.inf),
-    ],
-)
-def test_the_sum_is_rounded_once_to_the_nearest_even(values: list[float], expected: float) -> None:
-    assert summed(values).value() == expected
-
-
-def test_both_infinities_are_nan() -> None:
+    ):
+        assert summed(values).value() == expected
     assert math.isnan(summed([math.inf, -math.inf, 1.0]).value())
-    assert not summed([math.inf]).finite()
-    assert summed([1.0]).finite()
-
-
-def test_minus_zero_is_zero() -> None:
-    assert encoded(summed([-0.0])) == encoded(ExactSumColumn(1))
     assert math.copysign(1, summed([-0.0]).value()) == 1
 
 
@@ -172,18 +167,6 @@ def test_a_sum_of_counts_takes_few_bytes() -> None:
     assert len(encoded(ExactSumColumn(1000))) <= 5
 
 
-def test_a_claim_of_a_huge_number_is_refused() -> None:
-    for length, low in [(10**15, 0), (1, 10**15), (2**62, 2**62), (1, 272)]:
-        out = Writer()
-        out.ints(np.array([length]))
-        out.ints(np.array([low]))
-        out.ints(np.zeros(1, np.int64))
-        out.ints(np.zeros(2, np.int64))
-        out.raw(b"\1")
-        with pytest.raises(StateError):
-            decoded(out.bytes_(), 1)
-
-
 def test_chunks_of_every_kind_in_one_column_are_added_up() -> None:
     random = np.random.default_rng(5)
     near, wild = random.random(1 << 15), 10.0 ** random.uniform(-150, 150, 1 << 15)
@@ -195,45 +178,14 @@ def test_chunks_of_every_kind_in_one_column_are_added_up() -> None:
         assert column.finite() == (infinite is not values[1])
 
 
-VALUES = st.lists(
-    st.floats(allow_nan=False, allow_infinity=True) | st.integers(-(1 << 60), 1 << 60).map(float),
-    max_size=6,
-)
-
-
-def written(column: ExactSumColumn) -> bytes:
-    out = Writer()
-    column.encode(out)
-    return out.bytes_()
-
-
-def read(data: bytes, width: int) -> ExactSumColumn:
-    reader = Reader(data)
-    column = ExactSum().decode(Ratio(), width, reader)
-    reader.finish()
-    return column
-
-
-@given(VALUES)
-def test_a_sum_alone_is_what_it_is_beside_others(values: list[float]) -> None:
-    one = ExactSumColumn(1)
-    one.add(np.array(values, np.float64))
-    alone = written(one)
-    beside = read(written(one.take(np.array([0, 0]))), 2).take(np.array([1]))
-    back = read(alone, 1)
-    assert written(beside) == alone == written(back)
-    assert written(back.take(np.array([0, 0]))) == written(one.take(np.array([0, 0])))
-    assert back.value() == one.value() or math.isnan(one.value())
-
-
-@pytest.mark.parametrize(
-    "units", [1, -1, 5 << 64, -(5 << 64), (1 << 96) - 1, -((1 << 33) + 1), 3**200, -(3**200) << 70]
-)
-def test_an_integer_is_the_sum_of_its_limbs_of_which_the_first_and_last_count(units: int) -> None:
-    first, limbs = in_limbs(units)
-    assert sum(limb << BITS * (first + i) for i, limb in enumerate(limbs)) == units
-    assert limbs[0] and limbs[-1]
-    assert all(abs(limb) < 1 << BITS for limb in limbs)
+def test_an_integer_is_the_sum_of_its_limbs_of_which_the_first_and_last_count() -> None:
+    for units in (
+        *(1, -1, 5 << 64, -(5 << 64), (1 << 96) - 1, -((1 << 33) + 1), 3**200, -(3**200) << 70),
+    ):
+        first, limbs = in_limbs(units)
+        assert sum(limb << BITS * (first + i) for i, limb in enumerate(limbs)) == units
+        assert limbs[0] and limbs[-1]
+        assert all(abs(limb) < 1 << BITS for limb in limbs)
 
 
 def test_settled_limbs_are_the_same_integers_and_below_their_ends() -> None:
@@ -244,3 +196,142 @@ def test_settled_limbs_are_the_same_integers_and_below_their_ends() -> None:
     for row in found:
         assert all(0 <= x < 1 << 32 for x in row[:-1])
         assert -(1 << 31) <= row[-1] < 1 << 31
+
+
+# -- tables of sums --------------------------------------------------------------------------------
+
+
+def table(cells: int, width: int = 1) -> ExactSumsColumn:
+    return ExactSums(cells).empty(Ratio(), width)
+
+
+def test_each_cell_has_the_exact_sum_of_its_values() -> None:
+    rng, n = np.random.default_rng(3), 40_000
+    for values in (
+        rng.random(n),
+        np.ldexp(rng.standard_normal(n), rng.integers(-900, 900, n)),
+        np.where(np.arange(n) == n - 1, LEAST, 0.75),
+    ):
+        cells = rng.integers(0, 5, n)
+        column, split, slotted = table(5), table(5), table(5, 3)
+        column.add(values, cells)
+        for cell, found in enumerate(column.fractions()):
+            assert found == fraction_of(values[cells == cell])
+        for piece in (slice(100, None), slice(0, 100)):
+            split.add(values[piece], cells[piece])
+        slotted.add(values, cells, np.full(n, 1))
+        assert slotted.take(np.array([1])).fractions() == split.fractions() == column.fractions()
+
+
+def test_a_table_without_cells_has_as_many_states_and_no_bytes_of_sums() -> None:
+    column = ExactSums(0, 5).empty(Ratio(), 2)
+    column.merge(column.take(np.array([1, 0])), np.array([0, 1]))
+    column.widen(4)
+    assert (column.width, column.fractions(3)) == (4, ())
+    assert column.nbytes == column.total_count == 0
+    reader = Reader(encoded(column))
+    back = ExactSums(0).decode(Ratio(), 4, reader)
+    reader.finish()
+    assert back.width == 4 and encoded(back) == encoded(column) == encoded(table(0))
+
+
+def test_integers_of_any_size_are_added_exactly_and_other_numbers_are_damage() -> None:
+    random, sums, total = Random(5), table(3), [0, 0, 0]
+    for _ in range(50):
+        values = [random.getrandbits(random.choice((0, 1, 53, 54, 160, 900))) for _ in range(3)]
+        add_whole(sums, values)
+        total = [a + b for a, b in zip(total, values, strict=True)]
+    assert [int(value) for value in sums.fractions()] == total
+    require_whole(sums)
+    for bad in (0.5, -1.0, math.inf):
+        other = table(2)
+        other.add(np.array([bad]), np.array([1]))
+        with pytest.raises(StateError, match="no whole numbers"):
+            require_whole(other)
+
+
+# -- floats taken apart ----------------------------------------------------------------------------
+finite = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20)
+
+
+def total(rows: Units) -> Fraction:
+    parts = zip(*(column.tolist() for column in rows), strict=True)
+    return sum(
+        (Fraction((-1 if sign else 1) * (units << at), 1 << UNIT) for units, at, sign in parts),
+        Fraction(0),
+    )
+
+
+@given(finite)
+def test_units_at_their_positions_are_the_values(values: list[float]) -> None:
+    array = np.array(values)
+    expected = sum(map(Fraction, values), Fraction(0))
+    assert total(take_apart(array)) == expected
+    assert total(sum_by_exponent(array)) == expected
+
+
+def test_levels_give_floats_of_the_same_exact_sum() -> None:
+    values = np.random.default_rng(3).random(1 << 15)
+    sums = sum_by_levels(values, float(values.max()))
+    assert sums is not None
+    whole = sum(np.ldexp(values, 53).astype(np.int64).tolist())  # multiples of 2**-53
+    assert sum(map(Fraction, sums)) == Fraction(whole, 1 << 53)
+
+
+def test_one_level_is_enough_for_few_bits() -> None:
+    assert sum_by_levels(np.array([1.0, 0.0, -3.0, 2.5]), 3.0) == [0.5]
+    assert sum_by_levels(np.array([-0.0, 1.0, -0.0]), 1.0) == [1.0]
+
+
+def test_levels_decline_what_they_cannot_sum_exactly() -> None:
+    values = np.array([1.0] * 99 + [1e-300])
+    assert sum_by_levels(values, 1.0) is None  # past the sample that is looked at first
+    assert sum_by_levels(values[::-1], 1.0) is None
+    assert sum_by_levels(np.array([1e300]), 1e300) is None
+    assert sum_by_levels(np.array([1e-300]), 1e-300) is None
+
+
+def test_levels_in_cells_and_what_they_leave_are_all_of_the_values() -> None:
+    for spread in (0, 3, 30, 300):
+        rng = np.random.default_rng(4)
+        size, cells = rng.integers(-spread, 1, 1500), rng.integers(0, 7, 1500)
+        values = np.ldexp(rng.standard_normal(1500), size)
+        before = values.copy()
+        found = sum_by_levels_in_cells(values, cells, 9, float(np.abs(values).max()))
+        assert np.array_equal(values, before)
+        for cell in range(9):
+            parts = [float(sums[cell]) for sums in found.sums] + found.rest[cells == cell].tolist()
+            expected = sum(map(Fraction, values[cells == cell].tolist()), Fraction(0))
+            assert sum(map(Fraction, parts), Fraction(0)) == expected
+        assert np.any(found.rest != 0) == (spread == 300)
+
+
+def test_levels_in_cells_stop_where_few_values_are_left() -> None:
+    values = np.array([0.5] * 99 + [1e-40])
+    found = sum_by_levels_in_cells(values, np.arange(100) % 2, 2, 0.5)
+    assert [sums.tolist() for sums in found.sums] == [[25.0, 24.5]]
+    assert np.flatnonzero(found.rest).tolist() == [99]
+
+
+def test_levels_in_cells_leave_what_lies_at_the_ends_of_the_range() -> None:
+    for top in (0.0, 1e-300, 1e300):
+        values = np.array([top, -top])
+        found = sum_by_levels_in_cells(values, np.array([0, 1]), 2, top)
+        assert found.sums == [] and np.array_equal(found.rest, values)
+
+
+def test_the_largest_size_is_found_whatever_the_signs() -> None:
+    for values, size in (
+        ([0.5, 3.0, 2.0], 3.0),
+        ([-0.5, 3.0, -2.0], 3.0),
+        ([0.5, -3.0, 2.0], 3.0),
+        ([-0.5, -3.0], 3.0),
+        ([0.0, -0.0], 0.0),
+        ([-0.0], 0.0),
+        ([5e-324, -0.0], 5e-324),
+        ([-math.inf, 1.0], math.inf),
+        ([math.inf, -1.0], math.inf),
+        ([1e308, -1.7e308], 1.7e308),
+    ):
+        for some in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
+            assert largest(some) == size

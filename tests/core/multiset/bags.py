@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
-import pytest
+from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.multiset.bag import BagColumn
@@ -28,15 +28,8 @@ RULES = [
     *(Rule("int64", 1, kind, None) for kind in (None, "integer", "exact")),
     Rule("int64", 2, None, None),
 ]
-any_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.values}-{r.labels}-{r.ids}")
-# For tests that take long: `make check` has rules of each kind of value, label and id.
-most_are_slow = pytest.mark.parametrize(
-    "rule",
-    [pytest.param(rule, marks=[pytest.mark.slow] if i % 3 else []) for i, rule in enumerate(RULES)],
-    ids=lambda r: f"{r.values}-{r.labels}-{r.ids}",
-)
 SCORES = (-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-300, 0.5, float(np.nextafter(0.5, 1)), np.inf)
-INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1)
+INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1)
 
 
 def names(rule: Rule) -> list[object]:
@@ -45,8 +38,13 @@ def names(rule: Rule) -> list[object]:
     return [0, 1, -7, 2**62, -(2**63), 3 << 40]
 
 
-def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
-    """Add rows; plain: without slots."""
+def feed(
+    column: BagColumn,
+    rows: list[Row],
+    plain: bool = False,
+    units: NDArray[np.int64] | None = None,
+) -> None:
+    """Add rows; plain: without slots; units: of weight."""
     slots, groups, values, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
     kind = column.rule.ids
     of: np.ndarray | DictionaryColumn | None = None
@@ -60,6 +58,7 @@ def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
         None if column.rule.labels == 1 else np.array(labels, np.uint8),
         None if plain else np.array(slots, np.intp),
         of,
+        units,
     )
 
 
