@@ -38,6 +38,12 @@ def heavy(total_count: int) -> Tally:
 
 
 # -- the monoid -----------------------------------------------------------------------------
+def test_the_total_count_is_that_of_the_rows() -> None:
+    ratio = Ratio()
+    assert ratio._total_count == 0
+    for n in (3, 2):
+        ratio.update([1] * n)
+    assert ratio.compute().rows == ratio._total_count == 5
 
 
 def test_states_are_added_to_each_other_and_to_themselves() -> None:

@@ -106,7 +106,7 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     ),
     (
         Calibration().update,
-        (["yes", "no"], [0.1, 0.2]),
+        (np.array(["yes", None], object), [0.1, 0.2]),  # the first one decides about the hint
         f"{BINARY} 'yes'; map your labels to these first",
     ),
     *(

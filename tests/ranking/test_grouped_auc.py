@@ -279,6 +279,22 @@ def test_rounded_rows_past_max_rows_are_still_counted() -> None:
     assert (found.gauc, found.rows, found.rows_rounded, found.reason) == (1.0, 2, 3, "")
 
 
+def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streammetrics.core.multiset.bag._FEW", 1 << 10)
+    monkeypatch.setattr("streammetrics.core.multiset.bag._WAIT", 1 << 10)
+    random = np.random.default_rng(5)
+    metric = GroupedAUC(grid="equal", resolution=2, round_weights=True)
+    n, sizes = 20_000, []  # more than are pending at once
+    for _ in range(10):
+        users, labels = random.integers(0, 300, n), random.integers(0, 2, n)
+        metric.update(labels, random.random(n), groups=users, weights=random.random(n))
+        sizes.append(metric.rounded.nbytes)
+    assert metric.compute().rows_rounded == 10 * n
+    assert max(sizes) < 2 * sizes[0] < 34_000
+
+
 def test_without_the_setting_a_state_has_no_room_for_rounded_rows() -> None:
     strict, rounding = GroupedAUC(), GroupedAUC(round_weights=True)
     rows = {"labels": [0, 1], "scores": [0.1, 0.2], "groups": [1, 1]}

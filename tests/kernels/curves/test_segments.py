@@ -57,9 +57,10 @@ def test_pairs_of_huge_counts_are_exact() -> None:
 
 
 def test_sums_and_products_are_exact_however_large() -> None:
-    large = np.full(9, 2**62, np.int64)
-    assert exact_sum(large) == 9 * 2**62
-    assert exact_dot(large, large) == 9 * 2**124
+    top = 2**62 + 2**32 - 1
+    large = np.full(9, top, np.int64)
+    assert exact_sum(large) == 9 * top
+    assert exact_dot(large, large) == 9 * top**2
     assert exact_dot(large[:0], large[:0]) == 0
 
 

@@ -19,7 +19,7 @@ def test_steps_go_from_high_to_low_and_leave_out_empty_places() -> None:
     assert (found.positives, found.negatives, found.rows, found.pairs) == (7, 4, 11, 28)
 
 
-@pytest.mark.parametrize("top", [2**61, 2**63 - 1])
+@pytest.mark.parametrize("top", [2**61, 2**62, 2**63 - 1])
 def test_sums_past_int64_are_exact(top: int) -> None:
     found = steps(np.array([top, top, 1]), np.array([1, top, top]))
     assert found.fp.tolist() == [0, 1, top + 1, 2 * top + 1]
