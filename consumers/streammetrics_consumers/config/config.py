@@ -15,7 +15,7 @@ from pathlib import Path
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
-    experiment_family,
+    experiment_metric_set,
     experiment_metrics,
     paths_of,
 )
@@ -93,7 +93,7 @@ class Config:
         if self.experiment is None:
             return (own,)
         more = self.experiment_metrics
-        other = experiment_family(self.experiment, more, self.event, self.windows)
+        other = experiment_metric_set(self.experiment, more, self.event, self.windows)
         return own, replace(other, declared={**other.declared, **declared})
 
     @cached_property

@@ -173,7 +173,7 @@ def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig
     return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
 
 
-def experiment_family(
+def experiment_metric_set(
     experiment: ExperimentConfig,
     metrics: tuple[MetricConfig, ...],
     event: EventConfig,

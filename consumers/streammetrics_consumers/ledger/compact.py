@@ -99,15 +99,15 @@ def plan(
     that can be. No group lies across one of the `cuts`, offsets in order.
     """
     groups: list[Group] = []
-    for family in _stacks(extents):
-        if depth(family) <= above:
+    for stack in _stacks(extents):
+        if depth(stack) <= above:
             continue
-        runs = _runs(family)
+        runs = _runs(stack)
         if above > 1:
             runs = _old(runs, leave)
         chosen = [extent for run in runs for extent in run]
         size = _size(chosen)
-        ranges = widest = min(extent.key_ranges for extent in family)
+        ranges = widest = min(extent.key_ranges for extent in stack)
         while size * widest > merge_bytes * ranges and ranges < MAX_RANGES:
             ranges *= 2
         if any(extent.key_ranges < ranges for extent in chosen):
@@ -124,18 +124,18 @@ def plan(
 
 def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
     """Rows that share keys, directly or through others."""
-    family: list[DeltaMetadata] = []
+    stack: list[DeltaMetadata] = []
     end = 0
     # Wide before narrow, so that a family begins with the range that holds all of it.
     for extent in sorted(extents, key=lambda b: (_keys(b).start, b.key_ranges)):
         keys = _keys(extent)
-        if family and keys.start >= end:
-            yield family
-            family = []
+        if stack and keys.start >= end:
+            yield stack
+            stack = []
         end = max(end, keys.stop)
-        family.append(extent)
-    if family:
-        yield family
+        stack.append(extent)
+    if stack:
+        yield stack
 
 
 def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
