@@ -304,14 +304,15 @@ def _too_long(path: str, size: int) -> Unfit:
 
 
 class Reading:
-    """Reads the columns of fields. `beside` reads those that stand in a record's key or headers,
-    and `inside` are the others; `needed` are paths that an event must have."""
+    """Reads the columns of fields. `beside` reads those in a record's key or headers; `paths` are
+    those of the others, and `needed` the paths that an event must have."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
         beside = [field for field in fields if in_kafka and is_beside(field.path)]
         self.beside = RecordFields(beside) if beside else None
-        self.inside = [field for field in fields if field not in beside]
-        self.paths = paths(self.inside)
+        inside = [field for field in fields if field not in beside]
+        self._inside = [(field, field.column, converter(field)) for field in inside]
+        self.paths = paths(inside)
         self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
         self._json = JsonReader(self.paths)
 
@@ -339,14 +340,14 @@ class Reading:
         """The columns of what `read` gave, and what is wrong by row; the first of each."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
-        for field in self.inside:
+        for field, name, convert in self._inside:
             values = found[field.path]
             if not isinstance(values, list):
-                columns[field.column], wrong = from_store(field, values)
+                columns[name], wrong = from_store(field, values)
             else:
                 if chunk.fields is not None:
                     values = [from_text(field.kind, v) for v in values if isinstance(v, str)]
-                columns[field.column], wrong = converter(field)(values, field.path)
+                columns[name], wrong = convert(values, field.path)
             for i, why in wrong.items():
                 unfit.setdefault(i, why)
         return columns, unfit
