@@ -116,6 +116,22 @@ def test_rows_too_large_for_the_memory_are_cut_into_ranges_first() -> None:
     assert sum(len(group.extents) for group in groups) == 40 - LEAVE
 
 
+def test_rows_side_by_side_are_merged_or_cut_together() -> None:
+    """A wide row, and after it two of half of its keys for each commit."""
+    halves = [
+        replace(half, start_offset=10 * i, end_offset=10 * i + 10)
+        for at in (0, 1)
+        for i, half in enumerate(in_a_row(ABOVE, ranges=2, at=at, first=1 + 100 * at), start=1)
+    ]
+    extents = [*in_a_row(1), *halves]
+    old = {extent for extent in extents if extent.start_offset <= 10 * (ABOVE - LEAVE)}
+    (group,) = plan(extents)
+    assert (set(group.extents), group.ranges) == (old, 1)
+    groups = plan(extents, merge_bytes=1000)
+    assert {extent for group in groups for extent in group.extents} == old
+    assert {group.ranges for group in groups} == {8}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None:
     rng = random.Random(seed)
