@@ -22,6 +22,7 @@ from streammetrics_consumers.ledger.compact import (
     _NotAsRead,
     _states,
     compact,
+    count_mergeable,
     depth,
     node,
     plan,
@@ -279,6 +280,20 @@ def test_rows_of_old_generations_and_closed_heads_are_merged_and_those_of_retrie
     assert {one for one in before.rows if one[0].id in retried} <= set(after.rows)
     log_rows = Counter((row.pane, row.head) for row, _ in after.rows if row.retry is None)
     assert list(log_rows.values()) == [1] * 9
+
+
+@each_store
+def test_what_there_is_to_merge_and_what_was_done_is_said(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    for head, commits in zip(heads, (2, 3, 1), strict=True):
+        for _ in range(commits):
+            head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
+    assert count_mergeable(ledger.store) == 5
+    said: list[Compacted] = []
+    total = compact(ledger.store, said.append)
+    assert [(one.rows_before, one.rows_after) for one in said] == [(2, 1), (5, 2)]
+    assert said[-1] == total
+    assert count_mergeable(ledger.store) == 0
 
 
 @each_store

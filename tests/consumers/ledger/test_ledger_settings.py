@@ -144,10 +144,11 @@ def declared(*variants: str) -> tuple[dict[str, str], dict[str, dict[str, object
 
 
 def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger: Ledger) -> None:
+    assert ledger.compare(*declared("b", "a")) is None
     first = ledger.begin(*declared("b", "a")).generation
     head = ledger.resolve(first, LOG, 10)
     told = ledger.compare(*declared("b", "c", "a"))
-    assert told is not None and told.changes.variants == ("c",)
+    assert told is not None and (told.changes.variants, told.created) == (("c",), False)
     assert ledger.generation() == first
     begun = ledger.begin(*declared("b", "c", "a"))
     assert (begun.changes.variants, begun.changes.added, begun.changes.ended, begun.created) == (
