@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, View, view
 from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
 from streammetrics_consumers.ledger.write import Fenced, read_seen
@@ -224,4 +225,7 @@ def test_ids_are_added_replaced_and_forgotten_with_a_commit(
     ]  # fmt: skip
     head = ledger.commit(generation, replace(commit(head, 8), seen=Seen(20, [], [])))
     assert sorted(read_seen(ledger.store, head)) == [(20, b""), (20, b"d" * 8)]
+    head = ledger.commit(generation, replace(commit(head, 9), seen=Seen(20, [], [(20, b"odd")])))
+    with pytest.raises(NotAStore, match="expected ids of events of clicks/0, got bytes"):
+        read_seen(ledger.store, head)
     assert read_seen(ledger.store, other) == [(0, b"z" * 8)]
