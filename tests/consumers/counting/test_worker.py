@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
-from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.options import Options, require_no_loss
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Compactor
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
@@ -190,6 +190,18 @@ def test_a_log_is_read_from_where_the_options_say_unless_it_has_lost_its_end(
         shorter = MemorySource({replace(first, number=2): Log([], next_offset=126)})
         with pytest.raises(GapError):
             worker_of(CONFIG, ledger, shorter, monotonic=lambda: 0.0)
+
+
+def test_a_file_that_was_counted_and_has_no_record_any_more_is_a_gap() -> None:
+    counted_file = Partition("host", "events.jsonl", "inode", 0)
+    head = Head(1, 1, counted_file, False, 0, 7, None, Counters(), 0)
+    others = [
+        replace(head, next_offset=0),
+        replace(head, partition=replace(counted_file, topic="x")),
+    ]
+    require_no_loss(CONFIG, others)
+    with pytest.raises(GapError, match=r"events\.jsonl/0"):
+        require_no_loss(CONFIG, [*others, head])
 
 
 class Unended(MemorySource):
