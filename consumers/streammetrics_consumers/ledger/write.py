@@ -370,12 +370,16 @@ def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
 
 
 def seen_digests(connection: Connection, heads: Collection[int]) -> Mapping[int, Mapping[int, str]]:
-    """What heads remember, as `digest_of` the ids of each pane, by head and the pane's start."""
+    """What heads remember, as `digest_of` the ids of each pane, by head and the pane's start. A
+    pane without ids is left out, unless it is the newest one of its head: it was when it was
+    written, and says nothing since there is a newer one."""
     query = select(seen.c.head, seen.c.pane_start_ms, seen.c.ids).where(seen.c.head.in_(heads))
-    rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms))
+    rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms.desc()))
     found: dict[int, dict[int, str]] = {of: {} for of in heads}
     for (of, start), some in groupby(rows, key=lambda row: (row.head, row.pane_start_ms)):
-        found[of][start] = digest_of([bytes(row.ids) for row in some])
+        parts = [bytes(row.ids) for row in some]
+        if any(parts) or not found[of]:
+            found[of][start] = digest_of(parts)
     return found
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
-from streammetrics_consumers.counting.commits import ErrorBudgetExceeded, Limits, commit_of
+from streammetrics_consumers.counting.commits import (
+    FIRST_ROWS,
+    ErrorBudget,
+    ErrorBudgetExceeded,
+    Limits,
+    commit_of,
+)
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.decoder import Decoder
@@ -24,6 +30,7 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from streammetrics import PerKey, Ratio
+from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS, commit, opened
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
@@ -222,6 +229,17 @@ def strict(folder: Path, *logs: Log, share: float = 0.5) -> Run:
     run = Run(folder, dict(zip((ONE, TWO), logs, strict=False)), rest=STRICT.format(share))
     run.clock.tick_s = 0.02
     return run
+
+
+def test_a_log_that_begins_late_has_the_share_of_its_last_records(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as ledger:
+        generation = ledger.begin(PRINTS, DESCRIPTIONS).generation
+        head = ledger.resolve(generation, LOG, 3000)
+        for rows, refused in ((2 * FIRST_ROWS, 0), (1, 1)):
+            head = ledger.commit(generation, commit(head, rows))
+            budget = ErrorBudget(0.5)
+            budget.began(ledger.store, head)
+            assert (budget.rows, budget.refused) == (FIRST_ROWS, refused)
 
 
 def test_too_many_bad_events_stop_a_run_also_when_it_starts_again_until_good_ones_come(

@@ -99,6 +99,16 @@ def test_rows_below_the_floor_count_in_totals_alone() -> None:
     assert {key[2] for key in digests(fed([at(0)], floor=DAY + 1))} == {None}
 
 
+def test_states_that_another_process_counted_are_added_with_those_below_the_floor() -> None:
+    values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000, variant="b")]
+    for parts in ((values[:2], values[2:]), (values[1:], values[:1])):
+        mine, other = (fed(part, floor=DAY + HOUR_MS) for part in parts)
+        for one, another in zip(mine.metric_sets, other.metric_sets, strict=True):
+            for grouping in one.groupings:
+                one.join(grouping, *another.bare(grouping))
+        assert digests(mine) == digests(fed(values, floor=DAY + HOUR_MS))
+
+
 def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
     delta = fed([at(0), at(1, label=2), at(2, label=1), at(3, score=1.5), at(4)])
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "metric"), (3, "metric")]

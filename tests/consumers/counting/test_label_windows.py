@@ -14,11 +14,16 @@ from sqlalchemy import ColumnElement, update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.states import DELAYS
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.label_windows import Closer, closable_ms
 from streammetrics_consumers.events import LATE
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.events.refusals import LATE
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Pane
 from streammetrics_consumers.model.partition import Partition
@@ -108,6 +113,23 @@ def test_a_partition_that_is_idle_by_declaration_does_not() -> None:
     assert closable_ms(SPLIT, idle, heads[1:]) == (START_MS + 150_000) // PANE_MS * PANE_MS
 
 
+def test_a_commit_says_how_far_label_windows_may_and_must_be_closed_for_its_events() -> None:
+    """A commit whose windows another process has closed meanwhile must not be written."""
+    closed_ms = START_MS + 20_000
+    for closed, events, most, least in (
+        (None, [shown("x", 50_000), click("x", 45_000)], START_MS + 5_000, None),
+        (closed_ms, [click("x", 59_999), shown("y", 60_000)], closed_ms, closed_ms),
+        (closed_ms, [shown("y", 60_001)], closed_ms + 1, None),
+        (closed_ms, [click("x", 59_999)], None, closed_ms),
+    ):
+        delta = Delta(SPLIT, LOGS[0], 0, closed_ms=closed)
+        values = [json.dumps(one).encode() for one in events]
+        chunk = Chunk(LOGS[0], 0, len(values), range(len(values)), values)
+        delta.add(Decoder(SPLIT).decode(chunk))
+        made = commit_of(head(0, None), delta)
+        assert (made.closed_at_most, made.closed_at_least) == (most, least), events
+
+
 def test_late_events_are_counted_and_not_joined(ledger: Ledger) -> None:
     events = [shown("x", 0), shown("y", 60_000), click("x", 30_000), shown("z", 20_000)]
     count(ledger, events)
@@ -136,11 +158,13 @@ def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> Non
         event=joined.EVENT,
         windows=joined.WINDOWS,
         metrics='paid = { type = "Ratio" }',
-        rest=joined.JOIN.split("click =")[0] + paid,
+        rest=joined.JOIN + paid.replace("click", "pay"),
     )
     prices = [1e150, -1e150, 2e150, -1.7e308, 1.5]
-    clicks = [{**click("x", 1_000 + i), "price": price} for i, price in enumerate(prices)]
-    count(ledger, [shown("x", 0), *clicks], of=of)
+    paying = [
+        {**click("x", 1_000 + i), "kind": "pay", "price": price} for i, price in enumerate(prices)
+    ]
+    count(ledger, [shown("x", 0), *paying], of=of)
     refused = ledger.quarantine()
     assert [(entry.offset, entry.reason, entry.field) for entry in refused] == [
         (3, "metric", "price"),

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,21 +15,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streammetrics_consumers.counting.commits import Limits
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.write import read_seen
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.verify import Wanted
-from streammetrics_consumers.sources.memory_source import Log
+from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource
 
 from tests.consumers.folded import KNOWN_BROKEN, records
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown
-from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run, assigned
 from tests.consumers.replay.verified_run import CHUNKS, tried, verified
-from tests.consumers.small_config import EVENT, event
+from tests.consumers.small_config import EVENT, config, event
 
 RETENTION, PANE = 100, 10
 
@@ -71,6 +74,17 @@ class Store:
         self.rows += found.rows
         seen.committed(found)
 
+    def digests(self) -> dict[int, str]:
+        """The hash of the sorted ids of each pane that has some, and of the newest one."""
+        panes: dict[int, list[int]] = {start_ms: [] for start_ms, _ in self.rows}
+        for start_ms, ids in self.rows:
+            panes[start_ms] += np.frombuffer(ids, "<u8").tolist()
+        return {
+            start_ms: sha256(np.array(sorted(ids), "<u8").tobytes()).hexdigest()
+            for start_ms, ids in panes.items()
+            if ids or start_ms == max(panes)
+        }
+
     def load(self) -> SeenIds:
         return SeenIds(RETENTION, PANE, self.rows)
 
@@ -91,6 +105,7 @@ def test_repeats_are_those_of_the_rule_however_events_are_cut_into_chunks_and_co
             store.commit(seen)
         if end in crashes:
             store.commit(seen)
+            assert seen.digests() == store.digests()
             seen = store.load()  # another worker goes on
     assert found == plain(events)
 
@@ -107,11 +122,13 @@ def test_what_was_not_committed_is_not_remembered_after_a_crash() -> None:
 
 def test_ids_are_remembered_for_the_retention_and_forgotten_two_panes_later() -> None:
     for later in range(140):
-        again = asked(SeenIds(RETENTION, PANE), [(1, 0), (2, later), (1, later)])
+        seen = SeenIds(RETENTION, PANE)
+        again = asked(seen, [(1, 0), (2, later), (1, later)])
         if later <= RETENTION:
             assert again == [False, False, True]
         if later >= RETENTION + 2 * PANE:
             assert again == [False, False, False]
+        assert len(seen) == 2
 
 
 def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -> None:
@@ -196,6 +213,55 @@ def test_a_repeat_in_another_run_is_known_and_an_event_without_an_id_is_refused(
     with closing(Ledger.open(run.config.store.url)) as ledger:
         (entry,) = ledger.quarantine()
     assert (entry.offset, entry.reason, entry.field) == (0, "missing_field", "id")
+
+
+def with_id(name: str) -> bytes:
+    return event()[:-1] + f', "id": "{name}"}}'.encode()
+
+
+def test_what_was_dropped_uncommitted_is_no_repeat_when_it_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped = iter((True,))
+    monkeypatch.setattr(Limits, "is_too_large", lambda *_: next(dropped, False))
+    run = Run(tmp_path, {ONE: Log([with_id("x"), with_id("y"), with_id("x")])}, rest=DEDUP)
+    run()
+    (head,) = run.seen().heads
+    assert (head.counters.rows, head.counters.repeated) == (3, 1)
+
+
+def test_a_partition_that_comes_back_brings_its_ids_with_it(tmp_path: Path) -> None:
+    """They are in the store once each, although this worker had read some that another counted."""
+    made = config(rest=DEDUP)
+    values = [with_id(name) for name in ("x", "y", "z", "x")]
+    with closing(Ledger.open(str(tmp_path / "back.db"), create=True)) as ledger:
+        one, other = (
+            assigned(made, ledger, MemorySource({ONE: Log([*values])}, script), monotonic=float)
+            for script in ([Deliver(2), Lose((ONE,)), Assign((ONE,))], [Deliver(2)])
+        )
+        for worker in (one, one, other):
+            worker.step()
+        other.commit()
+        for _ in range(2):
+            one.step()
+        one.commit()
+        (head,) = ledger.heads(one.generation)
+        assert (head.counters.rows, head.counters.repeated) == (4, 1)
+        assert sum(len(ids) for _, ids in read_seen(ledger.store, head)) == 8 * 3
+
+
+def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> None:
+    """A commit that has nothing but a repeat in the newest pane writes that pane without ids."""
+    at = [f"2024-01-01T{hour:02}:00:00Z" for hour in (0, 9, 18)]
+    values = [event(ts)[:-1] + b', "id": "%d"}' % (n == 2) for n, ts in enumerate(at)]
+    run = run_of(tmp_path)
+    run.logs = {ONE: Log([])}
+    for value, repeated in zip(values, (0, 1, 1), strict=True):
+        run.logs[ONE].append(value)
+        run()
+        (head,) = run.seen().heads
+        assert head.counters.repeated == repeated
+        assert verified(run, tmp_path).differences == []
 
 
 @pytest.mark.slow

@@ -4,23 +4,35 @@ end."""
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
-from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.options import Options, require_no_loss
+from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.compact import ABOVE, LEAVE, Compactor
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.memory_source import Again, Deliver, Log, MemorySource
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.sources.memory_source import (
+    Again,
+    Assign,
+    Deliver,
+    Log,
+    Lose,
+    MemorySource,
+    Revoke,
+)
+from streammetrics_consumers.sources.source import GapError
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
 from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
-from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log
+from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log, worker_of
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
 
@@ -37,7 +49,7 @@ class Duo:
     """Two workers of one group, each with a partition of its own, on one clock."""
 
     def __init__(self, folder: Path) -> None:
-        self.now_s = 0.0
+        self.now_s = 100.0
         self.ledger = Ledger.open(str(folder / "duo.db"), create=True)
         logs = {partition: Log(list(values)) for partition, values in list(LOGS.items())[:2]}
         self.workers = [
@@ -59,6 +71,7 @@ def test_a_worker_at_its_end_waits_for_the_partitions_of_the_others(tmp_path: Pa
         for _ in range(5):
             duo.now_s += 1.0
             assert not first.step()
+        assert first.progress().seconds == 5.0
         for _ in range(5):
             duo.now_s += 1.0
             done = second.step()
@@ -112,6 +125,99 @@ def test_records_behind_a_hole_are_sought_again_from_where_the_delta_ends(tmp_pa
         assert first.rows == 0
         first.step()
         assert (first.progress().remaining, first.duplicates) == (0, 0)
+
+
+def test_what_a_revoked_partition_had_is_committed_and_what_a_lost_one_had_is_read_again(
+    tmp_path: Path,
+) -> None:
+    (first, values), (second, more), *_ = LOGS.items()
+    both = first, second
+    script = [Deliver(50), Revoke(both), Assign((first,)), Deliver(30), Lose(both), Assign(both)]
+    logs, watch = {first: Log([*values]), second: Log([*more])}, StatusRecorder(lambda: 0.0)
+    with closing(Ledger.open(str(tmp_path / "moved.db"), create=True)) as ledger:
+        source = MemorySource(logs, script)
+        worker = assigned(CONFIG, ledger, source, monotonic=lambda: 0.0, status=watch)
+        seen = []
+        for _ in script:
+            worker.step()
+            offsets = [head.next_offset for head in ledger.heads(worker.generation)]
+            seen.append((worker.rows, offsets, len(watch.snapshot().places)))
+        good = 100 - sum(value is None for value in (*values[:50], *more[:50]))
+        third = 30 - sum(value is None for value in values[50:80])
+        assert seen == [
+            (good, [0, 0], 2),
+            (good, [50, 50], 0),
+            (good, [50, 50], 1),
+            (good + third, [50, 50], 1),
+            (good, [50, 50], 0),
+            (good, [50, 50], 2),
+        ]
+        assert [worker.step() for _ in range(2)] == [True, True]
+        worker.commit(last=True)
+        assert counted(ledger) == fold(logs)
+
+
+def test_a_partition_that_was_added_meanwhile_is_read_from_its_first_record(
+    tmp_path: Path,
+) -> None:
+    (first, values), (second, more), (third, _) = LOGS.items()
+    logs = {first: Log([*values])}
+    with closing(Ledger.open(str(tmp_path / "added.db"), create=True)) as ledger:
+        source = MemorySource(logs, [Assign((second, third))], limit=200)
+        worker = assigned(CONFIG, ledger, source, monotonic=lambda: 0.0)
+        source.logs |= {second: Log([*more]), third: Log([])}
+        assert [worker.step() for _ in range(2)] == [False, True]
+        worker.commit(last=True)
+        assert counted(ledger) == fold(source.logs)
+
+
+def test_a_log_is_read_from_where_the_options_say_unless_it_has_lost_its_end(
+    tmp_path: Path,
+) -> None:
+    (first, values), *_ = LOGS.items()
+    with closing(Ledger.open(str(tmp_path / "starts.db"), create=True)) as ledger:
+        generation = begin(ledger, CONFIG).generation
+        for numbers, options, starts in (
+            ((0, 1), Options(), {0: 7, 1: 7}),
+            ((2, 3), Options(start="latest"), {2: 127, 3: 127}),
+            ((4, 5), Options(partitions=(5,)), {5: 7}),
+        ):
+            logs = {replace(first, number=n): Log([*values], beginning=7) for n in numbers}
+            source = MemorySource(logs)
+            worker_of(CONFIG, ledger, source, monotonic=lambda: 0.0, options=options)
+            heads = {one.partition.number: one.start_offset for one in ledger.heads(generation)}
+            assert {n: heads[n] for n in numbers if n in heads} == starts
+        shorter = MemorySource({replace(first, number=2): Log([], next_offset=126)})
+        with pytest.raises(GapError):
+            worker_of(CONFIG, ledger, shorter, monotonic=lambda: 0.0)
+
+
+def test_a_file_that_was_counted_and_has_no_record_any_more_is_a_gap() -> None:
+    counted_file = Partition("host", "events.jsonl", "inode", 0)
+    head = Head(1, 1, counted_file, False, 0, 7, None, Counters(), 0)
+    others = [
+        replace(head, next_offset=0),
+        replace(head, partition=replace(counted_file, topic="x")),
+    ]
+    require_no_loss(CONFIG, others)
+    with pytest.raises(GapError, match=r"events\.jsonl/0"):
+        require_no_loss(CONFIG, [*others, head])
+
+
+class Unended(MemorySource):
+    """A source like stdin: it knows no end before all was read."""
+
+    def ends(self) -> dict[Partition, int]:
+        ends = super().ends()
+        return ends if ends == self._positions else {}
+
+
+def test_a_source_whose_end_is_unknown_ends_once_it_has_told_it(tmp_path: Path) -> None:
+    (first, values), *_ = LOGS.items()
+    with closing(Ledger.open(str(tmp_path / "unended.db"), create=True)) as ledger:
+        source = Unended({first: Log([*values])}, replayable=False)
+        worker = assigned(CONFIG, ledger, source, monotonic=lambda: 0.0, options=Options())
+        assert [worker.step() for _ in range(4)] == [False, False, False, True]
 
 
 class Clock:

@@ -110,14 +110,14 @@ def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
     clock = Clock(tick_s=0.02)
     watch, made = StatusRecorder(clock.monotonic), config()
-    ledger = RecordingLedger(
-        Ledger.open(str(tmp_path / "a.db"), create=True).store, watch, clock.monotonic
-    )
+    store, moved = Ledger.open(str(tmp_path / "a.db"), create=True).store, list[Head]()
+    ledger = RecordingLedger(store, watch, clock.monotonic, moved.append)
     generation = ledger.begin(made.fingerprints(), made.descriptions).generation
     head = ledger.resolve(generation, LOG, 0)
     ledger.commit(generation, commit_of(head))
     with pytest.raises(Fenced):
         ledger.commit(generation, commit_of(head))
+    assert tuple(moved) == ledger.heads(generation)
     reported = watch.snapshot()
     ledger.close()
     assert reported.refusals == {"fenced": 1, "locked": 0}

@@ -22,6 +22,7 @@ from streammetrics_consumers.ledger.compact import (
     _NotAsRead,
     _states,
     compact,
+    count_mergeable,
     depth,
     node,
     plan,
@@ -114,6 +115,22 @@ def test_rows_too_large_for_the_memory_are_cut_into_ranges_first() -> None:
     assert {group.ranges for group in groups} == {4}
     assert all(sum(extent.nbytes for extent in group.extents) <= 1000 for group in groups)
     assert sum(len(group.extents) for group in groups) == 40 - LEAVE
+
+
+def test_rows_side_by_side_are_merged_or_cut_together() -> None:
+    """A wide row, and after it two of half of its keys for each commit."""
+    halves = [
+        replace(half, start_offset=10 * i, end_offset=10 * i + 10)
+        for at in (0, 1)
+        for i, half in enumerate(in_a_row(ABOVE, ranges=2, at=at, first=1 + 100 * at), start=1)
+    ]
+    extents = [*in_a_row(1), *halves]
+    old = {extent for extent in extents if extent.start_offset <= 10 * (ABOVE - LEAVE)}
+    (group,) = plan(extents)
+    assert (set(group.extents), group.ranges) == (old, 1)
+    groups = plan(extents, merge_bytes=1000)
+    assert {extent for group in groups for extent in group.extents} == old
+    assert {group.ranges for group in groups} == {8}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -263,6 +280,20 @@ def test_rows_of_old_generations_and_closed_heads_are_merged_and_those_of_retrie
     assert {one for one in before.rows if one[0].id in retried} <= set(after.rows)
     log_rows = Counter((row.pane, row.head) for row, _ in after.rows if row.retry is None)
     assert list(log_rows.values()) == [1] * 9
+
+
+@each_store
+def test_what_there_is_to_merge_and_what_was_done_is_said(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    for head, commits in zip(heads, (2, 3, 1), strict=True):
+        for _ in range(commits):
+            head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
+    assert count_mergeable(ledger.store) == 5
+    said: list[Compacted] = []
+    total = compact(ledger.store, said.append)
+    assert [(one.rows_before, one.rows_after) for one in said] == [(2, 1), (5, 2)]
+    assert said[-1] == total
+    assert count_mergeable(ledger.store) == 0
 
 
 @each_store

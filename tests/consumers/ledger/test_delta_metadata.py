@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-from streammetrics_consumers.ledger.audit import overlapping
+from streammetrics_consumers.ledger.audit import copy_ledger, covers, cut, overlapping
 from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.delta_metadata import (
     DeltaMetadata,
@@ -25,6 +25,8 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation, Pane
 
 from streammetrics import PerKey, Ratio
+from tests.consumers.ledger.counted_log import begun, committed
+from tests.consumers.stores import stored
 
 PANES = [Pane("auc", 0, None, None), Pane("auc", 0, 0, 3_600_000)]
 
@@ -158,3 +160,29 @@ def test_rows_overlap_only_where_a_key_may_be_in_both() -> None:
     assert pairs(row(0, 5, keys=(0, 2)), row(0, 5, keys=(3, 4))) == []
     assert len(pairs(row(0, 5, keys=(1, 2)), row(0, 5, keys=(3, 4)))) == 1
     assert len(pairs(row(0, 5), row(0, 5, keys=(3, 4)))) == 1
+
+
+def test_what_a_log_has_rows_of_is_known_by_few_ranges_and_where_none_lies_across(
+    ledger: Ledger,
+) -> None:
+    generation, (head, other, _) = begun(ledger)
+    committed(ledger, generation, other, 56, keys=5)
+    for n in (14, 14, -7, 14, 14):
+        if n < 0:
+            head = ledger.skip(generation, head, head.next_offset - n)
+        else:
+            head = committed(ledger, generation, head, n, keys=5)
+    assert covers(ledger.store, head) == {("ctr", 0): [(0, 28), (35, 63)]}
+    for offset, before, after in ((0, 0, 0), (14, 14, 14), (15, 14, 28), (30, 30, 30)):
+        assert cut(ledger.store, head, offset, after=False) == before, offset
+        assert cut(ledger.store, head, offset, after=True) == after, offset
+
+
+def test_a_copy_that_failed_half_way_is_made_anew(ledger: Ledger, tmp_path: Path) -> None:
+    generation, (head, *_) = begun(ledger)
+    committed(ledger, generation, head, 14, keys=5)
+    with closing(Ledger.open(str(tmp_path / "copy.db"), create=True)) as copy:
+        first, again = (copy_ledger(ledger.store, copy.store) for _ in range(2))
+        assert first == again
+        assert [one.current for one in copy.generations()] == [False]
+        assert stored(copy, generation.id).rows == stored(ledger).rows

@@ -18,7 +18,7 @@ from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import claim, take
 from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, mark_forwarded, write_retry
-from streammetrics_consumers.ledger.witness import Witness, read_now, went_back
+from streammetrics_consumers.ledger.witness import Witness, note_known, read_now, went_back
 from streammetrics_consumers.ledger.write import Fenced, after_commit
 from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, Head
 from streammetrics_consumers.model.generation import Generation
@@ -225,6 +225,15 @@ def test_a_digest_says_what_was_committed(
     assert head.digest != again.digest
     write_retry(ledger.store, generation, [], created_ms=0, note="{}")
     assert again in ledger.heads(generation)
+
+
+def test_how_far_a_head_was_counted_before_the_store_went_back_is_kept_with_it(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    for offset, known in ((20, 20), (15, 20), (30, 30)):
+        head = note_known(ledger.store, generation, head, offset)
+        assert head.known_offset == known
+        assert ledger.heads(generation) == (head,)
 
 
 def test_a_witness_tells_who_went_back(head: Head) -> None:

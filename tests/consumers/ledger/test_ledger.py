@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from streammetrics_consumers.ledger import delta_metadata
 from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, View, view
+from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
 from streammetrics_consumers.ledger.write import Fenced, read_seen
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Seen
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
@@ -111,6 +114,7 @@ def test_the_floor_rises_and_drops_what_starts_before_it_and_keeps_totals(
     assert ledger.raise_floor(generation, 7_200_000).floor_ms == 7_200_000
     assert [size.pane for size in ledger.snapshot().panes] == [TOTAL, later]
     assert ledger.raise_floor(generation, 3_600_000).floor_ms == 7_200_000
+    assert ledger.note_lateness(generation, 5).lateness_ms == 5
     with pytest.raises(Fenced, match="windows before 7200000 ms are gone"):
         ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
     made = replace(commit(head, 4, later), floor_ms=7_200_001)
@@ -131,6 +135,19 @@ def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
     with pytest.raises(Fenced, match="before 1001 ms are open"):
         ledger.commit(generation, replace(made, closed_at_least=1001))
     ledger.commit(generation, replace(made, closed_at_most=1000, closed_at_least=1000))
+    (entry,) = ledger.quarantine()
+    for most in (999, 1000):
+        found = [Counted([entry], Commit(head, 10, 11, None, Counters(), closed_at_most=most))]
+        tried = partial(
+            write_retry, ledger.store, generation, found, created_ms=1, note=f'{{"token": {most}}}'
+        )
+        if most < 1000:
+            with pytest.raises(NotOpen, match="closed up to 1000 ms"):
+                tried()
+            assert ledger.quarantine() == (entry,), "it is open still"
+        else:
+            tried()
+            assert ledger.quarantine() == ()
 
 
 # -- reading
@@ -207,4 +224,9 @@ def test_ids_are_added_replaced_and_forgotten_with_a_commit(
     assert sorted(read_seen(ledger.store, head)) == [
         (10, b"bbbbbbbbcccccccc"), (20, b""), (20, b"d" * 8),
     ]  # fmt: skip
+    head = ledger.commit(generation, replace(commit(head, 8), seen=Seen(20, [], [])))
+    assert sorted(read_seen(ledger.store, head)) == [(20, b""), (20, b"d" * 8)]
+    head = ledger.commit(generation, replace(commit(head, 9), seen=Seen(20, [], [(20, b"odd")])))
+    with pytest.raises(NotAStore, match="expected ids of events of clicks/0, got bytes"):
+        read_seen(ledger.store, head)
     assert read_seen(ledger.store, other) == [(0, b"z" * 8)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.settings import SettingsChanged, plan_that_stays
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import SHOWN, Changes, Generation, Requested
 
@@ -26,11 +26,20 @@ pytestmark = pytest.mark.usefixtures("each_store")
 def test_a_changed_metric_is_refused_and_the_difference_named(
     ledger: Ledger, generation: Generation
 ) -> None:
-    changed = {**DESCRIPTIONS, "auc": {"type": "HistogramAUC", "settings": {"resolution": 7}}}
+    changed = {
+        **DESCRIPTIONS,
+        "auc": {
+            "type": "HistogramAUC",
+            "settings": {"resolution": 7},
+            "n": "x" * 78,
+            "o": "y" * 79,
+        },
+    }
     with pytest.raises(SettingsChanged) as caught:
         ledger.begin({**PRINTS, "auc": "other"}, changed)
     assert caught.value.exit_code == 3
-    assert caught.value.differences == ("metric auc: settings.resolution was 8, is 7",)
+    long = f'n is new ("{"x" * 78}"), o is new ("{"y" * 78}…), '
+    assert caught.value.differences == (f"metric auc: {long}settings.resolution was 8, is 7",)
     assert ledger.generation() == generation
 
 
@@ -135,10 +144,11 @@ def declared(*variants: str) -> tuple[dict[str, str], dict[str, dict[str, object
 
 
 def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger: Ledger) -> None:
+    assert ledger.compare(*declared("b", "a")) is None
     first = ledger.begin(*declared("b", "a")).generation
     head = ledger.resolve(first, LOG, 10)
     told = ledger.compare(*declared("b", "c", "a"))
-    assert told is not None and told.changes.variants == ("c",)
+    assert told is not None and (told.changes.variants, told.created) == (("c",), False)
     assert ledger.generation() == first
     begun = ledger.begin(*declared("b", "c", "a"))
     assert (begun.changes.variants, begun.changes.added, begun.changes.ended, begun.created) == (
@@ -172,6 +182,11 @@ def test_a_variant_that_is_taken_out_or_named_anew_is_refused(ledger: Ledger) ->
     with pytest.raises(SettingsChanged) as caught:
         ledger.begin(prints, other)
     assert caught.value.differences[0] == 'metric auc: type was "Ratio", is "HistogramAUC"'
+
+
+def test_an_experiment_is_known_by_its_plan_without_what_may_be_appended() -> None:
+    plan = {"control": "a", "epochs": ["1970-01-01T00:00:00Z"], "shares": [], "horizon": None}
+    assert plan_that_stays(plan) == {"control": "a", "horizon": None}
 
 
 def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(

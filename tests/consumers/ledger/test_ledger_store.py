@@ -11,15 +11,19 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
 from streammetrics_consumers.ledger.failures import (
     LedgerError,
     NotAStore,
     SchemaMismatch,
+    StoreRefusesUs,
     StoreUnavailable,
+    explained,
+    may_pass,
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import VERSION
-from streammetrics_consumers.ledger.store import open_store
+from streammetrics_consumers.ledger.store import open_store, shown
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters
 
@@ -36,6 +40,43 @@ def path(tmp_path: Path) -> Path:
 def ledger(path: Path) -> Iterator[Ledger]:
     with closing(Ledger.open(str(path), create=True, pauses_s=(0.0,), busy_s=0.05)) as ledger:
         yield ledger
+
+
+def test_a_store_is_named_without_its_passwords() -> None:
+    for url, name in (
+        ("/a/store.db", "/a/store.db"),
+        ("postgresql://u:secret@h:5/db", "postgresql://u:***@h:5/db"),
+        (
+            "postgresql://h/db?password=secret&sslpassword=hush&options=x",
+            "postgresql://h/db?options=x&password=%2A%2A%2A&sslpassword=%2A%2A%2A",
+        ),
+        ("postgresql://u:secret@h:port/db", "postgresql://..."),
+    ):
+        assert shown(url) == name
+
+
+def failure(words: str, *, lost: bool = False, **codes: str) -> DBAPIError:
+    """An error as a driver raises it, with the codes that it carries."""
+    orig = sqlite3.OperationalError(words) if "sqlite_errorname" in codes else Exception(words)
+    vars(orig).update(codes)
+    return DBAPIError("COMMIT", {}, orig, connection_invalidated=lost)
+
+
+def test_a_failure_is_known_by_the_code_that_its_driver_gives_it() -> None:
+    """Whether it is tried again, and what the user reads."""
+    busy = 'role "a" does not exist'  # words that mean another thing where there is no code
+    for error, passes, kind, said in (
+        (failure("w", sqlite_errorname="SQLITE_BUSY_SNAPSHOT"), True, StoreUnavailable, "its lock"),
+        (failure("w", sqlite_errorname="SQLITE_IOERR_WRITE"), False, StoreUnavailable, "disk"),
+        (failure(busy, sqlstate="55P03"), True, StoreUnavailable, "its lock"),
+        (failure(busy, sqlstate="XX001"), False, NotAStore, "it is damaged"),
+        (failure(busy), False, StoreRefusesUs, "correct the user"),
+        (failure("odd", lost=True), True, StoreUnavailable, "odd; nothing is lost"),
+        (failure("odd"), False, LedgerError, "odd"),
+    ):
+        found = explained(error, "x")
+        assert (may_pass(error), type(found)) == (passes, kind), error
+        assert str(found).startswith("store x: ") and said in str(found), error
 
 
 def text(path: Path) -> None:

@@ -167,6 +167,10 @@ def test_the_database_folds_looks_as_the_monitor_does(looked: Ledger, tmp_path: 
     assert looked.store.read(lambda one: count_looks(one, 1, PRINT)) == 4
     earlier = looked.store.read(lambda one: read_watched(one, 1, PRINT, ALPHAS, until=307))
     assert (earlier["ctr"].looks, earlier["ctr"].log_e) == (3, 3.25)
+    take(looked.store, row(500, gauc=Anytime(-1.0, 1.0, -math.log(0.03))))  # just enough
+    (just,) = watched(looked, {"gauc": 0.03}).values()
+    assert just == monitor(looked).watched(PRINT, 1, "gauc", 0.03)
+    assert just.first_reject == (("clicks/0", 500), ("clicks/1", 7))
     with closing(Ledger.open(str(tmp_path / "ledger.db"))) as reader:  # without a right to write
         assert watched(reader) == watched(looked)
 

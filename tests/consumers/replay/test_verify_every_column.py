@@ -220,6 +220,12 @@ IMPOSSIBLE = {
     "UPDATE metric SET description = '{\"slices\": 7}' WHERE name = 'auc'": (
         "expected the groupings of metric auc, got '7'; it is damaged"
     ),
+    "UPDATE metric SET description = '{\"slices\": [[\"x\"]]}' WHERE name = 'auc'": (
+        r"expected the groupings of metric auc, got \"\[\['x'\]\]\"; it is damaged"
+    ),
+    "UPDATE metric SET description = '{\"holes\": {\"1\": 7}}' WHERE name = 'auc'": (
+        r"expected the holes of a metric by head, got \"{'1': 7}\"; it is damaged"
+    ),
 }
 
 
