@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.ledger.ledger import Ledger

@@ -19,7 +19,6 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.label_windows import Closer, closable_ms
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.events.refusals import LATE
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged

@@ -18,6 +18,7 @@ from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.sources import GapError
 from streammetrics_consumers.sources.memory_source import (
     Again,
     Assign,
@@ -27,7 +28,6 @@ from streammetrics_consumers.sources.memory_source import (
     MemorySource,
     Revoke,
 )
-from streammetrics_consumers.sources.source import GapError
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger

@@ -47,6 +47,7 @@ class Seen:
 
     def go(self, url: str) -> Seen:
         """The page at another address, in the same tab, once this one is checked."""
+        self.page.goto("about:blank")  # which ends the requests of this one
         self.check()
         self.requests.clear()
         self.host = urlsplit(url).netloc
