@@ -1,1 +1,1 @@
-"""Pure functions on arrays: the arithmetic of the metrics, which remember nothing."""
+"""Pure functions on arrays: the stateless arithmetic of the metrics."""

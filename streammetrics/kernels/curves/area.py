@@ -1,9 +1,10 @@
-"""The area under the ROC curve from counts, in integers, with certain bounds; and RelaImpr of two.
+"""The area under the ROC curve from counts, in integers, with certain bounds; and RelaImpr.
 
-With p_b positives and n_b negatives in bucket b, ascending, P and N in all:
-wins = Σ_b p_b · Σ_{a<b} n_a counts the pairs whose order the buckets tell, ties = Σ_b p_b n_b the
-others. The area of the scores behind the buckets lies between wins / PN and (wins + ties) / PN;
-where a bucket is one score, a tied pair counts one half and the area is the midpoint.
+Bucket b, in ascending order, has p_b of the P positives and n_b of the N negatives.
+wins = Σ_b p_b · Σ_{a<b} n_a counts the pairs whose positive is in the higher bucket, and
+ties = Σ_b p_b n_b the pairs within a bucket. The area of the unbucketed scores lies between
+wins / PN and (wins + ties) / PN. If a bucket is one score, a tied pair counts one half and the
+area is the midpoint.
 (Hanley and McNeil, Radiology 143, 1982; Mann and Whitney, Ann. Math. Stat. 18, 1947.)
 """
 
@@ -33,7 +34,7 @@ _INT64: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of a positive and a negative: won, tied, and of how many rows."""
+    """Pairs of a positive and a negative, won and tied, and the rows of each class."""
 
     wins: int
     ties: int
@@ -42,12 +43,12 @@ class Pairs:
 
     @property
     def all(self) -> int:
-        """Every pair."""
+        """The number of pairs."""
         return self.positives * self.negatives
 
 
 def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
-    """Count the pairs of buckets [b] in ascending order of score; empty ones may be left out."""
+    """Count the pairs of buckets [b] in ascending order of score; empty ones may be omitted."""
     n, p = exact_sum(negatives), exact_sum(positives)
     if n * p > _INT64:  # no sum below is greater than n * p
         negatives, positives = negatives.astype(object), positives.astype(object)
@@ -74,7 +75,7 @@ def gini(found: Pairs) -> float:
 
 
 def gini_bounds(found: Pairs) -> tuple[float, float]:
-    """2 area - 1 at the bounds of the area, rounded outwards; nan where these are."""
+    """2 area - 1 at the bounds of the area, rounded outwards; nan where `area` is."""
     if not found.all:
         return math.nan, math.nan
     low, high = 2 * found.wins - found.all, 2 * (found.wins + found.ties) - found.all
@@ -84,8 +85,8 @@ def gini_bounds(found: Pairs) -> tuple[float, float]:
 def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, float]:
     """RelaImpr, (a - 1/2) / (b - 1/2) - 1: how much further from chance one area is than another.
 
-    The value, correctly rounded, and its ends, rounded outwards. All are nan where an area is
-    undefined or the base is 1/2; a base that may be 1/2 leaves the ends infinite. (Yan et al. 2014,
+    The value, correctly rounded, and its bounds, rounded outwards. All are nan if an area is
+    undefined or the base is 1/2. If the base may be 1/2, the bounds are infinite. (Yan et al. 2014,
     ICML; Zhou et al. 2018, KDD, section 6.2.)
     """
     if not (measured.defined and base.defined):
@@ -100,7 +101,7 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
         return value, value, value
     if len(sides) > 1 or 0 in sides:
         return value, -math.inf, math.inf
-    # Monotone in each of the two, so that the extremes are at corners.
+    # Monotone in both areas, so the extremes are at corners.
     corners = product((measured.low, measured.high), (base.low, base.high))
     ends = [_Improvement(a, b) for a, b in corners]
     return (
@@ -112,7 +113,7 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
 
 @dataclass(frozen=True, slots=True)
 class _Improvement:
-    """The rational number itself; `base` is not 1/2."""
+    """RelaImpr as a rational number; `base` is not 1/2."""
 
     measured: FractionMean
     base: FractionMean
@@ -143,6 +144,6 @@ def _side(area: FractionMean) -> int:
 
 
 def _common_side(ends: list[tuple[int, int]]) -> int | None:
-    """The side of 1/2 that all of these are on, or None."""
+    """The common side of 1/2 of all ends, or None."""
     sides = {(2 * a > b) - (2 * a < b) for a, b in ends}
     return sides.pop() if len(sides) == 1 else None

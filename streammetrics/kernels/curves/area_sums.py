@@ -1,12 +1,12 @@
-"""The areas of groups: their mean without rounding, and sums of integers that merge.
+"""The areas of groups: their mean without rounding, and mergeable sums of integers.
 
-Σ w·A / Σ w with A = 2U / 2PN is a sum of fractions, in which no order of groups shows. For
-`mean_area` terms of one denominator are added as integers; n rows have at most about n^(2/3)
-different products P·N, so few are left. In `area_sums` each group's area is rounded once, to a
-multiple of 2**-96, as a function of that group alone; so sums over groups are integers, in which no
-split of the groups shows either, and which are as small for a thousand groups as for a billion. The
-groups are independent, so the variance of Σ w A / Σ w is that of a
-ratio (`variances.ratio_variance`), of areas to 2**-62.
+Σ w·A / Σ w with A = 2U / 2PN is a sum of fractions, which does not depend on the order of groups.
+`mean_area` adds terms of equal denominator as integers; n rows have at most about n^(2/3) different
+products P·N, so few terms remain. `area_sums` rounds each group's area once, to a multiple of
+2**-96, as a function of that group alone. So sums over groups are integers. They do not depend on
+how the groups are split, and are as small for a billion groups as for a thousand. The groups are
+independent, so the variance of Σ w A / Σ w is that of a ratio (`variances.ratio_variance`), with
+areas to 2**-62.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIMB: Final = 32
 _HALF: Final = 31
 _SPARE: Final = BITS - SPREAD_BITS
 _CHUNK: Final = 1 << 13  # groups
-_DOWN, _NEAREST, _UP = 0, 1, 2  # halves of a unit that are added before it is cut off
+_DOWN, _NEAREST, _UP = 0, 1, 2  # rounding modes
 _NARROW: Final = 1 << 32
 
 
@@ -61,7 +61,7 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     kept = Kept(groups, weight)
 
     def mean(tied: int) -> FractionMean:
-        """The area where a tied pair is worth `tied` halves."""
+        """The mean area if a tied pair is worth `tied` halves."""
         return FractionMean(kept.sums(*kept.twice_u(tied)), kept.total)
 
     value = mean(1)
@@ -70,8 +70,8 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
 
 
 class Terms(NamedTuple):
-    """Groups that have both labels: weights, halves of a pair that are won, and 2PN, below 2**32;
-    int64 [g] each. others: the same three, of each group with more."""
+    """Groups that have both labels: weights, half-pairs won (2U), and 2PN, below 2**32; int64 [g]
+    each. others: the same three values of every other group."""
 
     weights: Ints
     twice_u: Ints
@@ -80,7 +80,7 @@ class Terms(NamedTuple):
 
 
 class Kept:
-    """The groups that have both labels: large ones, and the others by denominator, ascending."""
+    """The groups that have both labels: large ones, and small ones in ascending order of 2PN."""
 
     def __init__(self, groups: GroupPairs, weight: str) -> None:
         live = np.flatnonzero((groups.positives > 0) & (groups.negatives > 0))
@@ -95,12 +95,12 @@ class Kept:
         self.total = exact_sum(self.weights) + sum(_weight(pairs, weight) for pairs in self.large)
 
     def twice_u(self, tied: int) -> tuple[Ints, list[int]]:
-        """Halves of a pair that are won, of small groups and of large ones."""
+        """Half-pairs won (2U), of small groups and of large ones."""
         not_lost, ties = self.groups.not_lost[self.small], self.groups.ties[self.small]
         return 2 * not_lost - (2 - tied) * ties, [_twice_u(pairs, tied) for pairs in self.large]
 
     def terms(self, small: Ints, large: list[int]) -> Terms:
-        """Each group with what `twice_u` says of it, in no order."""
+        """The terms of all groups, in no order; small, large: from `twice_u`."""
         narrow = self.denominators < _NARROW
         wide = (array[~narrow].tolist() for array in (self.weights, small, self.denominators))
         others = list(zip(*wide, strict=True))
@@ -134,14 +134,14 @@ def _weights(positives: Ints, negatives: Ints, weight: str) -> Ints:
 
 
 def _by_denominator(weights: Ints, twice_u: Ints, denominators: Ints) -> dict[int, int]:
-    """Σ weight · 2U for each different denominator; these are ascending."""
+    """Σ weight · 2U for each different denominator; denominators: ascending."""
     if not len(denominators):
         return {}
     first = np.flatnonzero(np.diff(denominators, prepend=-1) != 0)
     w, u = weights, twice_u
     if int(w.max()) * int(u.max()) * len(w) < 1 << 63:
         sums = np.add.reduceat(w * u, first).tolist()
-    else:  # 2U in two halves, and the products, of less than 2**62, in two halves again
+    else:  # split 2U into two halves, and the products, below 2**62, again
         sums = [0] * len(first)
         for part, shift in ((u & ((1 << _HALF) - 1), 0), (u >> _HALF, _HALF)):
             product = w * part
@@ -155,8 +155,8 @@ def _by_denominator(weights: Ints, twice_u: Ints, denominators: Ints) -> dict[in
 class AreaSums(NamedTuple):
     """Sums over groups with both labels, of areas in units of 2**-96.
 
-    total: Σ w. value: Σ w A. low, high: of the least and greatest area of each group, rounded
-    outwards.
+    total: Σ w. value: Σ w A. low, high: Σ w A of the least and greatest area of each group,
+    rounded outwards.
     """
 
     total: int
@@ -165,7 +165,7 @@ class AreaSums(NamedTuple):
     high: int
 
     def mean(self, *, bounded: bool) -> ExactArea:
-        """The weighted mean, off by 2**-97 at most, and its bounds, that far outwards at most.
+        """The weighted mean, off by at most 2**-97, and its bounds, each at most 2**-96 outwards.
 
         bounded: whether ties may be worth 0 to 1.
 
@@ -180,10 +180,10 @@ class AreaSums(NamedTuple):
 
 
 class AreaSpread(NamedTuple):
-    """Sums over the groups with both labels that a variance is made of: w is the weight of a group
-    and A its area, in units of 2**-62.
+    """The sums for a variance, over the groups with both labels: w is the weight of a group and A
+    its area, in units of 2**-62.
 
-    units: how many groups. y: Σ w A. n: Σ w. yy: Σ (w A)². yn: Σ w² A. nn: Σ w².
+    units: the number of groups. y: Σ w A. n: Σ w. yy: Σ (w A)². yn: Σ w² A. nn: Σ w².
     """
 
     units: int
@@ -195,7 +195,7 @@ class AreaSpread(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Of Σ w A / Σ w, with `units` - 1 degrees of freedom; nan of fewer than two groups."""
+        """Of Σ w A / Σ w, with `units` - 1 degrees of freedom; nan for fewer than two groups."""
         one = 1 << SPREAD_BITS
         squares = Fraction(self.yy, one * one), Fraction(self.yn, one), self.nn
         return ratio_variance(self.units, Fraction(self.y, one), self.n, squares)
@@ -204,8 +204,8 @@ class AreaSpread(NamedTuple):
 def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> AreaSums:
     """The sums of the groups that have both labels.
 
-    weight: "impressions", "positives" or "uniform", as in `mean_area`. bounded: a tied
-    pair is worth 0 to 1 in the ends, else one half.
+    weight: "impressions", "positives" or "uniform", as in `mean_area`. bounded: a tied pair is
+    worth 0 in `low` and 1 in `high`, else one half.
 
     >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
     >>> sums = area_sums(GroupPairs(one, none, two, one, {}), "uniform")  # 1/2 and 1
@@ -221,7 +221,7 @@ def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Area
 
 
 def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
-    """What the variance of the mean of the areas is made of.
+    """The sums for the variance of the mean area.
 
     >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
     >>> area_spread(GroupPairs(one, none, two, one, {}), "uniform").variance  # 1/2 and 1
@@ -247,7 +247,7 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
 
 
 def _sum(terms: Terms, halves: int) -> int:
-    """Σ w A, each A rounded to a multiple of 2**-96 after `halves` halves of it are added."""
+    """Σ w A, each A rounded down, to nearest or up (`halves`) to a multiple of 2**-96."""
     total = sum(w * _fixed(u, denominator, halves) for w, u, denominator in terms.others)
     for some in _chunks(terms):
         limbs, left = _digits(some)
@@ -260,15 +260,15 @@ def _sum(terms: Terms, halves: int) -> int:
 
 
 def _chunks(terms: Terms) -> Iterator[Terms]:
-    """Some of the groups at a time, so that what is made of them stays in the cache."""
+    """Chunks of the groups, so that intermediate arrays stay in the cache."""
     for start in range(0, len(terms.weights), _CHUNK):
         here = slice(start, start + _CHUNK)
         yield Terms(terms.weights[here], terms.twice_u[here], terms.denominators[here], [])
 
 
 def _digits(terms: Terms) -> tuple[list[Ints], NDArray[np.uint64]]:
-    """2U / 2PN as whole numbers, and three limbs of 32 bits behind the point; and what is left,
-    over 2PN. Long division, which 64 bits hold since 2PN < 2**32."""
+    """2U / 2PN as an integer part and three 32-bit limbs of the fraction, and the remainder over
+    2PN. Long division, which fits 64 bits because 2PN < 2**32."""
     denominators = terms.denominators.astype(np.uint64)
     left = terms.twice_u.astype(np.uint64)
     limbs = []
@@ -281,7 +281,7 @@ def _digits(terms: Terms) -> tuple[list[Ints], NDArray[np.uint64]]:
 
 
 def _fixed(twice_u: int, denominator: int, halves: int) -> int:
-    """The same of one group."""
+    """The area of one group in units of 2**-96, rounded by `halves`."""
     area, left = divmod(twice_u << BITS, denominator)
     if halves == _NEAREST:
         return area + (2 * left >= denominator)
@@ -289,7 +289,7 @@ def _fixed(twice_u: int, denominator: int, halves: int) -> int:
 
 
 def _dot(a: Ints, b: Ints) -> int:
-    """Σ a b of integers from 0 to 2**62, however large the sum."""
+    """Σ a b of integers from 0 to 2**62; the sum may have any size."""
     low = (1 << _HALF) - 1
     total = 0
     for x, up in ((a >> _HALF, _HALF), (a & low, 0)):

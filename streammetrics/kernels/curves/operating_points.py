@@ -1,16 +1,17 @@
-"""Points of a curve: the best ones, how far it is from the diagonal, and gain and lift at k cuts.
+"""Points of a curve: the best points, the KS distance, and gain and lift at k cuts.
 
-With tp and fp true and false positives of P and N, TPR = tp/P and FPR = fp/N. Floats only choose
-the few points that can be best; integers of any size decide among them. Where a step is a bucket,
-the curve may pass any point of the box from (fp, tp) before to (fp, tp) after the step, and it
-passes these two; every aim improves with more true and fewer false positives, so its best in a
-box is at (fp before, tp after). (Youden 1950, Cancer 3; Fawcett 2006, Pattern Recognition Letters
-27, section 4; Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov distance.)
+With tp and fp true and false positives of P and N, TPR = tp/P and FPR = fp/N. Floats only select
+the few candidates for the best point; integers of any size decide among them. If a step is a
+bucket, the curve passes through (fp, tp) before the step and (fp, tp) after it, and may pass any
+point of the box between them. Every aim improves with more true and fewer false positives, so its
+best value in a box is at (fp before, tp after). (Youden 1950, Cancer 3; Fawcett 2006, Pattern
+Recognition Letters 27, section 4; Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov
+distance.)
 
-Gain and lift cut the rows with the highest scores into k equal parts. A cut may fall into a row or
-into tied rows: these are shared in proportion, which is the mean over their orders. Where a step is
-a bucket, w of its rows above the cut hold at most min(w, p) of its p positives and at least w less
-its negatives. These ends are reached where cuts fall between rows.
+Gain and lift cut the rows, from high to low scores, into k equal parts. If a cut falls into a row
+or into tied rows, these are split in proportion, which is the mean over their orders. If a step is
+a bucket, w of its rows above the cut hold at most min(w, p) of its p positives and at least w minus
+its negatives. These bounds are attained where cuts fall between rows.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from streammetrics.kernels.exact.rounding import over_root, ratio, rounded_down,
 
 Floats = NDArray[np.float64]
 
-# Values of points are in [-2, 2] and off by less than 2**-48, so equal ones are never lost.
+# Values of points are in [-2, 2] and off by less than 2**-48, so no equal value is lost.
 _NEAR: Final = 2.0**-44
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What makes a point good: of two points the one with the greater `merit` is better.
+    """A criterion: of two points, the one with the greater `merit` is better.
 
-    near: the merit over `scale` from TPR and FPR, to a few units in the last place. merit: an
-    integer, from tp and fp. rooted: the value is √(-merit / scale), else merit / scale.
+    near: merit / scale from TPR and FPR, to a few units in the last place. merit: an integer, from
+    tp and fp. rooted: the value is √(-merit / scale), else merit / scale.
     """
 
     near: Callable[[Floats, Floats], Floats]
@@ -48,7 +49,7 @@ class Aim:
     rooted: bool = False
 
     def figure(self, merit: int, most: int) -> Figure:
-        """The value of a merit, correctly rounded, and the ends if up to `most` is possible."""
+        """The value of a merit, correctly rounded, and its bounds if up to `most` is possible."""
         if not self.rooted:
             low, high = rounded_down(merit, self.scale), rounded_up(most, self.scale)
             return ratio(merit, self.scale), low, high
@@ -63,9 +64,9 @@ class Aim:
 
 @dataclass(frozen=True)
 class Best:
-    """The best merit among points: its value, the places that reach it, and the ends of it.
+    """The best merit among points, and the points that have it.
 
-    figure: value, low and high. at: intp [m], ascending: places in the steps.
+    figure: value, low and high. at: intp [m], ascending indices into `tp` and `fp` of the steps.
     """
 
     figure: Figure
@@ -75,11 +76,11 @@ class Best:
 def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
     """The aim of this name; None where it is undefined for these steps.
 
-    share: of the positives, for "accuracy"; None is that of the rows.
+    share: the share of positives for "accuracy"; None: their share of the rows.
     """
     p, n = found.positives, found.negatives
     if by == "accuracy" and share is None and found.rows:
-        # (tp + N - fp) / rows, which one class has too.
+        # (tp + N - fp) / rows is defined for one class too.
         w, v = p / found.rows, n / found.rows
         return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, found.rows)
     if not (p and n):
@@ -106,9 +107,9 @@ def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
 
 
 def best(found: Steps, aim: Aim, *, bounded: bool) -> Best:
-    """All places with the best merit; if `bounded`, the steps are buckets.
+    """All points between steps that have the best merit; if `bounded`, the steps are buckets.
 
-    The value is that of the places, which are certain; a point inside a bucket may be better.
+    The value is that of these points, which are certain; a point inside a bucket may be better.
     """
     merit, at = _best_of(found, aim, found.tp, found.fp)
     if not bounded:
@@ -121,7 +122,7 @@ def best(found: Steps, aim: Aim, *, bounded: bool) -> Best:
 def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
     """KS, the greatest |TPR - FPR|, correctly rounded; nan with one class only.
 
-    In the box of a bucket it is greatest at one of the corners that are off the curve.
+    In the box of a bucket, the maximum is at one of the two corners off the curve.
 
     >>> import numpy as np
     >>> from streammetrics.kernels.curves.steps import steps
@@ -142,7 +143,7 @@ def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
 
 
 def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[np.intp]]:
-    """The greatest merit of some points, and where it is."""
+    """The greatest merit among points, and the indices of the points that have it."""
     p, n = max(found.positives, 1), max(found.negatives, 1)
     near = aim.near(tp.astype(np.float64) / float(p), fp.astype(np.float64) / float(n))
     some = np.flatnonzero(near >= near.max() - _NEAR)
@@ -159,17 +160,17 @@ def _root(numerator: int, denominator: int) -> float:
 
 @dataclass(frozen=True)
 class _Cut:
-    """Positives above a cut, and how the step that it cuts is made up."""
+    """The positives above a cut, with bounds, and the step that the cut falls into."""
 
     value: Fraction
     low: Fraction
     high: Fraction
     step: int
-    rows: Fraction  # above it
+    rows: Fraction  # above the cut
 
 
 def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
-    """Share of the positives in the first i of k parts, for i = 1 to k; nan without one.
+    """The share of positives in the first i of k parts, for i = 1 to k; nan without a positive.
 
     >>> import numpy as np
     >>> from streammetrics.kernels.curves.steps import steps
@@ -185,7 +186,7 @@ def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
 def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
     """The rate of positives in each of k parts over that of all rows; nan without a positive.
 
-    cumulative: in the first i parts, i = 1 to k.
+    cumulative: the rate in the first i parts, i = 1 to k.
     """
     if not found.positives:
         return [UNDEFINED] * k
@@ -197,7 +198,7 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
         (v0, low0, high0), (v1, low1, high1) = found_gains[first], found_gains[i]
         low, high = max(low1 - high0, Fraction(0)), high1 - low0
         start, end = cuts[first], cuts[i]
-        if start.step == end.step:  # both cuts in one bucket: between them is free
+        if start.step == end.step:  # both cuts in one bucket: any of its rows may be between
             p, n = _made_of(found, end.step)
             width, every = end.rows - start.rows, found.positives
             low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
@@ -208,15 +209,15 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
 
 
 def _gain(found: Steps, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """The share of the positives in this share of the rows, and its bounds."""
+    """The share of positives in the highest `share` of the rows, and its bounds."""
     every, cut = found.positives, _cut(found, share)
     return cut.value / every, cut.low / every, cut.high / every
 
 
 def _cut(found: Steps, share: Fraction) -> _Cut:
     rows = share * found.rows
-    # The step in which the cut lies; a cut between two steps is at the end of the first. A few of
-    # the millions of places are looked at, so their ranks are not summed for all.
+    # The step that the cut falls into; a cut between two steps is at the end of the first.
+    # Bisection needs the ranks of few of millions of positions, so not all are computed.
     positions, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
     step = max(bisect_left(positions, rank, key=lambda at: _rank(found, at)) - 1, 0)
     t0 = int(found.tp[step])
@@ -232,7 +233,7 @@ def _cut(found: Steps, share: Fraction) -> _Cut:
 
 
 def _rank(found: Steps, place: int) -> int:
-    """How many rows lie above this place."""
+    """The number of rows above this position."""
     return int(found.tp[place]) + int(found.fp[place])
 
 

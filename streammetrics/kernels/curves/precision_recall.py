@@ -1,14 +1,13 @@
-"""Areas under the precision-recall curve, and under part of the ROC curve, and their bounds.
+"""Areas under the precision-recall curve and under part of the ROC curve, with bounds.
 
-At a step from (T₀, F₀) to (T₁, F₁) true and false positives, with p = T₁ - T₀ and P positives:
+For a step from (T₀, F₀) to (T₁, F₁) true and false positives, with p = T₁ - T₀ and P positives:
 AP adds p/P · T₁/(T₁ + F₁), the trapezoid p/P · (π₀ + π₁)/2 with π the precision, π = 1 before the
 first step. (Manning, Raghavan, Schütze 2008, Introduction to Information Retrieval, section 8.4;
 Davis and Goadrich 2006, ICML, on why the two differ.)
 
-Where a step is a bucket, its rows may be in any order and any of them tied, which changes nothing
-outside of it. With h(j) = j/(j + F₁) and g(j) = j/(j + F₀), both concave, a precision after T
-positives in the box is between h(T) and g(T). These bounds are reached where a bucket has room for
-all these scores:
+If a step is a bucket, its rows may be in any order and any of them tied, with no effect outside it.
+With h(j) = j/(j + F₁) and g(j) = j/(j + F₀), both concave, the precision after T positives in the
+box is between h(T) and g(T). These bounds are attained if a bucket has room for enough scores:
 
 - AP, most: all positives tied above the negatives, p g(T₁).
 - AP, least: the negatives first and no two positives tied, Σ h(j), T₀ < j <= T₁.
@@ -16,9 +15,9 @@ all these scores:
   chord of a concave function lies below all finer ones.
 - Trapezoid, most: the positives first and no two tied, Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁.
 
-Under the ROC curve up to a limit of FPR (McClish 1989, Medical Decision Making 9, 190-195) the
-curve is straight between two points, as tied pairs count one half. Where a step is a bucket, the
-area in its box is least with the negatives first and greatest with the positives first.
+For the ROC curve up to a limit of FPR (McClish 1989, Medical Decision Making 9, 190-195), the curve
+is straight between two points, because tied pairs count one half. If a step is a bucket, the area
+in its box is least with the negatives first and greatest with the positives first.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ from streammetrics.kernels.exact.double_double import (
     whole,
 )
 
-# Sums of j / (j + f) over runs of integers j, between certain ends, at one cost for any length.
+# Sums of j / (j + f) over runs of integers j, with certain bounds, in constant time per run.
 
 
-_SHORT: Final = 64  # terms that are added one by one
-_FIRST: Final = 32  # of a longer run
+_SHORT: Final = 64  # the longest run that is added term by term
+_FIRST: Final = 32  # leading terms of a longer run, added likewise
 _LN2: Final = (0.6931471805599453, 2.3190468138462996e-17)
-_TERMS: Final = 20  # of the series of ln; z² < 0.0295, so what is left is below 2**-100
+_TERMS: Final = 20  # of the series of ln; z² < 0.0295, so the remainder is below 2**-100
 
 
 def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
-    """Lower and upper ends of Σ j / (j + f) for start < j <= start + length: [k] each.
+    """Lower and upper bounds of Σ j / (j + f) for start < j <= start + length: [k] each.
 
-    start, f: integers [k] of at least 0; length: of at least 1. The rounding of the arithmetic is
-    below 2**-94 of `length`, and not in the ends.
+    start, f: integers [k] of at least 0; length: of at least 1. The rounding error is below 2**-94
+    of `length`; the bounds do not include it.
     """
     long = length > _SHORT
     single = np.where(long, _FIRST, length).astype(np.int64)
@@ -79,7 +78,7 @@ def _with(sums: Pair, more: Pair, at: NDArray[np.intp]) -> Pair:
 
 
 def _sums_by_owner(terms: Pair, lengths: Ints) -> Pair:
-    """The sums of runs of these lengths, which are at least 1, in order."""
+    """The sums of consecutive runs of terms; lengths: of the runs, at least 1."""
     first = np.cumsum(lengths) - lengths
     found = terms.take(first)
     for i in range(1, int(lengths.max(initial=1))):
@@ -89,7 +88,7 @@ def _sums_by_owner(terms: Pair, lengths: Ints) -> Pair:
 
 
 def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
-    """The ends of the sums by logarithms: length - f (H_b - H_a)."""
+    """The bounds of the sums by logarithms: length - f (H_b - H_a)."""
     half = np.full(len(start), 0.5)
     first = add(whole(start + f), Pair(half, np.zeros(len(start))))
     last = add(first, whole(length))
@@ -97,7 +96,7 @@ def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     near = add(_log_of_ratio(first, last), minus(u_last, u_first))
     every, weight = whole(length), whole(f)
     v_first, v_last = (7 / (960 * x.high * x.high * x.high * x.high) for x in (first, last))
-    # One more digit than the rounding of v itself can take.
+    # The factor covers the rounding error of v itself.
     most = add(near, Pair(v_first * 1.001, np.zeros(len(start))))
     least = minus(near, Pair(v_last * 1.001, np.zeros(len(start))))
     return minus(every, times(weight, most)), minus(every, times(weight, least))
@@ -109,7 +108,7 @@ def _over_square(x: Pair, factor: int) -> Pair:
 
 
 def _log_of_ratio(below: Pair, above: Pair) -> Pair:
-    """ln(above / below) to 98 bits of its own, for 0 < below <= above."""
+    """ln(above / below) to 98 significant bits, for 0 < below <= above."""
     _, exponent = np.frexp(above.high / below.high * np.sqrt(0.5))
     power = np.ldexp(1.0, exponent)
     near = Pair(below.high * power, below.low * power)
@@ -127,15 +126,15 @@ def _inverse(n: int, like: Floats) -> Pair:
     return quotient(np.ones(len(like)), np.full(len(like), float(n)))
 
 
-# More than all rounding of the sums below, which are correct to 94 bits.
+# Exceeds the rounding error of the sums below, which are correct to 94 bits.
 _SLACK: Final = Fraction(1, 1 << 88)
 _FLOATS: Final = 1 << 53
 
-Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # as a Figure, but not rounded
+Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # a `Figure` before rounding
 
 
 def average_precision(found: Steps, *, bounded: bool) -> Figure:
-    """AP as the step sum, correct to 90 bits and then rounded; a bucket's value is that of a tie.
+    """AP as the step sum, correct to 90 bits and then rounded; a bucket counts as a tie.
 
     Unless `bounded` each step is one score. nan without a positive.
 
@@ -150,15 +149,14 @@ def average_precision(found: Steps, *, bounded: bool) -> Figure:
 
 
 def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
-    """AP and the ends between which it must be, before they are rounded: to make a mean of, which
-    is then rounded once. None without a positive."""
+    """AP and its bounds, unrounded, for a mean that is rounded once; None without a positive."""
     if not found.positives:
         return None
     return _exact(found, *_sums(found, bounded))
 
 
 def _sums(found: Steps, bounded: bool) -> Exact:
-    """AP and its bounds, times the positives; all the same where scores are exact."""
+    """AP and its bounds, times the positives; all equal where scores are exact."""
     t0, t1, f0, f1, p = _with_positives(found)
     value = _weighed(_share(t1, f1), p)
     if not bounded or not f1.any():  # no negative is at or above a positive
@@ -167,7 +165,7 @@ def _sums(found: Steps, bounded: bool) -> Exact:
 
 
 def trapezoid(found: Steps, *, bounded: bool) -> Figure:
-    """The area under the precision-recall points by trapezoids, from (0, 1) on; as AP else."""
+    """The trapezoidal area under the precision-recall points, from (0, 1) on; else as AP."""
     if not found.positives:
         return UNDEFINED
     t0, t1, f0, f1, p = _with_positives(found)
@@ -194,7 +192,7 @@ def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
 
 
 def _share(t: Ints, f: Ints) -> Pair:
-    """The precision t / (t + f), and 1 where nothing is predicted positive yet."""
+    """The precision t / (t + f); 1 where nothing is predicted positive."""
     rows = t + f
     nothing = rows == 0
     if nothing.any():
@@ -217,7 +215,7 @@ def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Fig
 
 
 def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
-    """These sums over the positives, as shares of them."""
+    """The sums divided by the positives, with bounds widened by `_SLACK` within [0, 1]."""
     every = found.positives
     share = value / every
     if low is high:
@@ -230,7 +228,7 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
     """The area over FPR in [0, max_fpr], 0 < max_fpr <= 1; nan with one class only.
 
     standardized: (1 + (area - m) / (max_fpr - m)) / 2 with m = max_fpr²/2, the area of chance:
-    1/2 for chance, 1 for a perfect order. Correctly rounded, ends rounded outwards.
+    1/2 for chance, 1 for a perfect order. Correctly rounded, bounds rounded outwards.
 
     >>> import numpy as np
     >>> from streammetrics.kernels.curves.steps import steps
@@ -241,12 +239,12 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
     if not found.pairs:
         return UNDEFINED
     limit = max_fpr * found.negatives
-    # The last place at or before the limit.
+    # The last position at or before the limit.
     last = int(np.searchsorted(found.fp, limit.numerator // limit.denominator, "right")) - 1
     before, after = found.tp[:last], found.tp[1 : last + 1]
     widths = found.fp[1 : last + 1] - found.fp[:last]
     t0, f0 = int(found.tp[last]), int(found.fp[last])
-    rest = limit - f0  # of the step that the limit cuts, of which `part` is before it
+    rest = limit - f0  # negatives before the limit in the step that it cuts
     p = n = 0
     if rest:
         p, n = int(found.tp[last + 1]) - t0, int(found.fp[last + 1]) - f0

@@ -1,10 +1,10 @@
-"""The area under the ROC curve of sorted keys, of one group or of each of many.
+"""The area under the ROC curve from sorted keys, of one group or of many.
 
-A key is (group, score, label) in the bits of one or two unsigned words, the label in the lowest
-bit, so that in a sorted array the negatives of a tie come just before its positives. With
-positives at places i_1 < … < i_P of a group's n keys, Σ i_k − P(P−1)/2 counts the pairs in which
-the negative stands below or ties, and the ties are found where neighbours differ in the last bit
-alone (Mann and Whitney, Ann. Math. Stat. 18, 1947). Everything is integers.
+A key packs (group, score, label) into one or two unsigned words, with the label in the lowest bit.
+So in a sorted array, the negatives of a tie come directly before its positives. With positives at
+indices i_1 < … < i_P of a group's n keys, Σ i_k − P(P−1)/2 counts the pairs whose negative is below
+or tied. Ties are found where neighbours differ in the last bit only (Mann and Whitney, Ann. Math.
+Stat. 18, 1947). All arithmetic is in integers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from streammetrics.kernels.exact.rounding import exact_dot, exact_sum
 Words = NDArray[np.unsignedinteger]
 Ints = NDArray[np.int64]
 
-_CHUNK: Final = 1 << 16  # keys at a time: temporaries stay in the second-level cache
-LARGE: Final = 1 << 31  # rows of a group from which 2·P·N may pass an int64
+_CHUNK: Final = 1 << 16  # keys at a time, so that temporaries stay in the L2 cache
+LARGE: Final = 1 << 31  # rows of a group from which on 2·P·N may exceed int64
 
 
 def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None) -> Pairs:
-    """The pairs of one group. words: [n], ascending; counts: [n] of then different words."""
+    """The pairs of one group. words: [n], ascending, distinct if there are counts [n]."""
     if counts is not None:
         return _counted_pairs(words, counts)
     one = words.dtype.type(1)
@@ -36,7 +36,7 @@ def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None
         at = np.flatnonzero((words[i : i + _CHUNK] & one) != 0)
         p += len(at)
         total += int(at.sum()) + i * len(at)
-        first = max(i - 1, 0)  # a key more at either end, to see whether a tie has more than two
+        first = max(i - 1, 0)  # one more key at each end, to detect ties of more than two
         near = words[first : i + _CHUNK + 2]
         change = near[1:] ^ near[:-1]
         turns, equal = change == one, change == 0
@@ -55,10 +55,10 @@ def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None
 
 
 def _sizes_within(words: Words, turns: NDArray[np.intp], start: int, end: int) -> tuple[Ints, Ints]:
-    """`_tie_sizes` of places in words[start:end], which are looked for there, in the cache, first:
-    one tie at most begins before them, and one ends after them."""
+    """`_tie_sizes` of turns in words[start:end]. This range is in the cache and is searched first:
+    at most one tie begins before it, and at most one ends after it."""
     near = words[start:end]
-    last = near[turns - start]  # the negatives of each tie
+    last = near[turns - start]  # the key of each tie's negatives
     begins = np.searchsorted(near, last, "left") + start
     ends = np.searchsorted(near, last | near.dtype.type(1), "right") + start
     if begins[0] == start:
@@ -69,7 +69,7 @@ def _sizes_within(words: Words, turns: NDArray[np.intp], start: int, end: int) -
 
 
 def joined_pairs(planes: Sequence[Pairs]) -> Pairs:
-    """The pairs of score ranges, in ascending order, as one."""
+    """The pairs of all rows, from those of score ranges in ascending order."""
     wins = ties = p = n = 0
     for plane in planes:
         wins += plane.wins + plane.positives * n
@@ -101,10 +101,10 @@ def _counted_pairs(words: Words, counts: NDArray[np.unsignedinteger]) -> Pairs:
 def _tie_sizes(
     words: Words, turns: NDArray[np.intp], high: NDArray[np.uint64] | None
 ) -> tuple[Ints, Ints]:
-    """At each place where a tie turns from label 0 to 1, its negatives and its positives."""
+    """The negatives and positives of each tie; turns: the indices of their last negatives."""
     if high is not None:
         firsts = _run_starts(words, high)
-        run = np.searchsorted(firsts, turns, "right")  # of the positives; its negatives: run - 1
+        run = np.searchsorted(firsts, turns, "right")  # of the positives; run - 1: of the negatives
         return turns + 1 - firsts[run - 1], np.append(firsts, len(words))[run + 1] - firsts[run]
     negatives, positives = np.ones(len(turns), np.int64), np.ones(len(turns), np.int64)
     last = len(words) - 1
@@ -118,7 +118,7 @@ def _tie_sizes(
 
 
 def _run_starts(words: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Where each run of equal keys begins."""
+    """The start of each run of equal keys."""
     starts = [np.zeros(min(1, len(words)), np.intp)]
     for i in range(0, len(words), _CHUNK):
         here, above = words[i : i + _CHUNK + 1], high[i : i + _CHUNK + 1]
@@ -131,8 +131,8 @@ def _run_starts(words: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
 class GroupPairs:
     """The pairs of each group, in the order of the keys; all int64 [g].
 
-    not_lost: pairs won or tied; ties: those that are tied; and the rows of each label. Where a
-    group has `LARGE` rows or more its pairs stand in `large`, and the first two are 0 here.
+    not_lost: pairs won or tied. ties: pairs tied. positives, negatives: rows of each label. large:
+    the pairs of each group of `LARGE` rows or more, for which not_lost and ties are 0.
     """
 
     not_lost: Ints
@@ -150,12 +150,12 @@ def group_pairs(
 ) -> GroupPairs:
     """Count the pairs of each group. low, high, counts: [n], keys in ascending order.
 
-    The group is `low >> group_shift`, or `high >> group_shift` where there is a `high`.
+    The group is `low >> group_shift`, or `high >> group_shift` if `high` is given.
     """
     n = len(low)
     starts, at, turns = _scan(low, group_shift, high)
     bounds = np.append(starts, n)
-    # Sums run over all groups and may wrap around; the difference of two is right if it fits.
+    # Running sums over all groups may wrap around; a difference of two is right if it fits.
     if counts is None:
         edge = np.searchsorted(at, bounds)
         p = np.diff(edge)
@@ -191,7 +191,7 @@ def _large(
     counts: NDArray[np.unsignedinteger] | None,
     here: slice,
 ) -> Pairs:
-    """The pairs of one group, however large."""
+    """The pairs of one group of any size."""
     held = None if counts is None else counts[here]
     cuts = [0] if high is None else np.flatnonzero(np.diff(high, prepend=~high[:1]) != 0).tolist()
     planes = [
@@ -204,8 +204,8 @@ def _large(
 def _scan(
     low: Words, group_shift: int, high: NDArray[np.uint64] | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """The first place of each group, the places of positives, and the last place before a tie
-    turns from negatives to positives."""
+    """The first index of each group, the indices of positives, and the index of the last negative
+    of each tie with both labels."""
     one = low.dtype.type(1)
     step = (np.uint64 if high is not None else low.dtype.type)(1 << group_shift)
     starts = [np.zeros(min(1, len(low)), np.intp)]

@@ -1,8 +1,8 @@
-"""Steps: how many positives and negatives lie at or above each score, from high to low.
+"""Steps: the numbers of positives and negatives at or above each score, from high to low.
 
-Every curve of two classes is a function of them. Where a place is a bucket, the rows of one step
-may be in any order and any of them may be tied, so that the true curve runs somewhere in the box
-from (fp, tp) before the step to (fp, tp) after it; its corners are certain.
+Every curve of two classes is a function of them. If a step is a bucket, its rows may be in any
+order and any of them tied, so the true curve runs somewhere in the box from (fp, tp) before the
+step to (fp, tp) after it. It certainly passes these two corners.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 
 Ints = NDArray[np.int64]
 
-# A value and its certain lower and upper bound; all the same where scores are exact.
+# A value and its certain lower and upper bound; all equal where scores are exact.
 Figure: TypeAlias = tuple[float, float, float]
 
 UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
 
 
 def figure(value: Fraction, low: Fraction, high: Fraction, *, bounded: bool) -> Figure:
-    """The value correctly rounded, its bounds outwards; all three the value unless `bounded`."""
+    """The value, correctly rounded, and its bounds, rounded outwards; equal unless `bounded`."""
     nearest = ratio(*value.as_integer_ratio())
     if not bounded:
         return nearest, nearest, nearest
@@ -36,10 +36,10 @@ def figure(value: Fraction, low: Fraction, high: Fraction, *, bounded: bool) -> 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Cumulative counts from high to low scores; place i is after i steps.
+    """Cumulative counts from high to low scores; index i is after i steps.
 
-    tp, fp: int64 [k + 1] (Python integers as objects where their sum passes int64), from 0;
-    every step has a row. places: intp [k], where the step's score is among those given.
+    tp, fp: int64 [k + 1] (Python integers as objects if their sum exceeds int64), from 0; every
+    step has a row. positions: intp [k], the index of the step's score among those given.
     """
 
     tp: Ints
@@ -48,17 +48,17 @@ class Steps:
 
     @property
     def positives(self) -> int:
-        """All of them."""
+        """The number of positives."""
         return int(self.tp[-1])
 
     @property
     def negatives(self) -> int:
-        """All of them."""
+        """The number of negatives."""
         return int(self.fp[-1])
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """The number of rows."""
         return self.positives + self.negatives
 
     @property
@@ -68,7 +68,7 @@ class Steps:
 
 
 def steps(negatives: Ints, positives: Ints) -> Steps:
-    """From counts [k] in ascending order of score; places without a row are left out.
+    """Steps from counts [k] in ascending order of score; scores without a row are omitted.
 
     >>> import numpy as np
     >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
@@ -81,7 +81,7 @@ def steps(negatives: Ints, positives: Ints) -> Steps:
     else:
         positions = np.flatnonzero(rows != 0)[::-1]
         n, p = negatives[positions], positives[positions]
-    # No sum is near int64 but in huge states, where adding Python integers does not matter.
+    # Sums are near int64 only in huge states, where the cost of Python integers is negligible.
     near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
     if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
         n, p = n.astype(object), p.astype(object)
@@ -95,8 +95,8 @@ _FLOATS: Final = 1 << 53
 
 
 def shares(parts: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """Each part over what it is of: float64 [n], correctly rounded (from 100 bits where a count is
-    2**53 or more); nan where that is 0.
+    """`parts` / `of`: float64 [n], correctly rounded (from 100 bits where a count is 2**53 or
+    more); nan where `of` is 0.
 
     >>> import numpy as np
     >>> shares(np.array([1, 2]), 3).tolist()

@@ -1,11 +1,11 @@
 """Agreement of two ratings of the same rows in many categories, from a table of counts.
 
-x_ij rows have truth i and prediction j; r_i and c_j are the sums of its rows and columns, n that
-of all. Everything is integers, of which each figure is one ratio.
+x_ij rows have truth i and prediction j; r_i and c_j are the row and column sums of x, and n is the
+total. All sums are integers, and each coefficient is rounded once.
 
-Variances are of independent rows, by delta. A coefficient g does not change when all x are doubled,
-so Σ x ψ = 0 and its variance is Σ x ψ² with ψ_ij = ∂g/∂x_ij (see `term_means`). Each ψ has one
-denominator, so that the sum is of integers and one division rounds it.
+Variances are for independent rows, by the delta method. A coefficient g does not change when all x
+are doubled, so Σ x ψ = 0 and its variance is Σ x ψ² with ψ_ij = ∂g/∂x_ij (see `term_means`). All ψ
+have one denominator, so the sum is of integers and is rounded once, by one division.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ def kappa(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
 def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power: int) -> float:
     """1 - n Σ w_ij x_ij / Σ w_ij r_i c_j with w_ij = |i - j|^power, power 1 or 2.
 
-    truth, predicted, x: [m], the cells that are occupied and their counts. (Cohen, Psychol. Bull.
-    70, 1968.)
+    truth, predicted, x: [m], the occupied cells and their counts. (Cohen, Psychol. Bull. 70, 1968.)
     """
     distances = np.zeros(n_classes, np.int64)
     np.add.at(distances, np.abs(truth - predicted), x)
@@ -40,7 +39,7 @@ def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
     r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
     n = sum(r)
     if power == 1:
-        # Σ |i - j| r_i c_j counts, for each cut between two classes, the pairs on both sides.
+        # Σ |i - j| r_i c_j counts, for each cut between two classes, the pairs that it separates.
         below = zip(accumulate(r), accumulate(c), strict=True)
         expected = sum(a * (n - b) + (n - a) * b for a, b in below)
     else:
@@ -51,9 +50,9 @@ def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
 
 
 def matthews(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
-    """(n Σ x_ii - Σ r_i c_i) / √((n² - Σ r_i²)(n² - Σ c_i²)), Matthews' for many classes.
+    """(n Σ x_ii - Σ r_i c_i) / √((n² - Σ r_i²)(n² - Σ c_i²)), Matthews' coefficient.
 
-    (R_K of Gorodkin, Comput. Biol. Chem. 28, 2004.)
+    For many classes. (R_K of Gorodkin, Comput. Biol. Chem. 28, 2004.)
     """
     n = sum(r)
     square = (n * n - _dot(r, r)) * (n * n - _dot(c, c))
@@ -72,12 +71,12 @@ def _dot(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 def kappa_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power: int = 0) -> float:
-    """Of Cohen's kappa, 1 - n Q / E with Q = Σ w_ij x_ij, E = Σ w_ij r_i c_j, w_ij = |i - j|^power.
+    """The variance of Cohen's kappa, 1 - n Q / E.
 
-    truth, predicted, x: [m], the cells that are occupied and their counts. power: 0 for plain kappa
-    (0^0 is 0 here), 1 or 2. ψ_ij = (n Q e_ij - (Q + n w_ij) E) / E² with e_ij = ∂E/∂x_ij =
-    Σ_k w_ik c_k + Σ_k w_kj r_k. nan where kappa is. (Fleiss, Cohen and Everitt 1969, Psychol.
-    Bull. 72, 323-327.)
+    Q = Σ w_ij x_ij, E = Σ w_ij r_i c_j, w_ij = |i - j|^power. truth, predicted, x: [m], the
+    occupied cells and their counts. power: 0 for plain kappa (0^0 is 0 here), 1 or 2.
+    ψ_ij = (n Q e_ij - (Q + n w_ij) E) / E² with e_ij = ∂E/∂x_ij = Σ_k w_ik c_k + Σ_k w_kj r_k. nan
+    where kappa is. (Fleiss, Cohen and Everitt 1969, Psychol. Bull. 72, 323-327.)
 
     >>> two = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([40, 10, 10, 40])
     >>> round(kappa_variance(*two, 2), 12)  # 4 p (1 - p) / n, since E is as good as known
@@ -103,8 +102,9 @@ def kappa_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power:
 
 
 def matthews_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int) -> float:
-    """Of Matthews' coefficient A / √(S T), A = n Σ x_ii - Σ r c, S = n² - Σ r², T = n² - Σ c².
+    """The variance of Matthews' coefficient, A / √(S T).
 
+    A = n Σ x_ii - Σ r c, S = n² - Σ r², T = n² - Σ c².
     ψ_ij = (a_ij S T - A ((n - r_i) T + (n - c_j) S)) / (S T)^(3/2) with a_ij = ∂A/∂x_ij =
     Σ x_kk + n [i = j] - c_i - r_j. nan where the coefficient is.
 
@@ -145,7 +145,7 @@ def _distances(counts: Sequence[int], power: int) -> list[int]:
     if power == 2:
         second = sum(k * k * one for k, one in enumerate(counts))
         return [i * i * n - 2 * i * first + second for i in range(len(counts))]
-    # Below i: i b - m; above it: (first - m) - i (n - b), of b counts with the sum of numbers m.
+    # Up to i: i b - m; above: (first - m) - i (n - b); b, m: Σ counts_k, Σ k counts_k up to i.
     below = accumulate(counts)
     sums = accumulate(k * one for k, one in enumerate(counts))
     pairs = enumerate(zip(below, sums, strict=True))

@@ -1,8 +1,8 @@
-"""The interval of an area under the ROC curve: on the logit, and guarded where rows are few.
+"""The interval of an area under the ROC curve: on the logit scale, and guarded if rows are few.
 
-The logit with Student's t is right where both classes have rows enough on the wrong side. Near an
-area of 1, or with few positives, its variance is itself a guess; there the interval is widened to
-hold Hanley and McNeil's, whose variance is a function of the area that is tried.
+The logit interval with Student's t is valid if both classes have enough rows on the wrong side.
+Near an area of 1, or with few positives, its variance is poorly estimated; there the interval is
+widened to include Hanley and McNeil's, whose variance is a function of the candidate area.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from streammetrics.kernels.inference.tails import last_inside
 
 Ints = NDArray[np.int64]
 
-_HALF_INT64: Final = 1 << 61  # twice this, and a bucket, are still int64
+_HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
 
 
 @dataclass(frozen=True, slots=True)
 class Placements:
-    """How the rows of each class are placed among those of the other, summed.
+    """Sums over the placements of the rows of each class among those of the other.
 
-    half_wins: U, twice the pairs won, ties one half. squares: Σ p_b w_b² and Σ n_b v_b².
-    ties: Σ p_b n_b, pairs whose order the buckets do not tell. All of rows or of units of weight.
+    half_wins: U, twice the pairs won, where a tie is one half. squares: Σ p_b w_b² and Σ n_b v_b².
+    ties: Σ p_b n_b, the pairs within a bucket. All count rows or units of weight.
     """
 
     positives: int
@@ -49,7 +49,7 @@ class Placements:
 
     @property
     def variance(self) -> float:
-        """Of the area, of independent rows, correctly rounded; nan with one row of a class."""
+        """Of the area, for independent rows, correctly rounded; nan below 2 rows of a class."""
         parts = self._parts()
         return ratio(sum(parts), 1) if parts else math.nan
 
@@ -68,7 +68,7 @@ class Placements:
 
     @property
     def resolution(self) -> float:
-        """How far the area of the scores behind the buckets may be: Σ p_b n_b / 2PN."""
+        """How far the area of the unbucketed scores may differ: Σ p_b n_b / 2PN."""
         return ratio(self.ties, 2 * self.positives * self.negatives)
 
     def _parts(self) -> tuple[Fraction, Fraction] | None:
@@ -82,7 +82,7 @@ class Placements:
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:
-    """Of buckets [b] in ascending order of score; empty ones may be left out. O(b).
+    """From buckets [b] in ascending order of score; empty ones may be omitted. O(b).
 
     >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
     >>> found.area, found.variance, found.resolution
@@ -96,7 +96,7 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
 
 
 def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:
-    """The w and v of each bucket."""
+    """w, v of each bucket: twice the negatives below and positives above it, ties one half."""
     if max(exact_sum(n), exact_sum(p)) > _HALF_INT64:
         n, p = n.astype(object), p.astype(object)
     above = p.sum() - np.cumsum(p)
@@ -107,12 +107,12 @@ def _sum_of_products(a: Iterable[int], b: Iterable[int]) -> int:
     return sum(map(mul, a, b))
 
 
-GUARD: Final = 10.0  # rows of the scarcer class that pairs are lost by, below which it is guarded
-COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
+GUARD: Final = 10.0  # min(P, N) min(A, 1 - A) below which the interval is guarded
+COARSE: Final = 0.25  # resolution in standard errors above which the interval is widened
 
 
 class AreaBounds(NamedTuple):
-    """An interval of an area. guarded: Hanley and McNeil's is in it. widened: by the buckets."""
+    """An area's interval. guarded: it includes Hanley and McNeil's. widened: by the resolution."""
 
     lower: float
     upper: float
@@ -131,10 +131,10 @@ def area_bounds(
 ) -> AreaBounds:
     """The interval of an area with this variance and its degrees of freedom.
 
-    classes: positives and negatives; of clustered rows, each divided by the design effect.
-    resolution: how far the buckets may have moved the area; added on both sides where it is above a
-    quarter of the standard error. Guarded where min(P, N) min(A, 1 - A) < 10, or the
-    variance is 0 or not known. Infinite where a class has no rows.
+    classes: positives and negatives; for clustered rows, each divided by the design effect.
+    resolution: how far bucketing may have moved the area; added on both sides if it is above a
+    quarter of the standard error. Guarded if min(P, N) min(A, 1 - A) < 10, or the variance is 0 or
+    unknown. Infinite if a class has no rows.
 
     >>> bounds = area_bounds(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
     >>> round(bounds.lower, 9), round(bounds.upper, 9), bounds.guarded
@@ -157,9 +157,9 @@ def area_bounds(
 
 
 def score_bounds(area: float, positives: float, negatives: float, z: float) -> Bounds:
-    """The areas θ with |area - θ| <= z √V(θ), V as Hanley and McNeil have it.
+    """The areas θ with |area - θ| <= z √V(θ), with V by Hanley and McNeil.
 
-    (Hanley and McNeil 1982, Radiology 143, 29-36, for the variance.) At least one row of a class.
+    (Hanley and McNeil 1982, Radiology 143, 29-36, for the variance.) Counts below 1 are taken as 1.
 
     >>> lower, upper = score_bounds(31 / 42, 6, 7, 1.959963984540054)
     >>> round(lower, 9), round(upper, 9)
@@ -175,14 +175,14 @@ def score_bounds(area: float, positives: float, negatives: float, z: float) -> B
 
 
 def hanley_mcneil_variance(area: float, positives: float, negatives: float) -> float:
-    """The variance of an area of θ, of scores that are spread exponentially.
+    """The variance of an area of θ, for exponentially distributed scores.
 
     (θ(1 - θ) + (P - 1)(Q1 - θ²) + (N - 1)(Q2 - θ²)) / PN, Q1 = θ / (2 - θ), Q2 = 2θ² / (1 + θ).
 
     >>> hanley_mcneil_variance(0.5, 1, 1), hanley_mcneil_variance(1.0, 5, 5)
     (0.25, 0.0)
     """
-    # Q1 - θ² = θ (1 - θ)² / (2 - θ), and Q2 - θ² = θ² (1 - θ) / (1 + θ): no digits are lost.
+    # Q1 - θ² = θ (1 - θ)² / (2 - θ), and Q2 - θ² = θ² (1 - θ) / (1 + θ), without cancellation.
     rest = 1.0 - area
     of_positives = (positives - 1.0) * area * rest * rest / (2.0 - area)
     of_negatives = (negatives - 1.0) * area * area * rest / (1.0 + area)

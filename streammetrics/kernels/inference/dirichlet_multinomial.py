@@ -3,18 +3,18 @@
     e = B(a + n) / B(a) · Π p_i^(-n_i),
 
 with counts n_i, shares p_i, the prior a_i, and B the multivariate beta function: a likelihood
-ratio, of mean 1 under the shares, whenever one looks. Two classes are the beta-binomial mixture.
+ratio, of mean 1 under the shares, at every look. Two classes give the beta-binomial mixture.
 (Robbins 1970, Ann. Math. Stat. 41, 1397-1409; Lindon and Malek 2022, NeurIPS, section 3.)
 
 As a difference of ln Γ this is off by 2.4e-6 at 1e9 rows and 2.5e-3 at 1e12. Here the large terms
-of Stirling's formula are joined before any is rounded, which is off by less than 1e-13 of the
+of Stirling's formula are combined before any is rounded, which is off by less than 1e-13 of the
 value or of 1 at any size: with A_i = a_i + n_i, A = Σ A_i, a = Σ a_i, the deviance
-D(x, m) = x ln(x/m) - x + m, and R what Stirling's formula leaves over,
+D(x, m) = x ln(x/m) - x + m, and R the remainder of Stirling's formula,
 
     ln e = Σ D(A_i, A p_i) - Σ D(a_i, a p_i) - ½ Σ ln(A_i a / (A a_i)) - (K - 1)/2 ln(A/a)
            + Σ (R(A_i) - R(a_i)) - R(A) + R(a).
 
-All differences and ratios are exact. It is the last function of a result, and no state holds it.
+All differences and ratios are exact. It is the last step of a result; no state stores it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def log_e_of_counts(
 ) -> float:
     """The logarithm of e: counts [k] against shares [k] of sum 1, with a prior [k] above 0.
 
-    One row in a class of share 0 is infinite evidence; such a class may have a prior of 0, and is
-    then as if it were not there. 0 where there are no rows.
+    One row in a class of share 0 is infinite evidence. Without rows, such a class may have a prior
+    of 0 and is then ignored. 0 if no class has rows.
 
     >>> log_e_of_counts([1, 0], [Fraction(1, 2), Fraction(1, 2)], [1.0, 1.0])
     0.0
@@ -55,14 +55,14 @@ def log_e_of_counts(
     rows = sum(n for n, _, _ in classes)
     if not rows:
         return 0.0
-    # Everything below is in whole numbers, over one denominator of the priors and one of the
-    # shares: a Fraction would look for common divisors at each step.
+    # Everything below is in integers, over one denominator of the priors and one of the shares:
+    # a Fraction would compute a common divisor at each step.
     unit = math.lcm(*(a.denominator for _, _, a in classes))
     priors = [a.numerator * (unit // a.denominator) for _, _, a in classes]
     before = sum(priors)
     after = before + rows * unit
-    # A share without rows is in no term of e, so that a class of share 0 may be given one: the
-    # rest then has less by a factor, which is put back.
+    # The share of a class without rows is in no term of e, so a class of share 0 may be given one.
+    # The factor by which this reduces the other shares is compensated below.
     given = Fraction(sum(a for a, (_, p, _) in zip(priors, classes, strict=True) if not p), after)
     left = 1 - given
     expected = (
@@ -91,7 +91,7 @@ def log_e_of_counts(
 
 
 def _deviance(x: int, mean: int, unit: int) -> float:
-    """`x ln(x / mean) - x + mean`, in units, so that the two may be as close as they like."""
+    """`x ln(x / mean) - x + mean` of x / unit and mean / unit, however close these are."""
     apart, v = (x - mean) / unit, (x - mean) / (x + mean)
     if abs(v) > 0.05:
         return x / unit * log_ratio(x, mean) - apart
@@ -99,7 +99,7 @@ def _deviance(x: int, mean: int, unit: int) -> float:
 
 
 def log_ratio(numerator: int, denominator: int) -> float:
-    """The logarithm of a positive fraction, within two last places however close to 1 it is.
+    """The logarithm of a positive fraction, within two units in the last place, also near 1.
 
     >>> log_ratio(10**30 + 1, 10**30)
     1e-30
@@ -110,7 +110,7 @@ def log_ratio(numerator: int, denominator: int) -> float:
     return math.log(numerator // common) - math.log(denominator // common)
 
 
-# Whether units fell to the arms in the declared shares: the test of a sample ratio mismatch.
+# Whether units are assigned to arms in the declared shares: the sample ratio mismatch test.
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class ChiSquare:
 
 
 def shares_of(weights: Sequence[Number]) -> list[Fraction]:
-    """Weights [k], not negative and not all 0, over their sum, exactly.
+    """Weights [k], nonnegative and not all 0, divided by their sum, exactly.
 
     >>> shares_of([5, 3, 2])
     [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
@@ -135,8 +135,8 @@ def shares_of(weights: Sequence[Number]) -> list[Fraction]:
 def chi_square(counts: Sequence[int], weights: Sequence[Number]) -> ChiSquare:
     """Pearson's Σ (n_i - N p_i)² / (N p_i) of counts [k] and weights [k], for one look only.
 
-    Arms of weight 0 are no degree of freedom, and a unit in one of them makes the p-value 0.
-    Without a unit, or with one arm of positive weight, the p-value is 1.
+    Arms of weight 0 add no degree of freedom, and a unit in one of them makes the p-value 0.
+    Without units, or with one arm of positive weight, the p-value is 1.
 
     >>> found = chi_square([5120, 4880], [1, 1])
     >>> found.statistic, round(found.pvalue, 12)
@@ -149,14 +149,14 @@ def chi_square(counts: Sequence[int], weights: Sequence[Number]) -> ChiSquare:
     total = sum(counts)
     if not total:
         return ChiSquare(0.0, df, 1.0)
-    # Σ n_i² / (N p_i) - N, in whole numbers until it is rounded.
+    # Σ n_i² / (N p_i) - N, exact until it is rounded.
     squares = (n * n / p for n, p in zip(counts, shares, strict=True) if p)
     statistic = ratio(sum(squares, Fraction(0)) - total * total, total)
     return ChiSquare(statistic, df, chi2_sf(statistic, df))
 
 
 def log_e(counts: Sequence[int], weights: Sequence[Number], k: float = 10_000.0) -> float:
-    """The logarithm of the e-value against the shares, for every look; alarm at ln 1000.
+    """The logarithm of the e-value against the shares, valid at every look; alarm at ln 1000.
 
     Counts [k], weights [k]; k: the weight of the prior in units, 10,000 for large balanced tests.
     Infinite where an arm of weight 0 has a unit.
@@ -165,31 +165,31 @@ def log_e(counts: Sequence[int], weights: Sequence[Number], k: float = 10_000.0)
     0.542000517269
     """
     shares = shares_of(weights)
-    # An arm of share 0 has no prior, and is left out there.
+    # An arm of share 0 has a prior of 0: see `log_e_of_counts`.
     prior = [Fraction(k) * p for p in shares]
     return log_e_of_counts(counts, shares, prior)
 
 
-# Of all successes, which arm? The exact sequential test of two rates, whatever the base rate does.
+# The arm of each success: an exact sequential test of two rates, for any changes of the base rate.
 #
-# Where a share π of the units goes to the treatment and both arms have one rate, each success is
-# the treatment's with probability π, however that rate moves in time. Where the treatment's rate is
+# If a share π of the units goes to the treatment and both arms have one rate, each success is in
+# the treatment with probability π, however that rate changes over time. If the treatment's rate is
 # ψ times the control's, the probability is θ = πψ / (πψ + 1 - π). So the successes alone are counts
-# of two classes, with an e-value that needs no large numbers:
+# of two classes, with an e-value that is valid for small counts too:
 #
 #     ln e(ψ) = ln B(kπ + S_B, k(1 - π) + S_A) - ln B(kπ, k(1 - π)) - S_B ln θ - S_A ln(1 - θ).
 #
-# Valid for one success a unit at most, or for events that come independently (Poisson), without a
-# sample ratio mismatch. Where π changed, each epoch is a factor of its own.
+# Valid for at most one success per unit, or for independent (Poisson) events, without a sample
+# ratio mismatch. If π changed, each epoch contributes a factor.
 
-_STEEPEST = 700.0  # of ln ψ: exp of it is still a float
+_STEEPEST = 700.0  # the largest |ln ψ|: its exp is still a float
 
 
 @dataclass(frozen=True, slots=True)
 class Successes:
     """The successes of both arms while the treatment's share of the units was `share`, 0 < π < 1.
 
-    share: a float stands for itself; a Fraction says thirds exactly.
+    share: a float is taken as its exact value; a Fraction represents thirds exactly.
     """
 
     control: int
@@ -223,10 +223,9 @@ def _of_epoch(found: Successes, k: Fraction, psi: Fraction) -> float:
 def relative_rates(
     epochs: Iterable[Successes], alpha: float, k: float = 100.0
 ) -> tuple[float, float]:
-    """The ψ whose e-value is below 1/alpha: they hold the true one at all looks together.
+    """The interval of ψ with an e-value below 1/alpha; it covers the true ψ at all looks together.
 
-    (0, inf) without a success. (inf, 0) where no ψ is left, which only epochs that contradict one
-    another can do.
+    (0, inf) without a success. (inf, 0) if no ψ remains, which only contradictory epochs can cause.
 
     >>> [round(end, 10) for end in relative_rates([Successes(520, 585)], 0.05)]
     [0.9409996575, 1.3458231812]
@@ -237,7 +236,7 @@ def relative_rates(
     def holds(log_psi: float) -> bool:
         return log_e_of_successes(found, k, math.exp(log_psi)) < goal
 
-    # ln e is convex in ln ψ, and stays low on the side where an arm has no success.
+    # ln e is convex in ln ψ, and stays low on the side of an arm without successes.
     best = _best(found)
     if not holds(best):
         return math.inf, 0.0
@@ -250,7 +249,7 @@ def relative_rates(
 
 
 def _best(found: list[Successes]) -> float:
-    """The ln ψ of the greatest likelihood: where the treatment has its expected successes."""
+    """The ln ψ of maximum likelihood: the treatment's successes equal their expectation."""
     treated = sum(one.treatment for one in found)
     every = [(one.control + one.treatment, float(one.share)) for one in found]
 

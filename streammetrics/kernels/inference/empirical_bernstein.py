@@ -1,9 +1,9 @@
-"""Means of values in [0, 1], with intervals that are certain at every look, at any sample size.
+"""Means of values in [0, 1], with intervals that are valid at every look and any sample size.
 
 (Howard et al. 2021, Ann. Stat. 49, 1055-1080, theorem 4.) There the variance is taken about a
-running prediction, which depends on the order of the rows. Here the prediction is one number m0
-that was fixed before the data (a historical mean): V = Σ (x - m0)² = Σx² - 2 m0 Σx + n m0² is then
-a function of mergeable totals. A bad m0 makes the interval wide and never wrong.
+running prediction, which depends on the order of the rows. Here the prediction is a constant m0,
+fixed before the data (a historical mean), so V = Σ (x - m0)² = Σx² - 2 m0 Σx + n m0² is a function
+of mergeable totals. A bad m0 makes the interval wide, never invalid.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def log_m(s: float, v: float, rho: float) -> float:
 
 
 def boundary(v: float, rho: float, alpha: float) -> float:
-    """The S at which m(S, v) is 1/alpha: a sum that ever passes it has probability alpha at most.
+    """The S at which m(S, v) is 1/alpha: a sum ever exceeds it with probability at most alpha.
 
     >>> round(boundary(100.0, tuned(100.0, 0.05), 0.025), 9)
     33.488369531
     """
     a, goal, s = v + rho, -math.log(alpha), 0.0
-    # ln m is convex in S and rises, so that Newton's method comes from above after one step.
+    # ln m is convex and increasing in S, so Newton's method is above the root after one step.
     for _ in range(_STEPS):
         step = (log_m(s, v, rho) - goal) / _slope(s, a)
         s -= step
@@ -74,11 +74,11 @@ class Moments:
 
     @property
     def mean(self) -> float:
-        """Correctly rounded; nan without a value."""
+        """The mean, correctly rounded; nan without a value."""
         return ratio(Fraction(self.total), self.n)
 
     def about(self, reference: Number) -> float:
-        """Σ (x - reference)², correctly rounded; what rounded totals leave below 0 is 0."""
+        """Σ (x - reference)², correctly rounded; 0 if rounded totals make it negative."""
         m0 = Fraction(reference)
         return max(
             0.0, float(Fraction(self.squares) - m0 * (2 * Fraction(self.total) - self.n * m0))
@@ -88,8 +88,8 @@ class Moments:
 def interval(found: Moments, reference: Number, v_opt: float, alpha: float) -> tuple[float, float]:
     """The interval of the mean at level 1 - alpha, within [0, 1].
 
-    v_opt: the Σ (x - reference)² at which it shall be narrow, said before the data. Half of alpha
-    is spent on each side. [0, 1] without a value.
+    v_opt: the Σ (x - reference)² for which it is tuned, chosen before the data. Half of alpha is
+    spent on each side. [0, 1] without a value.
 
     >>> low, high = interval(Moments(1000, 300, 300), Fraction(1, 4), 200.0, 0.05)
     >>> 0.24 < low < 0.3 < high < 0.36
@@ -106,7 +106,7 @@ def difference(
 ) -> tuple[float, float]:
     """The interval of treatment - control, within [-1, 1]: alpha/4 on each side of each arm.
 
-    v_opt is that of one arm. [-1, 1] where an arm has no value.
+    v_opt: that of one arm. [-1, 1] if an arm has no value.
     """
     low, high = interval(treatment, reference, v_opt, alpha / 2)
     base_low, base_high = interval(control, reference, v_opt, alpha / 2)
@@ -118,9 +118,9 @@ def log_e(
 ) -> float:
     """The logarithm of the e-value against equal means; 0 where an arm has no value.
 
-    Were μ the mean of both, each side of each arm would have an e-value, and their mean is one. A
-    quarter of the greater of the two that lie towards μ is not above it; at the μ where the two
-    are equal it is least. It reaches 1/alpha just where `difference` leaves out 0.
+    If both arms have the mean μ, each side of each arm has an e-value, and the mean of the four is
+    an e-value too. It is at least a quarter of the greater of the two that face μ, which is least
+    at the μ where the two are equal. This reaches 1/alpha exactly where `difference` excludes 0.
     """
     if not (control.n and treatment.n):
         return 0.0

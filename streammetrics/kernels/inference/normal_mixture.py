@@ -1,16 +1,16 @@
 """The normal mixture on the information clock: intervals and e-values valid at every look.
 
-An estimate with variance V has the information v = 1/V, and that is its clock: it stands still
-while nothing is learnt. With S = estimate · v, about normal with variance v where the true effect
-is 0, and a normal prior N(0, 1/ρ) over effects, the mixture of the likelihood ratios is
+An estimate with variance V has the information v = 1/V, which is its clock: it stops while nothing
+is learnt. With S = estimate · v, approximately normal with variance v if the true effect is 0, and
+a normal prior N(0, 1/ρ) over effects, the mixture of the likelihood ratios is
 
     e = √(ρ / (v + ρ)) · exp(S² / (2 (v + ρ))),
 
-of mean 1 where there is no effect, however often it is looked at. The effects at which e < 1/α
-are an interval that holds the true one at all looks together, with probability 1 - α.
+of mean 1 without an effect, at any number of looks. The effects with e < 1/α form an interval that
+covers the true effect at all looks together, with probability 1 - α.
 (Robbins 1970, Ann. Math. Stat. 41, 1397-1409; Howard et al. 2021, Ann. Stat. 49, 1055-1080,
 section 3.2 (one side: eq. 3.7); Waudby-Smith et al., arXiv 2103.06476, eq. 9, with their
-ρ² = 1 / (ρ σ²).) What is given is the last function of a result; no state holds it.
+ρ² = 1 / (ρ σ²).) These are the last steps of a result; no state stores them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Final
 
 from streammetrics.kernels.inference.tails import normal_isf, normal_sf, t_isf, t_sf
 
-# A t-statistic as the normal one of the same tail, and back.
+# A t-statistic as the normal z of equal tail probability, and back.
 
 
 def gaussianised(z: float, df: float) -> float:
-    """The z of the normal with the tail of z under Student's t; z itself where df is infinite.
+    """The normal z whose tail equals that of z under Student's t; z itself if df is infinite.
 
-    Its size is at most |z|. nan where df is not above 0. Past the smallest tail that a float
-    holds the least z that is certain, about 38, stands for all.
+    Its absolute value is at most |z|. nan unless df > 0. For tails below the smallest float it is
+    the z of that float, about 38, a certain lower bound.
 
     >>> round(gaussianised(2.364624251592785, 7.0), 9), gaussianised(-1.5, math.inf)
     (1.959963985, -1.5)
@@ -41,10 +41,10 @@ def gaussianised(z: float, df: float) -> float:
 
 
 def as_t(c: float, df: float) -> float:
-    """The multiple of a standard error of df degrees of freedom with the normal tail of c.
+    """The t with df degrees of freedom whose tail equals the normal tail of c.
 
-    The inverse of `gaussianised`: infinite where the tail is below what a float holds (c > 38),
-    so that an interval is wider and never narrower. nan where df is not above 0.
+    The inverse of `gaussianised`. Infinite if the tail is below the smallest float (c > 38), so
+    that an interval is wider, never narrower. nan unless df > 0.
 
     >>> round(as_t(1.9599639845400545, 7.0), 9), as_t(3.0, math.inf)
     (2.364624252, 3.0)
@@ -59,15 +59,15 @@ def as_t(c: float, df: float) -> float:
 
 
 _STEPS: Final = 100  # of Newton's method; six are usual
-_FAR_TAIL: Final = -20.0  # below it ln Φ is taken from its asymptotic series
+_FAR_TAIL: Final = -20.0  # below it ln Φ is computed from its asymptotic series
 
 
 def tuned(v_opt: float, alpha: float) -> float:
-    """The ρ that makes the interval narrow about the information v_opt, at level alpha.
+    """The ρ that makes the interval narrow near the information v_opt, at level alpha.
 
-    ρ = v_opt / L with L = 2 ln(1/α) + ln(1 + 2 ln(1/α)). The narrowest has the root of
-    L = 2 ln(1/α) + ln(1 + L), with which `multiplier` at v_opt is less than 1e-3 of its size
-    smaller. 0 < alpha < 1, v_opt > 0; for one side give twice its alpha.
+    ρ = v_opt / L with L = 2 ln(1/α) + ln(1 + 2 ln(1/α)). The optimal L is the root of
+    L = 2 ln(1/α) + ln(1 + L), which makes `multiplier` at v_opt smaller by less than 1e-3 of its
+    size. 0 < alpha < 1, v_opt > 0; for a one-sided bound, pass twice its alpha.
 
     >>> round(1 / tuned(1.0, 0.05), 6)
     7.936155
@@ -77,9 +77,9 @@ def tuned(v_opt: float, alpha: float) -> float:
 
 
 def multiplier(v: float, rho: float, alpha: float) -> float:
-    """How many standard errors the interval reaches to each side: |z| at which e is 1/α.
+    """The half-width of the interval in standard errors: the |z| at which e is 1/α.
 
-    c = √( (v + ρ)/v · [ln((v + ρ)/ρ) + 2 ln(1/α)] ). Infinite where there is no information.
+    c = √( (v + ρ)/v · [ln((v + ρ)/ρ) + 2 ln(1/α)] ). Infinite without information.
 
     >>> round(multiplier(1.0, tuned(1.0, 0.05), 0.05), 3)
     3.035
@@ -103,7 +103,7 @@ def log_e(z: float, v: float, rho: float) -> float:
 
 
 def anytime_p(sup_log_e: float) -> float:
-    """The p-value that may be looked at always: min(1, 1 / the largest e-value so far).
+    """The always-valid p-value: min(1, 1 / the largest e-value so far).
 
     >>> anytime_p(-3.0), round(anytime_p(math.log(20)), 12)
     (1.0, 0.05)
@@ -126,10 +126,10 @@ def one_sided_log_e(z: float, v: float, rho: float) -> float:
 
 
 def one_sided_multiplier(v: float, rho: float, alpha: float) -> float:
-    """How many standard errors a one-sided bound lies off: the z at which e is 1/α.
+    """The distance of a one-sided bound in standard errors: the z at which e is 1/α.
 
-    Negative where the bound is on the other side of the estimate, which no alpha below 1/2 gives.
-    Infinite where there is no information.
+    Negative if the bound is on the other side of the estimate, which needs an alpha above 1/2.
+    Infinite without information.
 
     >>> rho = tuned(1.0, 0.1)
     >>> round(one_sided_log_e(one_sided_multiplier(1.0, rho, 0.05), 1.0, rho), 12)
@@ -138,7 +138,7 @@ def one_sided_multiplier(v: float, rho: float, alpha: float) -> float:
     if not 0 < v < math.inf:
         return math.inf
     goal = 0.5 * math.log1p(v / rho) - math.log(alpha)
-    # x²/2 + ln 2Φ(x) is convex and rises, so that Newton's method comes from above and stays.
+    # x²/2 + ln 2Φ(x) is convex and increasing, so Newton's method stays above the root.
     x = math.sqrt(2.0 * max(goal, 0.0))
     for _ in range(_STEPS):
         share = normal_sf(-x)

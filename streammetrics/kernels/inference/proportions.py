@@ -1,7 +1,7 @@
 """Intervals of shares: Wilson's, for independent and for clustered rows, and Newcombe's.
 
-For accuracy, precision, recall, specificity, error rates and hit rates, each a share of rows that
-are counted beforehand; and for F1, which is a function of such a share.
+For accuracy, precision, recall, specificity, error rates and hit rates, each a share of counted
+rows; and for F1, which is a function of such a share.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds
 def wilson_bounds(successes: int, n: int, q: float, *, n_eff: float | None = None) -> Bounds:
     """The shares θ with |p - θ| <= q √(θ(1 - θ) / n), where p = successes / n.
 
-    n_eff: how many independent rows these are worth, where that is not n (`effective_size`).
+    n_eff: the equivalent number of independent rows, if not n (`effective_size`).
     q: `critical(level)`, of the normal, or of t with the degrees of freedom of a clustered
-    variance. Infinite where there are no rows. (Wilson 1927, JASA 22, 209-212; for clustered rows
+    variance. Infinite without rows. (Wilson 1927, JASA 22, 209-212; for clustered rows
     Kott and Carr 1997, J. Off. Stat. 13, 367-383; Korn and Graubard 1998, Surv. Methodol. 24,
     193-201.)
 
-    The ends are the roots of (1 + c) θ² - (2 p + c) θ + p², c = q² / n; the lower one is found
-    from the upper, so that no digit is lost where p is small.
+    The bounds are the roots of (1 + c) θ² - (2 p + c) θ + p², c = q² / n; the lower is computed
+    from the upper, so that no digit is lost if p is small.
 
     >>> lower, upper = wilson_bounds(3, 10, 1.959963984540054)
     >>> round(lower, 12), round(upper, 12)
@@ -42,11 +42,11 @@ def wilson_bounds(successes: int, n: int, q: float, *, n_eff: float | None = Non
 
 
 def effective_size(successes: int, n: int, variance: float, known_deff: float = 1.0) -> float:
-    """How many independent rows have the variance of this share: p (1 - p) / variance.
+    """The number of independent rows with the variance of this share: p (1 - p) / variance.
 
-    variance: of the share, from groups of users. Where p is 0 or 1, or the variance is 0 or not
-    known, nothing can be read from it, and n is divided by the last design effect that was known,
-    if that is above 1. nan where there are no rows.
+    variance: of the share, from groups of users. If p is 0 or 1, or the variance is 0 or unknown,
+    it carries no information; then n is divided by the last known design effect, if that is above
+    1. nan without rows.
 
     >>> effective_size(50, 100, 0.005), effective_size(0, 100, 0.0, known_deff=4.0)
     (50.0, 25.0)
@@ -61,7 +61,7 @@ def effective_size(successes: int, n: int, variance: float, known_deff: float = 
 def share_variance(successes: int, n: int) -> float:
     """The variance of a share of n independent rows: p (1 - p) / n; nan for n = 0.
 
-    Of counts, so that n divides it, as in Wald's interval and in every multinomial variance here;
+    Of counts, so it divides by n, as in Wald's interval and in every multinomial variance here;
     the variance of a mean of other values divides by n - 1 (`variances.mean_variance`).
 
     >>> share_variance(1, 2)
@@ -75,7 +75,7 @@ def newcombe_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> B
 
     (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.) D = b - a;
     D - √((b - lower_b)² + (upper_a - a)²), D + √((upper_b - b)² + (a - lower_a)²).
-    Infinite where a share or its interval is.
+    Infinite if a share or its interval is not finite.
 
     >>> z = 1.959963984540054
     >>> lower, upper = newcombe_bounds(
@@ -98,7 +98,7 @@ def f_beta_variance(tp: int, fp: int, fn: int, beta_squared: Fraction | int) -> 
     """The multinomial delta variance of F = (1 + b) tp / D, D = (1 + b) tp + b fn + fp, b = β².
 
     (tp ((1 + b)(1 - F))² + fn (b F)² + fp F²) / D², in fractions, rounded once; nan where D is 0.
-    It is 0 where F is 0 or 1, and says nothing there. α of the other form is 1 / (1 + b).
+    It is 0, and uninformative, where F is 0 or 1. In the other form of F, α is 1 / (1 + b).
 
     >>> import math
     >>> round(math.sqrt(f_beta_variance(40, 10, 30, 4)), 12)

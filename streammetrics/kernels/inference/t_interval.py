@@ -1,7 +1,7 @@
-"""Intervals of an estimate with a standard error: as it is, and on the scale of the logit.
+"""Intervals of an estimate with a standard error: symmetric, and on the logit scale.
 
-Ends = (lower, upper). Nothing here raises: where the estimate or its error is not known, the ends
-are infinite and the p-value is 1. `log` and `exp` are the last functions of a result.
+Bounds are (lower, upper). Nothing here raises: if the estimate or its error is unknown, the bounds
+are infinite and the p-value is 1. `log` and `exp` are used only in the last step of a result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EVERYTHING: Final[Bounds] = (-math.inf, math.inf)
 def critical(level: float, df: float = math.inf) -> float:
     """The q that Student's |t| exceeds with probability 1 - level; df = inf: the normal.
 
-    level in (0, 1); nan where df is not above 0.
+    level in (0, 1); nan unless df > 0.
 
     >>> round(critical(0.95), 6), round(critical(0.95, 7), 6)
     (1.959964, 2.364624)
@@ -39,9 +39,9 @@ def symmetric_bounds(estimate: float, se: float, q: float) -> Bounds:
 
 
 def logit_bounds(estimate: float, se: float, q: float) -> Bounds:
-    """The symmetric interval of ln(x / (1 - x)), which has error se / (x (1 - x)), taken back.
+    """The symmetric interval of ln(x / (1 - x)), with error se / (x (1 - x)), transformed back.
 
-    estimate: in (0, 1); at 0 and at 1 the logit has no error that is known, and nothing is.
+    estimate: in (0, 1); at 0 and 1 the error of the logit is unknown, and the bounds are infinite.
 
     >>> lower, upper = logit_bounds(0.5, 0.1, 1.959963984540054)
     >>> round(lower, 9), round(upper, 9)
@@ -58,7 +58,7 @@ def logit_bounds(estimate: float, se: float, q: float) -> Bounds:
 
 
 def two_sided_p(estimate: float, se: float, df: float = math.inf) -> float:
-    """How often |t| is as far from 0 as estimate / se; 1 where the error is not known.
+    """The probability of a |t| of at least |estimate / se|; 1 if the error is unknown.
 
     >>> round(two_sided_p(1.959963984540054, 1.0), 12), two_sided_p(1.0, math.nan)
     (0.05, 1.0)
@@ -77,8 +77,8 @@ def two_sided_p(estimate: float, se: float, df: float = math.inf) -> float:
 def welch_df(variance_a: float, df_a: float, variance_b: float, df_b: float) -> float:
     """Degrees of freedom of a difference: (Va + Vb)² / (Va² / df_a + Vb² / df_b).
 
-    (Satterthwaite 1946, Biometrics Bull. 2, 110-114; Welch 1947.) nan where a variance or its df
-    is not known, and where both variances are 0.
+    (Satterthwaite 1946, Biometrics Bull. 2, 110-114; Welch 1947.) nan if a variance or its df
+    is unknown, or both variances are 0.
 
     >>> welch_df(1.0, 9.0, 1.0, 9.0), welch_df(1.0, 9.0, 0.0, 9.0)
     (18.0, 9.0)
@@ -100,8 +100,8 @@ def fieller_bounds(
     """The lifts r with |treatment - (1 + r) control| <= q √(Vt + (1 + r)² Vc).
 
     (Fieller 1954, J. R. Stat. Soc. B 16, 175-185.) With s = treatment / control, g = q² Vc /
-    control²: (s ∓ q / |control| √(Vt + s² Vc - g Vt)) / (1 - g) - 1. Infinite where g >= 1: then
-    the control may be 0, and any lift is possible.
+    control²: (s ∓ q / |control| √(Vt + s² Vc - g Vt)) / (1 - g) - 1. Infinite if g >= 1: then the
+    control may be 0, and any lift is possible.
 
     >>> z, va, vb = 1.959963984540054, 0.052 * 0.948 / 9999, 0.0585 * 0.9415 / 9999
     >>> lower, upper = fieller_bounds(0.052, va, 0.0585, vb, z)
@@ -129,5 +129,5 @@ def lift_variance(control: float, variance_c: float, treatment: float, variance_
 
 
 def _relative_error(estimate: float, variance: float) -> float:
-    """The standard error over |estimate|; nan where it is not known or the estimate is 0."""
+    """The standard error over |estimate|; nan if it is unknown or the estimate is 0."""
     return math.sqrt(variance) / abs(estimate) if estimate and variance >= 0 else math.nan

@@ -1,12 +1,12 @@
 """Tails and quantiles of the normal, of Student's t and of chi-square.
 
-Below them are the regularised incomplete gamma and beta functions. The factor before each series or
-continued fraction is what loses digits where arguments are large; it is built here of deviances and
-of what Stirling's formula leaves over, neither of which is a difference of large numbers. The
-fractions are taken by Lentz's method (Appl. Opt. 15, 668-671, 1976).
+They are based on the regularised incomplete gamma and beta functions. For large arguments, the
+factor before each series or continued fraction is prone to lose digits. Here it is computed from
+deviances and the remainder of Stirling's formula, neither of which is a difference of large
+numbers. The fractions are evaluated by Lentz's method (Appl. Opt. 15, 668-671, 1976).
 
-No state holds what these give: they are the last functions of a result, so here, and only where a
-result ends, libm's `exp`, `log` and `erfc` are used.
+No state stores these values. They are the last step of a result, and only there are libm's `exp`,
+`log` and `erfc` used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
-# What Stirling's formula leaves over, and what is built of it: ln B(a, b), and deviances.
+# The remainder of Stirling's formula, and functions based on it: ln B(a, b), and deviances.
 
 LOG_ROOT_TAU: Final = 0.5 * math.log(2.0 * math.pi)
 FAR: Final = 16.0  # from here on Stirling's series has 17 digits
@@ -29,14 +29,14 @@ _STIRLING: Final = (
 
 
 def stirling_remainder(x: float) -> float:
-    """What ln Γ(x) is above (x - 1/2) ln x - x + ln(2π) / 2; x > 0, within 2e-15 of its size.
+    """R(x) = ln Γ(x) - (x - 1/2) ln x + x - ln(2π) / 2; x > 0; relative error <= 2e-15.
 
     (Abramowitz and Stegun 1964, 6.1.41.)
 
     >>> round(stirling_remainder(1.0), 15)
     0.081061466795327
     """
-    # R(x) = R(x + 1) + (x + 1/2) ln(1 + 1/x) - 1 climbs to where the series is good.
+    # R(x) = R(x + 1) + (x + 1/2) ln(1 + 1/x) - 1 raises x to where the series is accurate.
     lifted = 0.0
     while x < FAR:
         lifted += _climb(x)
@@ -101,11 +101,11 @@ def near_deviance(x: float, apart: float, v: float) -> float:
 
 _TINY: Final = 1e-300
 _CLOSE: Final = 2.0**-53
-_TERMS: Final = 2_000_000  # a bound on work that no result comes near
+_TERMS: Final = 2_000_000  # a limit on iterations that no result approaches
 
 
 def gamma_p(a: float, x: float) -> float:
-    """The lower regularised incomplete gamma function, a > 0, x >= 0, within 1e-12 of its size.
+    """The lower regularised incomplete gamma function, a > 0, x >= 0; relative error <= 1e-12.
 
     >>> round(gamma_p(1.0, 1.0), 14) == round(1 - math.exp(-1), 14)
     True
@@ -118,7 +118,7 @@ def gamma_p(a: float, x: float) -> float:
 
 
 def gamma_q(a: float, x: float) -> float:
-    """The upper regularised incomplete gamma function, 1 - `gamma_p`, within 1e-12 of its size.
+    """The upper regularised incomplete gamma function, 1 - `gamma_p`; relative error <= 1e-12.
 
     >>> round(gamma_q(0.5, 2.88), 14)
     0.01639507184919
@@ -174,9 +174,9 @@ def _upper_fraction(a: float, x: float) -> float:
 
 
 def beta_p(a: float, b: float, x: float, y: float) -> float:
-    """The regularised incomplete beta function I(x; a, b), within 1e-12 of its size.
+    """The regularised incomplete beta function I(x; a, b); relative error <= 1e-12.
 
-    a, b > 0; x in [0, 1]; y is 1 - x, which the caller may know more exactly. (Abramowitz and
+    a, b > 0; x in [0, 1]; y is 1 - x, which the caller may know more accurately. (Abramowitz and
     Stegun 1964, 26.5.8, on the side where it converges.)
 
     >>> round(beta_p(2.0, 3.0, 0.25, 0.75), 12)
@@ -210,7 +210,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
             m * (b - m) * x / ((a + (2 * m - 1)) * (a + 2 * m)),
             -(a + m) * (n + m) * x / ((a + 2 * m) * (a + (2 * m + 1))),
         ):
-            d = 1.0 + top * d  # off zero, as above: here calls would take a third of the time
+            d = 1.0 + top * d  # `_off_zero`, inlined: calls would take a third of the time
             d = 1.0 / (d if abs(d) > _TINY else _TINY)
             c = 1.0 + top / c
             c = c if abs(c) > _TINY else _TINY
@@ -224,14 +224,14 @@ def _off_zero(x: float) -> float:
     return x if abs(x) > _TINY else _TINY
 
 
-# Where an interval ends: the last float of those that are inside.
+# The end of an interval: the last float inside it.
 
 
 def last_inside(inside: float, outside: float, holds: Callable[[float], bool]) -> float:
-    """The float next to where `holds` ends, between one where it holds and one where it does not.
+    """The last float where `holds` is true, by bisection from `inside` (true) to `outside` (false).
 
-    Both ends finite. `holds` is asked at floats strictly between them, some 60 times; if it
-    changes more than once in between, one of the changes is found.
+    Both are finite. `holds` is called at floats strictly between them, some 60 times; if it changes
+    more than once in between, one of the changes is found.
 
     >>> last_inside(1.0, 2.0, lambda x: x * x < 2) ** 2 < 2
     True
@@ -248,12 +248,12 @@ def last_inside(inside: float, outside: float, holds: Callable[[float], bool]) -
 
 _NORMAL: Final = NormalDist()
 _ROOT_HALF: Final = math.sqrt(0.5)
-_STEPS: Final = 200  # of a root; six are usual
-_NEAR_NORMAL: Final = 4096.0  # degrees of freedom from which on t is a transformed normal
+_STEPS: Final = 200  # of root finding; six are usual
+_NEAR_NORMAL: Final = 4096.0  # df from which on t is computed as a transformed normal
 
 
 def normal_sf(z: float) -> float:
-    """The share of a standard normal above z, within 1e-13 of its size (2e-16 + z² 2e-16).
+    """The upper tail of the standard normal at z; relative error <= 1e-13 (2e-16 + z² 2e-16).
 
     >>> normal_sf(0.0), round(normal_sf(1.959963984540054), 15)
     (0.5, 0.025)
@@ -262,10 +262,9 @@ def normal_sf(z: float) -> float:
 
 
 def normal_isf(p: float) -> float:
-    """The z above which a share p of a standard normal lies, within 1e-15 of z or of 0.1.
+    """The z with an upper tail p of the standard normal, within 1e-15 of z or of 0.1.
 
-    p in [0, 1]; nan for others. (Wichura 1988, Algorithm AS 241, Appl. Statist. 37,
-    477-484.)
+    p in [0, 1]; nan for others. (Wichura 1988, Algorithm AS 241, Appl. Statist. 37, 477-484.)
 
     >>> normal_isf(0.025), normal_isf(0.0)
     (1.9599639845400538, inf)
@@ -276,11 +275,11 @@ def normal_isf(p: float) -> float:
 
 
 def t_sf(t: float, df: float) -> float:
-    """The share of Student's t with df degrees of freedom above t, within 1e-12 of its size.
+    """The upper tail of Student's t with df degrees of freedom at t; relative error <= 1e-12.
 
-    df > 0 need not be whole; inf is the normal. I(df / (df + t²); df/2, 1/2) / 2 for t >= 0
+    df > 0 need not be an integer; inf is the normal. I(df / (df + t²); df/2, 1/2) / 2 for t >= 0
     (Abramowitz and Stegun 1964, 26.7.1), and from df = 4096 on the normal tail of a transformed t
-    (Hill 1970, Algorithm 395, Comm. ACM 13, 617-619). nan where df is not above 0.
+    (Hill 1970, Algorithm 395, Comm. ACM 13, 617-619). nan unless df > 0.
 
     >>> round(t_sf(1.0, 1.0), 12), round(t_sf(-2.0, 2.0), 12)
     (0.25, 0.908248290464)
@@ -295,12 +294,12 @@ def t_sf(t: float, df: float) -> float:
         return 0.0
     if df >= _NEAR_NORMAL:
         return normal_sf(_as_normal(t, df))
-    # df / (df + t²) and its complement, each rounded for itself.
+    # df / (df + t²) and its complement, rounded separately.
     return 0.5 * beta_p(0.5 * df, 0.5, 1.0 / (1.0 + t / df * t), 1.0 / (1.0 + df / t / t))
 
 
 def _as_normal(t: float, df: float) -> float:
-    """The z whose normal tail is that of t > 0, for many degrees of freedom."""
+    """The z whose normal tail equals that of t > 0, for many degrees of freedom."""
     a = df - 0.5
     b = 48.0 * a * a
     square = a * math.log1p(t / df * t)
@@ -311,13 +310,12 @@ def _as_normal(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_isf(p: float, df: float) -> float:
-    """The t above which a share p of Student's t lies, within 1e-12 of its size; p in [0, 1].
+    """The t with an upper tail p of Student's t, p in [0, 1]; relative error <= 1e-12.
 
-    Next to p = 1/2 it is as near as the last place of p tells.
+    Near p = 1/2, the last place of p limits the accuracy.
 
-    Newton's method for ln t_sf as a function of ln t, where it is nearly straight, inside a
-    bracket that shrinks; about 0.1 ms, and remembered. nan where df is not above 0 or p is no
-    share.
+    Newton's method for ln t_sf as a function of ln t, where it is nearly linear, inside a shrinking
+    bracket; about 0.1 ms, and cached. nan unless df > 0 and p is in [0, 1].
 
     >>> round(t_isf(0.025, 7.0), 10), round(t_isf(0.25, 1.0), 12)
     (2.3646242516, 1.0)
@@ -356,7 +354,7 @@ def t_isf(p: float, df: float) -> float:
 
 
 def chi2_sf(x: float, df: float) -> float:
-    """The share of chi-square with df > 0 degrees of freedom above x, within 1e-13 of its size.
+    """The upper tail of chi-square with df > 0 degrees of freedom at x; relative error <= 1e-13.
 
     >>> round(chi2_sf(5.76, 1), 14)
     0.01639507184919

@@ -1,16 +1,15 @@
 """Means over classes of ratios of counts, some of which are 0/0, and the variance of such a mean.
 
-The variance of any smooth function of counts follows from the change that one more row of each
-kind makes. With counts n_c of cells c and a function g of them, ψ_c = ∂g/∂n_c; of independent rows
-Var g = Σ n ψ² - (Σ n ψ)² / Σ n. Where g does not change when all counts are doubled, as with
-every rate, Σ n ψ is 0. (Bishop, Fienberg and Holland 1975, "Discrete Multivariate Analysis",
-section 14.6.)
+The variance of any smooth function of counts follows from its derivatives. With counts n_c of
+cells c and a function g of them, ψ_c = ∂g/∂n_c; for independent rows, Var g = Σ n ψ² -
+(Σ n ψ)² / Σ n. If g does not change when all counts are doubled, as with every rate, Σ n ψ is 0.
+(Bishop, Fienberg and Holland 1975, "Discrete Multivariate Analysis", section 14.6.)
 
-In a mean over classes, a ratio T_c = N_c / D_c of the true and false positives and negatives of
-class c is linear above and below, so one more true positive changes it by
+In a mean over classes, the ratio T_c = N_c / D_c has a numerator and a denominator that are linear
+in the true and false positives and negatives of class c, so its derivative by true positives is
 (N(1, 0, 0, 0) - T_c D(1, 0, 0, 0)) / D_c, and so on. A row of truth t and prediction p is a true
-positive of class t where t = p, else a false negative of t and a false positive of p; to all other
-classes it is a true negative. Sums of floats are exact, so that no order of rows changes a bit.
+positive of class t if t = p, else a false negative of t and a false positive of p. For all other
+classes it is a true negative. Sums of floats are exact, so no order of rows changes a bit.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def jaccard(hits: Hits) -> tuple[int, int]:
 
 
 def f_alpha(weight: Fraction) -> Term:
-    """1 / (a / P + (1 - a) / R) = TP / (TP + a FP + (1 - a) FN), of a."""
+    """1 / (a / P + (1 - a) / R) = TP / (TP + a FP + (1 - a) FN), with a = `weight`."""
     numerator, denominator = weight.as_integer_ratio()
 
     def term(hits: Hits) -> tuple[int, int]:
@@ -68,7 +67,7 @@ def f_alpha(weight: Fraction) -> Term:
 
 
 def f_beta(square: Fraction) -> Term:
-    """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), of b²."""
+    """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), with b² = `square`."""
     return f_alpha(1 / (1 + square))
 
 
@@ -80,8 +79,8 @@ def value(term: tuple[int, int], zero_division: float) -> float:
 def mean(terms: Iterable[tuple[tuple[int, int], int]], zero_division: float) -> float:
     """The weighted mean of ratios, rounded once, from pairs of a ratio and its weight.
 
-    zero_division: what 0/0 is worth: 0, 1, or nan, and then it leaves the mean with its weight.
-    A mean of no weight is `zero_division`.
+    zero_division: the value of 0/0: 0, 1, or nan, which drops the ratio and its weight. A mean
+    without weight is `zero_division`.
 
     >>> mean([((1, 2), 1), ((0, 0), 5), ((1, 1), 3)], math.nan)
     0.875
@@ -99,7 +98,7 @@ def mean(terms: Iterable[tuple[tuple[int, int], int]], zero_division: float) -> 
 
 
 def counts_variance(counts: Ints, psi: Floats) -> float:
-    """Σ n ψ² - (Σ n ψ)² / Σ n over cells of any shape; nan where there are no rows.
+    """Σ n ψ² - (Σ n ψ)² / Σ n over cells of any shape; nan without rows.
 
     counts: int64 of any shape, psi: float64 of the same; a cell without rows may have ψ nan.
 
@@ -118,7 +117,7 @@ def counts_variance(counts: Ints, psi: Floats) -> float:
 def cells_number(counts: Ints, psi: Floats) -> int:
     """The skewness number of Σ n ψ, (Σ n ψ²)³ / (Σ n |ψ|³)², rounded down; 0 where ψ is 0.
 
-    How many rows decide the estimate. counts, psi: as in `counts_variance`.
+    The number of rows that determine the estimate. counts, psi: as in `counts_variance`.
 
     >>> cells_number(np.array([3, 997]), np.array([0.997, -0.003]))
     3
@@ -137,7 +136,7 @@ _ONE: Final[tuple[Hits, ...]] = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0
 
 
 def hit_influence(hits: Hits, term: Term) -> tuple[float, float, float, float]:
-    """What one more true positive, false positive, false negative and true negative changes.
+    """The derivatives of a ratio by true and false positives, and by false and true negatives.
 
     Each rounded once; nan where the ratio is 0/0.
 
@@ -153,10 +152,10 @@ def hit_influence(hits: Hits, term: Term) -> tuple[float, float, float, float]:
 def mean_influence(
     truth: Ints, predicted: Ints, hits: Sequence[Hits], term: Term, *, by_rows: bool = False
 ) -> Floats:
-    """The ψ of the mean of a ratio over the classes that have one.
+    """The ψ of the mean of a ratio over the classes where it is defined.
 
     truth, predicted: int64 [m], cells. hits: of each class. by_rows: the mean is weighted by the
-    rows of the truth, which are random too: a row of class t adds (T_t - mean) / Σ weights.
+    rows of each true class, which are random too: a row of class t adds (T_t - mean) / Σ weights.
     Returns float64 [m].
 
     >>> truth, predicted = np.array([0, 0, 1]), np.array([0, 1, 1])
@@ -173,7 +172,7 @@ def mean_influence(
         if known and total:
             table[number] = [weight * psi / total for psi in hit_influence(one, term)]
     tp, fp, fn, tn = table.T
-    # To all classes a true negative, and then what it is to its own instead.
+    # A true negative of all classes, then corrected for the classes of the row.
     everywhere = math.fsum(tn.tolist())
     same = truth == predicted
     wrong = fn[truth] - tn[truth] + (fp[predicted] - tn[predicted])
@@ -187,7 +186,7 @@ def mean_influence(
 def _of_weights(
     terms: Sequence[tuple[int, int]], met: Sequence[bool], weights: Sequence[int], total: int
 ) -> Floats:
-    """(T_c - mean) / Σ weights for each class; 0 for those without a ratio."""
+    """(T_c - mean) / Σ weights for each class; 0 where the ratio is undefined."""
     values = [ratio(*term) if known else 0.0 for term, known in zip(terms, met, strict=True)]
     pairs = zip(weights, values, strict=True)
     mean = sum(Fraction(value) * weight for weight, value in pairs) / total

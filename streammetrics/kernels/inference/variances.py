@@ -1,12 +1,12 @@
 """Variances of means and of ratios from exact sums of their units, and between groups of users.
 
 A mean over lists has a unit for each list; a ratio (CTR, a mean over the rows of users, GAUC) one
-for each user, or for each group of users. Sums are integers or Fractions, so nothing is lost where
-the difference of large sums is small, and each result is rounded once.
+for each user, or for each group of users. Sums are integers or Fractions, so small differences of
+large sums are exact, and each result is rounded once.
 
-Where the rows of one user are correlated, users are hashed into groups, which are independent
-whatever users are like, so their spread says how far an estimate may be off. An empty group says
-nothing and is left out: K below is the number of groups that have rows. (Wolter 2007,
+If the rows of one user are correlated, users are hashed into groups. Groups are independent even
+then, so their spread estimates the error of an estimate. An empty group carries no information and
+is omitted: K below is the number of groups that have rows. (Wolter 2007,
 "Introduction to Variance Estimation", chapters 2 and 4.)
 """
 
@@ -24,7 +24,7 @@ from streammetrics.kernels.exact.rounding import ratio
 def mean_variance(n: int, sum_: Fraction | int, squares: Fraction | int) -> float:
     """The variance of a mean of n independent units: (Σx² - (Σx)² / n) / (n - 1) / n.
 
-    n - 1 degrees of freedom; nan for n < 2. Where Σx² was rounded it may be too small: then 0.
+    n - 1 degrees of freedom; nan for n < 2. 0 if a rounded Σx² is too small.
 
     >>> mean_variance(4, 10, 30)  # 1, 2, 3, 4
     0.4166666666666667
@@ -40,7 +40,7 @@ def ratio_variance(
 ) -> float:
     """The variance of R = Σy / Σn over independent units: U/(U-1) Σ (y_u - R n_u)² / (Σn)².
 
-    units: U, those with rows. y, n: Σ y_u and Σ n_u. squares: Σ y_u², Σ y_u n_u, Σ n_u².
+    units: U, the units with rows. y, n: Σ y_u and Σ n_u. squares: Σ y_u², Σ y_u n_u, Σ n_u².
     U - 1 degrees of freedom; nan for U < 2 and where Σn is 0. (Cochran 1977, "Sampling
     Techniques", 6.4; Deng, Knoblich and Lu 2018, KDD, arXiv 1803.06336.) The units may be users, or
     groups of users that have rows. GAUC = Σ w_u AUC_u / Σ w_u is such a ratio: y_u = w_u AUC_u,
@@ -62,14 +62,14 @@ def ratio_variance(
 
 
 FEW: Final = 16  # groups; with fewer, the variance itself is known to 37 % at best
-WHALE: Final = Fraction(1, 4)  # of all weight in one group
+WHALE: Final = Fraction(1, 4)  # share of all weight in one group
 
 
 @dataclass(frozen=True, slots=True)
 class GroupVariance:
-    """A variance from groups: how many there were, and so its degrees of freedom.
+    """A variance from groups, and their number, which gives its degrees of freedom.
 
-    variance: nan with fewer than two groups, and where `reason` says why. df: groups - 1.
+    variance: nan if undefined, as with fewer than two groups; `reason` states why. df: groups - 1.
 
     >>> GroupVariance(0.25, 5).df
     4.0
@@ -91,9 +91,9 @@ class GroupVariance:
 
 
 def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
-    """(K - 1) / K Σ_g (θ_g - mean θ)², of the groups that have rows.
+    """(K - 1) / K Σ_g (θ_g - mean θ)², over the groups that have rows.
 
-    replicates: θ_g, the estimate from all groups but g, [K]. Undefined where one of them is.
+    replicates: θ_g, the estimate from all groups but g, [K]. Undefined if one of them is.
 
     >>> jackknife_variance([0.25, 0.75]).variance
     0.0625
@@ -116,7 +116,7 @@ def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
 
 
 def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
-    """What makes a variance from groups doubtful, in words: too few of them, or a whale.
+    """Reasons to doubt a variance from groups, as text: too few groups, or a dominant one.
 
     weights: the rows or the weight of each group, [K], empty ones included.
 
@@ -136,7 +136,7 @@ def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
 
 
 def design_effect(clustered: float, independent: float) -> float:
-    """By how much clustering multiplies the variance; nan where either is not known.
+    """The factor by which clustering multiplies the variance; nan if either is unknown.
 
     >>> design_effect(0.5, 0.25), design_effect(0.5, 0.0)
     (2.0, nan)

@@ -1,9 +1,9 @@
-"""Average precision: AP (Buckley and Voorhees 2000, SIGIR, "Evaluating evaluation measure
-stability"), and the sum that it is made of.
+"""Average precision, AP (Buckley and Voorhees 2000, SIGIR, "Evaluating evaluation measure
+stability"), and binary preference, bpref.
 
-Under ties, an item at rank i of a group of m items with r relevant ones, b ranks and h relevant
-items above it, is relevant in r/m of all orders, and then (i-1-b)(r-1)/(m-1) relevant ones of its
-group are above it on average (McSherry and Najork 2008, ECIR, section 3).
+Under ties, take a group of m items, r of them relevant, with b ranks and h relevant items above
+the group. The item at rank i is relevant in r/m of all orders. Then (i-1-b)(r-1)/(m-1) relevant
+items of the group are above it on average (McSherry and Najork 2008, ECIR, section 3).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from streammetrics.kernels.ranking.rank_tables import harmonics
 from streammetrics.kernels.ranking.ties import Indices
 
 # Binary preference: bpref (Buckley and Voorhees 2004, SIGIR, "Retrieval evaluation with
-# incomplete information"), as trec_eval has it.
+# incomplete information"), as in trec_eval.
 
 
 def bpref(lists: Ranked, rel: int) -> Pair:
     """(1/R) Σ 1 - min(n_r, R) / min(R, N) over the relevant items of the list; [n].
 
-    R and N: known relevant and other judged items; n_r: the latter above the relevant one.
+    R, N: the known relevant and the other judged items; n_r: of the latter, those above the item.
     """
     relevant = lists.known(rel)
     others = lists.judged - relevant
@@ -69,9 +69,9 @@ _SHORT: Final = 64
 
 
 def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator: bool) -> Pair:
-    """Σ P@i over the relevant ranks i of the first `cut`, over all known relevant items; [n].
+    """Σ P@i over the relevant ranks i of the first `cut`, divided by the known relevant items; [n].
 
-    cut_denominator: over `cut` where that is less. 0 for a list without a relevant item.
+    cut_denominator: divide by `cut` if that is less. 0 for a list without a relevant item.
     """
     hits = lists.within(cut, rel)
     if not len(lists.ties) and hits.ranks.max(initial=0) < _SHORT:
@@ -94,14 +94,14 @@ def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator:
 
 @cache
 def _short() -> list[Floats]:
-    """The parts of (place + 1) / (rank + 1) for ranks below `_SHORT`: looked up in half the time
-    that it takes to divide; [place, rank], flat."""
+    """The parts of (position + 1) / (rank + 1) for ranks below `_SHORT`, [position, rank], flat.
+    A lookup takes half the time of a division."""
     place, rank = np.divmod(np.arange(_SHORT * _SHORT), _SHORT)
     return parts(quotient(place + 1.0, rank + 1.0))
 
 
 def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices]:
-    """What each tie group adds, and its list."""
+    """The contribution of each tie group, and its list."""
     ties = lists.ties
     relevant = ties.relevant(rel)
     above = ties.above(relevant)
@@ -112,8 +112,8 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     begins, sizes, r = ties.begins[at], ties.sizes[at], relevant[at]
     last = begins + sizes if cut is None else np.minimum(begins + sizes, cut)
     others = np.maximum(sizes - 1, 1)
-    # Σ over its ranks i of (h + 1 + (i-1-b)(r-1)/(m-1)) / i, times m-1: a whole number, and
-    # another times Σ 1/i.
+    # Σ (h + 1 + (i-1-b)(r-1)/(m-1)) / i over the ranks i of a group, times m-1, is an integer plus
+    # another integer times Σ 1/i.
     table = harmonics(int(last.max(initial=0)) + 1)
     whole = ((r - 1) * (last - begins)).astype(np.float64)
     each = ((above[at] + 1) * others - (begins + 1) * (r - 1)).astype(np.float64)

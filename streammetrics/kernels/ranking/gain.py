@@ -1,9 +1,9 @@
-"""Gains of ranked lists, and users who stop: DCG, NDCG, RBP and ERR.
+"""Measures from gains, and from users who stop: DCG, NDCG, RBP and ERR.
 
 CG, DCG and NDCG are those of Jaervelin and Kekaelaeinen (2002, ACM TOIS 20(4)).
 
-A value depends on its list alone, to the last bit: sums of whole gains and table entries are exact
-(`rank_tables`), so their order does not matter, and every rounding is one IEEE operation.
+A value depends on its list alone, to the last bit: sums of integer gains times table entries are
+exact in any order (`rank_tables`), and every rounding is one IEEE operation.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from streammetrics.kernels.ranking.ties import (
 def rank_biased_precision(lists: Ranked, p: float, rel: int, cut: int | None) -> Pair:
     """(1 - p) Σ p^(rank - 1) over the relevant ranks among the first `cut`; [n].
 
-    Ranks are counted from the first relevant one of a list, and what comes before it is
-    multiplied in at the end, so that no digit is lost where that one is far down.
+    Ranks are counted from the first relevant rank of a list. The factor for the ranks before it is
+    applied at the end, so that no digit is lost where the first relevant rank is low in the list.
     """
     hits = lists.within(cut, rel)
     owners, starts = hits.lists, hits.ranks[first_of_run(hits.lists)]
@@ -61,9 +61,9 @@ def rank_biased_precision(lists: Ranked, p: float, rel: int, cut: int | None) ->
 def _tied_terms(
     lists: Ranked, p: float, rel: int, cut: int | None
 ) -> tuple[Pair, Indices, Indices]:
-    """What each tie group adds, its list, and where the first such group of the list begins.
+    """The contribution of each tie group, its list, and the start of the list's first such group.
 
-    A group of m items with r relevant ones has one at each of its ranks in r/m of all orders.
+    In a group of m items, r of them relevant, a rank has a relevant item in r/m of all orders.
     """
     ties = lists.ties
     relevant = ties.relevant(rel)
@@ -92,17 +92,18 @@ def dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
         np.bincount(hits.lists, weights=gained * table[hits.ranks], minlength=lists.n)
         for table in discounts(int(hits.ranks.max(initial=0)) + 1)
     )
-    values = (upper + lower).astype(np.float64, copy=False)  # of no hits bincount makes integers
+    values = (upper + lower).astype(np.float64, copy=False)  # bincount of no hits is integers
     if len(lists.ties):
         values += _tied_dcg(lists, gains, cut)
     return values
 
 
 def ideal_dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
-    """The greatest DCG that an order of all known relevant items can have; [n].
+    """The greatest DCG of any order of all known relevant items; [n].
 
-    Each item has the gains of all grades up to its own, one step after the other; so the best
-    order has, for each grade, its step times the discounts of as many ranks as items reach it.
+    The gain of an item is the sum of the steps of all grades up to its own. So the DCG of the best
+    order is the sum over grades of the step times the discounts of the first ranks, as many as
+    there are items of this grade or more.
     """
     steps = np.diff(GAINS[gain])
     longest = int(lists.relevant.max(initial=0))
@@ -117,7 +118,7 @@ def ideal_dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
 
 
 def ndcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
-    """DCG over the ideal DCG; 0 for a list with nothing relevant; [n]."""
+    """DCG / ideal DCG; 0 for a list without a relevant item; [n]."""
     values, best = dcg(lists, gain, cut), ideal_dcg(lists, gain, cut)
     np.divide(values, best, out=values, where=best > 0)
     # the mean over the orders of a long tie may be rounded up past the ideal
@@ -142,15 +143,15 @@ def _tied_dcg(lists: Ranked, gains: NDArray[np.int64], cut: int | None) -> Float
 
 # Expected reciprocal rank: ERR (Chapelle, Metzler, Zhang and Grinspan 2009, CIKM).
 #
-# A user who comes to an item of grade g stops with probability R = (2^g - 1) / 2^max_grade; ERR is
-# the mean of 1/rank of where that is. In a group of m tied items, let s_t be the mean over all
-# orders that the user is still there after the first t of them: the mean of the products of 1 - R
-# over all t of the m items. Then the user stops at place t + 1 with s_t - s_(t+1), and an item that
-# joins a group of j items, in one place of j + 1 with equal chance, changes s_t to
-# ((j+1-t) s_t + t (1-R) s_(t-1)) / (j+1). So items are added one by one, the best grade first,
-# after the irrelevant ones, for which all s_t are 1.
+# A user who reaches an item of grade g stops with probability R = (2^g - 1) / 2^max_grade; ERR is
+# the mean of 1/rank where the user stops. In a group of m tied items, let s_t be the probability,
+# over all orders, that the user continues after the first t items: the mean of the products of
+# 1 - R over all choices of t of the m items. Then the user stops at position t + 1 with probability
+# s_t - s_(t+1). An item that joins a group of j items, at any of j + 1 positions with equal chance,
+# changes s_t to ((j+1-t) s_t + t (1-R) s_(t-1)) / (j+1). So items are added one by one, the best
+# grade first, after the irrelevant items, for which all s_t are 1.
 
-_GONE: Final = 2.0**-200  # chances below it change no digit
+_GONE: Final = 2.0**-200  # smaller probabilities change no digit
 
 
 def expected_reciprocal_rank(lists: Ranked, max_grade: int, cut: int | None) -> Pair:
@@ -173,10 +174,10 @@ def expected_reciprocal_rank(lists: Ranked, max_grade: int, cut: int | None) -> 
 
 
 def _chained(owners: Indices, inside: Pair, after: Pair, n: int) -> Pair:
-    """Σ inside · Π after of those that come before, over each owner's entries in turn; [n]."""
+    """For each owner, Σ inside · Π (after of preceding entries) over its entries in order; [n]."""
     firsts = run_starts(owners)
     sizes = np.diff(firsts, append=len(owners))
-    alive = np.argsort(-sizes, kind="stable")  # so that those with entries left are in front
+    alive = np.argsort(-sizes, kind="stable")  # owners with entries left are in front
     firsts, sizes = firsts[alive], sizes[alive]
     terms = Pair(np.zeros(len(owners)), np.zeros(len(owners)))
     still = Pair(np.ones(len(firsts)), np.zeros(len(firsts)))
@@ -192,8 +193,8 @@ def _chained(owners: Indices, inside: Pair, after: Pair, n: int) -> Pair:
 
 
 def _groups(ties: TieGroups, chances: Floats, cut: int | None) -> tuple[Pair, Pair]:
-    """Of each tie group: the mean of 1/rank of where a user stops in it (0 where he does not),
-    and the mean that he is still there after it, if the cut leaves all of it; [g] each."""
+    """For each tie group: the mean of 1/rank where a user stops in it (0 if at none), and the
+    probability of continuing after it, if the cut leaves all of it; [g] each."""
     inside, after = (Pair(np.zeros(len(ties)), np.zeros(len(ties))) for _ in range(2))
     room = ties.sizes if cut is None else np.minimum(ties.sizes, cut - ties.begins)
     relevant = ties.relevant(1)
@@ -225,7 +226,7 @@ def _still_there(
         rows = np.flatnonzero(relevant > i)
         grades = IRRELEVANT - ties.codes[ties.ends[some[rows]] + i]
         stays = 1.0 - chances[grades]
-        n = (dull[rows] + i + 1)[:, None].astype(np.float64)  # items with this one
+        n = (dull[rows] + i + 1)[:, None].astype(np.float64)  # items including this one
         before = Pair(np.ones((len(rows), steps + 1)), np.zeros((len(rows), steps + 1)))
         before.high[:, 1:], before.low[:, 1:] = high[rows, :-1], low[rows, :-1]
         joins = scaled(before, np.minimum(t, n) * stays[:, None])

@@ -1,4 +1,4 @@
-"""Graded lists before and after they are ranked."""
+"""Graded lists, before and after ranking."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Lists:
     """`n` graded lists, one after the other.
 
     grades: uint8 [items], 0 to 15. scores: float32 or float64 [items] without NaN, or None for
-    lists that are ranked already. offsets: int64 [n + 1], where each list begins and has ended.
-    unseen: int64 [n, 16] or None, how many known items of each grade are not in the list.
-    judged: bool [items] or None for all, whether somebody judged the item; if not, its grade is 0.
+    lists that are ranked already. offsets: int64 [n + 1], the start of each list and the end of the
+    last. unseen: int64 [n, 16] or None, the known items of each grade that are not in the list.
+    judged: bool [items], or None if all items are judged; an unjudged item has grade 0.
     """
 
     grades: Grades
@@ -37,7 +37,7 @@ class Lists:
         return len(self.offsets) - 1
 
     def part(self, first: int, last: int) -> Lists:
-        """Lists `first` up to `last`, as views."""
+        """Lists from `first` up to but excluding `last`, as views."""
         a, b = int(self.offsets[first]), int(self.offsets[last])
         return Lists(
             self.grades[a:b],
@@ -49,9 +49,9 @@ class Lists:
 
 
 def of_shown(lists: Lists) -> Lists:
-    """The lists of the items that were shown: one of score -inf is known, and no part of its list.
+    """The lists of the items shown: an item of score -inf is known but not part of its list.
 
-    It moves to `unseen`, unless nobody judged it: then nothing is known of it.
+    It moves to `unseen` if it is judged, and is dropped if it is not.
     """
     scores = lists.scores
     if scores is None or scores.min(initial=np.inf) > -np.inf:
@@ -72,8 +72,8 @@ def of_shown(lists: Lists) -> Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relevant:
-    """Relevant items, list by list, best rank first, [h] each: list, 0-based rank, grade, and how
-    many items above it nobody judged (None: none)."""
+    """Relevant items, list by list, best rank first, [h] each: list, 0-based rank, grade, and the
+    number of unjudged items above it (None: none)."""
 
     lists: Indices
     ranks: Indices
@@ -81,28 +81,28 @@ class Relevant:
     unjudged: Indices | None = None
 
     def at_least(self, rel: int) -> Relevant:
-        """Those of grade `rel` or more."""
+        """The items of grade `rel` or more."""
         return self if rel <= 1 else self.take(np.flatnonzero(self.grades >= rel))
 
     def above(self, cut: int | Lengths) -> Relevant:
-        """Those among the first `cut` ranks."""
+        """The items among the first `cut` ranks."""
         if isinstance(cut, int) and (not len(self.ranks) or self.ranks.max() < cut):
             return self
         depth = cut if isinstance(cut, int) else cut[self.lists]
         return self.take(np.flatnonzero(self.ranks < depth))
 
     def firsts(self) -> Relevant:
-        """The first of each list."""
+        """The first item of each list."""
         return self.take(run_starts(self.lists))
 
     @property
     def positions(self) -> Indices:
-        """How many of them are above each in its list."""
+        """The number of relevant items above each one in its list."""
         return np.arange(len(self.lists)) - first_of_run(self.lists)
 
     @staticmethod
     def join(several: Sequence[Relevant]) -> Relevant:
-        """All of several."""
+        """The items of several, concatenated."""
         if len(several) == 1:
             return several[0]
         unjudged = [hits.unjudged for hits in several if hits.unjudged is not None]
@@ -114,22 +114,22 @@ class Relevant:
         )
 
     def moved(self, first: int) -> Relevant:
-        """The same, of lists that are numbered from `first` on."""
+        """The same items, with lists numbered from `first` on."""
         return Relevant(self.lists + first, self.ranks, self.grades, self.unjudged)
 
     def take(self, at: Indices) -> Relevant:
-        """Those at these places."""
+        """The items at these indices."""
         unjudged = None if self.unjudged is None else self.unjudged[at]
         return Relevant(self.lists[at], self.ranks[at], self.grades[at], unjudged)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What every measure of `n` lists is made from.
+    """The input of every measure of `n` ranked lists.
 
-    whole: the lists. hits: the relevant items, down to the depth asked for, of all lists whose
-    order is known. ties: the tie groups of the others, which have no hits. counts: [n, g + 1], how
-    many known items of each grade there are, in the list or not; that of grade 0 means nothing.
+    whole: the lists. hits: the relevant items, down to the requested depth, of all lists whose
+    order is known. ties: the tie groups of the others, which have no hits. counts: [n, g + 1], the
+    known items of each grade, in the list or not; column 0 has no meaning.
     """
 
     whole: Lists
@@ -140,12 +140,12 @@ class Ranked:
 
     @property
     def n(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return len(self.whole)
 
     @cached_property
     def judged(self) -> Lengths:
-        """How many items somebody judged, in the list or not; [n]."""
+        """The number of judged items, in the list or not; [n]."""
         lists = self.whole
         items: Lengths = np.diff(lists.offsets)
         if lists.judged is not None:
@@ -156,11 +156,11 @@ class Ranked:
 
     @cached_property
     def relevant(self) -> Lengths:
-        """How many known relevant items each list has, in it or not; [n]."""
+        """The number of known relevant items, in the list or not; [n]."""
         return self.known(1)
 
     def known(self, rel: int) -> Lengths:
-        """How many known items of grade `rel` or more each list has, in it or not; [n]."""
+        """The number of known items of grade `rel` or more, in the list or not; [n]."""
         if rel >= self.counts.shape[1]:
             return np.zeros(self.n, np.int64)
         total = self.counts[:, rel].copy()

@@ -1,8 +1,8 @@
-"""How many relevant items the first ranks hold: what P, R, R-precision and pooled HR are made of.
+"""Relevant items among the first ranks: the basis of P, R, R-precision and pooled HR.
 
-Also cumulative gain, which counts each with its gain. Under ties it is the mean over all orders: a
-group of m items, of which a cut leaves j ranks, shows each item with probability j/m. At most one
-group of a list is cut, so the mean is a fraction of whole numbers.
+Also cumulative gain, which weights each item with its gain. Under ties, a count is the mean over
+all orders: if a cut leaves j ranks of a group of m items, it shows each item with probability j/m.
+At most one group of a list is cut, so the mean is a ratio of integers.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def _some_share(begins: Indices, none: Pair) -> Pair:
 def _of_first_groups(
     lists: Ranked, rel: int, cut: int | None, value: Callable[[Indices, Pair], Pair]
 ) -> tuple[Indices, Pair]:
-    """Which lists have ties with something relevant, and a value of the first such group of each.
+    """The lists that have tie groups with a relevant item, and a value of the first one of each.
 
-    value: of groups, the ranks above them [s], and in which share of all orders the first t items
-    hold nothing relevant, for t from 0 to as many as matter [s, t].
+    value: a function of s groups: the ranks above each [s], and the share of all orders in which
+    its first t items are irrelevant, for t = 0 ... steps [s, steps + 1].
     """
     ties = lists.ties
     relevant = ties.relevant(rel)
@@ -76,7 +76,7 @@ def _of_first_groups(
     different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at])
     at = at[different.firsts]
     begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
-    steps = sizes - relevant + 1  # after this many, one has come
+    steps = sizes - relevant + 1  # among this many, one is always relevant
     if cut is not None:
         steps = np.minimum(steps, cut - begins)
     found = Pair(np.empty(len(at)), np.empty(len(at)))
@@ -96,8 +96,7 @@ def _of_first_groups(
 def _products(factors: Pair) -> Pair:
     """1 and the products of the first 1, 2, ... factors of each row; [s, t + 1].
 
-    In a number of steps that is the logarithm of t; what a product is made of depends on its
-    place alone.
+    It takes log2(t) steps. The multiplications of a product depend on its index alone.
     """
     high = np.ones((len(factors.high), factors.high.shape[1] + 1))
     low = np.zeros_like(high)
@@ -112,7 +111,7 @@ def _products(factors: Pair) -> Pair:
 
 
 def relevant_shown(lists: Ranked, rel: int, cut: Cut, divisors: Floats | None = None) -> Pair:
-    """Items of grade `rel` or more among the first `cut` ranks, over `divisors`; [n]."""
+    """Items of grade `rel` or more among the first `cut` ranks, divided by `divisors`; [n]."""
     weights = (np.arange(MAX_GRADE + 1) >= rel).astype(np.int64)
     return _shown(lists, weights, rel, cut, divisors)
 
@@ -125,7 +124,7 @@ def cumulative_gain(lists: Ranked, gain: str, cut: Cut) -> Pair:
 def _shown(
     lists: Ranked, weights: NDArray[np.int64], rel: int, cut: Cut, divisors: Floats | None
 ) -> Pair:
-    """The sum of weights[grade] over the first `cut` ranks, over `divisors`; [n]."""
+    """The sum of weights[grade] over the first `cut` ranks, divided by `divisors`; [n]."""
     hits = lists.within(cut, rel)
     if weights.max() > 1:
         counted = np.bincount(hits.lists, weights=weights[hits.grades], minlength=lists.n)

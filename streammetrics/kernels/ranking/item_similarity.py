@@ -1,7 +1,7 @@
-"""How alike two items are, for many pairs at once; the same bits on every machine.
+"""The similarity of two items, for many pairs at once; bit-identical on every machine.
 
-Each function takes items [m], and pairs of places in it: left and right [p]. A similarity of two
-items depends on them alone, not on the pairs beside them.
+Each similarity takes items [m] and pairs of indices into them, left and right [p]. Its value for
+two items depends on them alone, not on the other pairs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.exact.double_double import Pair, add, over
 
-# Lists of equal length side by side, so that one call serves many.
+# Lists of equal length are stacked, so that one call serves many.
 
 Ints = NDArray[np.int64]
 
@@ -22,10 +22,10 @@ Ints = NDArray[np.int64]
 def by_length(
     values: Ints, offsets: Ints, block: int = 1 << 20
 ) -> Iterator[tuple[NDArray[np.intp], Ints]]:
-    """The lists of each length, in blocks: which lists [b], and their values [b, length].
+    """Blocks of lists of equal length: the indices of the lists [b], and their values [b, length].
 
-    Lists of equal length come in their order; empty ones are left out. values: [m]; offsets:
-    [n + 1]; a block has at most `block` values, or a single list.
+    Lists of equal length keep their order; empty lists are omitted. values: [m]; offsets: [n + 1];
+    a block has at most `block` values, or a single list.
 
     >>> for rows, items in by_length(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
     ...     print(rows.tolist(), items.tolist())
@@ -49,17 +49,17 @@ def by_length(
         for start in range(0, len(part), step):
             rows = part[start : start + step]
             first = offsets[rows[0]]
-            if rows[-1] - rows[0] + 1 == len(rows):  # they lie one after the other
+            if rows[-1] - rows[0] + 1 == len(rows):  # they are contiguous
                 yield rows, values[first : first + len(rows) * length].reshape(-1, length)
             else:
                 yield rows, values[offsets[rows][:, None] + np.arange(length)]
 
 
-# The mean over the pairs of each list, as twice the digits of a double.
+# The mean over the pairs of each list, in double-double precision.
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
-# items [m], and places of left and right ones [p] among them -> a value for each pair [p]
+# items [m], and indices of left and right items [p] -> a value for each pair [p]
 OfPairs: TypeAlias = Callable[[Ints, Positions, Positions], Floats]
 
 
@@ -72,11 +72,11 @@ def pair_means(
     whole: float = 1.0,
     block: int = 1 << 16,
 ) -> Pair:
-    """The mean of `of_pairs` over the ordered pairs of each list, over `whole`; [n].
+    """The mean of `of_pairs` over the ordered pairs of each list, divided by `whole`; [n].
 
-    values: items [m], in any order within a list; offsets: [n + 1]. A list is put in order first,
-    so its mean depends on which items it has alone, to the last bit; 0 with fewer than two items.
-    symmetric: whether one order of a pair is enough. block: how many pairs are looked at together.
+    values: items [m], in any order within a list; offsets: [n + 1]. A list is sorted first, so its
+    mean does not depend on the order of its items, to the last bit; 0 with fewer than two items.
+    symmetric: whether one order of a pair is enough. block: the number of pairs processed together.
 
     >>> def less(items, left, right): return np.sign(items[right] - items[left]) * 1.0
     >>> pair_means(np.array([3, 1, 2, 5]), np.array([0, 3, 4]), less, symmetric=True).high.tolist()
@@ -95,7 +95,7 @@ def pair_means(
         ordered = np.sort(items, axis=1)
         for start in range(0, len(rows), step):
             here = rows[start : start + step]
-            # the items of a rank side by side, so that place r * lists + i is that of list i
+            # transposed, so that index r * lists + i is item r of list i
             some = np.ascontiguousarray(ordered[start : start + step].T).reshape(-1)
             lists = np.arange(len(here))
             left = (firsts[:, None] * len(here) + lists).reshape(-1)
@@ -110,7 +110,7 @@ def pair_means(
 def _sums(terms: Floats) -> Pair:
     """The sums of each column of terms [p, n], p > 0; [n].
 
-    The second half is added to the first until one row is left: always the same order.
+    The second half is added to the first until one row is left, always in the same order.
     """
     left = Pair(terms, np.zeros_like(terms))
     while len(left.high) > 1:
@@ -126,22 +126,22 @@ def cosines(
 ) -> Floats:
     """v·w / √(v·v w·w), [p]; the products are added in the order of the dimensions.
 
-    vectors: [n, d] as `scaled_vectors` gives them; squares: [n], their `squared_lengths`. The
-    products of two lengths go under one root, so that the cosine of equal vectors is 1 exactly.
+    vectors: [n, d] from `scaled_vectors`; squares: [n], their `squared_lengths`. One root is taken
+    of the product of two squares, so that the cosine of equal vectors is exactly 1.
     """
     products = np.zeros(len(left))
     for column in np.ascontiguousarray(vectors[items].T):
         products += column.take(left) * column.take(right)
     lengths = squares[items]
     found = products / np.sqrt(lengths.take(left) * lengths.take(right))
-    clipped: Floats = np.clip(found, -1.0, 1.0)  # rounding alone leads beyond
+    clipped: Floats = np.clip(found, -1.0, 1.0)  # only rounding exceeds these
     return clipped
 
 
 def scaled_vectors(vectors: Floats) -> Floats:
     """Each vector times the power of two that brings its largest entry into [1/2, 1), [n, d].
 
-    Exact, and without it squares of large or small entries would overflow or vanish.
+    Exact. Without it, squares of large or small entries would overflow or underflow.
     """
     _, exponents = np.frexp(np.abs(vectors).max(axis=1, initial=0.0))
     scaled: Floats = np.ldexp(vectors, -exponents[:, None])
@@ -157,7 +157,7 @@ def squared_lengths(vectors: Floats) -> Floats:
 
 
 def equal_features(codes: Floats, items: Ints, left: Positions, right: Positions) -> Floats:
-    """In how many features two items have equal values; [p]. codes: [n, f]."""
+    """The number of features in which two items are equal; [p]. codes: [n, f]."""
     equal = np.zeros(len(left))
     for column in np.ascontiguousarray(codes[items].T):
         equal += column.take(left) == column.take(right)

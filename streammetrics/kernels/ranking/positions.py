@@ -1,4 +1,4 @@
-"""Where something is, and how often up to a place, in a third of the time of numpy's functions."""
+"""Positions of nonzero values, and counts up to a position, in a third of NumPy's time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NOWHERE: Final = np.zeros(0, np.int64)
 def nonzero(
     values: NDArray[np.generic], ends: NDArray[np.int64] = _NOWHERE
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Where values [n] are not zero (or true), ascending; and how many of these places are below
-    each of `ends` [m], which are from 0 to n.
+    """The ascending indices of nonzero (or true) values [n], and how many of them are below each
+    of `ends` [m], which are from 0 to n.
 
-    `np.flatnonzero` looks for the next place from each, at the price of a mispredicted branch,
-    where one in ten values or fewer is not zero, and above that it runs without branches. So
-    there are always enough: the last ones are ours.
+    If at most one value in ten is nonzero, `np.flatnonzero` searches from each to the next, at the
+    cost of a mispredicted branch; with more, it runs without branches. So enough true values are
+    appended here, and dropped from the result.
 
     >>> nonzero(np.array([0, 3, 0, 1], np.uint8), np.array([0, 2, 4]))
     (array([1, 3]), array([0, 1, 2]))
@@ -35,8 +35,7 @@ def nonzero(
 def below(found: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many of the first `ends` [m] values [n] are true; ends are from 0 to n.
 
-    They are a bit each, 64 to a word: what counts are the words before, and in the same word the
-    bits before.
+    Values are packed 64 to a word. A count adds the words before and the earlier bits of the word.
     """
     bits = np.zeros((len(found) // 64 + 1) * 8, np.uint8)
     packed = np.packbits(found, bitorder="little")
@@ -50,24 +49,24 @@ def below(found: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64
     return counts
 
 
-# Rows of small whole numbers of which few are different, so that each is worked out once.
+# Rows of small integers of which few are different, so that each is computed once.
 
-_ODD: Final = np.int64(0x1E3779B97F4A7C15)  # mixes numbers; what it mixes up costs time alone
+_ODD: Final = np.int64(0x1E3779B97F4A7C15)  # hash multiplier; collisions cost only time
 
 
 class Deduplicated(NamedTuple):
-    """firsts: places of rows that stand for all, ascending. which: [n], for each row the place in
-    `firsts` of an equal one."""
+    """firsts: ascending indices of the representative rows. which: [n], for each row the position
+    in `firsts` of an equal row."""
 
     firsts: NDArray[np.intp]
     which: NDArray[np.intp]
 
 
 def deduplicate(*columns: NDArray[np.int64]) -> Deduplicated:
-    """Rows of columns [n] that stand for all others; a few of them may be equal.
+    """Representatives of all rows of columns [n]; a few representatives may be equal.
 
-    Each row writes its place into a table, where the hash of the row says; who reads a place of an
-    equal row is stood for by that one.
+    Each row writes its index into a hash table. A row that then reads the index of an equal row is
+    represented by that row, and otherwise by itself.
 
     >>> deduplicate(np.array([7, 7, 5, 7]), np.array([1, 2, 1, 1]))
     Deduplicated(firsts=array([1, 2, 3]), which=array([2, 0, 1, 2]))

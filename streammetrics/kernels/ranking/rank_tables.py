@@ -1,4 +1,4 @@
-"""Tables by rank that are made once and grow on demand."""
+"""Tables by rank that are computed once and extended on demand."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _SHORTEST: Final = 128  # entries
 
 
 class Growing(Generic[T]):
-    """Two arrays with an entry for each rank; `make(n)` gives the first n, always the same."""
+    """Two arrays with an entry for each rank; `make(n)` returns the first n, always the same."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
         self._make = make
         self._held: T | None = None
 
     def __call__(self, n: int) -> T:
-        """At least the first n entries, not to be written."""
+        """At least the first n entries, read-only."""
         held = self._held
         if held is None or len(held[0]) < n:
             held = self._make(max(n, _SHORTEST if held is None else 2 * len(held[0])))
             for table in held:
                 table.flags.writeable = False
-            self._held = held  # at once, so that two threads see whole tables
+            self._held = held  # in one assignment: other threads see complete tables
         return held
 
 
-# 1/rank and its running sums, as pairs.
+# 1/rank and its running sums, as double-double pairs.
 
 
 def _reciprocals(n: int) -> Pair:
@@ -52,7 +52,7 @@ reciprocals: Final = Growing(_reciprocals)  # 1/(i + 1) for i = 0, 1, ...
 harmonics: Final = Growing(_harmonics)  # the sum of the first i of them
 
 
-# 1/log2(rank + 1) and what a grade gains, the same bits on every machine.
+# 1/log2(rank + 1) and the gains of grades, bit-identical on every machine.
 
 Floats = NDArray[np.float64]
 
@@ -100,16 +100,16 @@ def _totals(n: int) -> tuple[Floats, Floats]:
     return np.concatenate([[0.0], upper]), np.concatenate([[0.0], lower])
 
 
-# 1/log2(i + 2) for i = 0, 1, ..., as the sum of two tables: the upper one holds multiples of
-# 2**-30, the lower one what is left in multiples of 2**-60. So sums of whole gains times either
-# are exact up to a total gain of 2**23, in any order, and a DCG is rounded once, however long the
-# list. Made with `decimal`, because the last bit of `np.log2` depends on the processor; 128
-# entries take 1 ms, 100,000 take 0.3 s, once.
+# 1/log2(i + 2) for i = 0, 1, ..., as the sum of two tables: the upper holds multiples of 2**-30,
+# the lower the remainder in multiples of 2**-60. So sums of integer gains times either table are
+# exact in any order up to a total gain of 2**23, and a DCG is rounded once, for any length of list.
+# Computed with `decimal`, because the last bit of `np.log2` depends on the processor; 128 entries
+# take 1 ms, 100,000 take 0.3 s, once.
 discounts: Final = Growing(_discounts)
 discount_totals: Final = Growing(_totals)  # the sums of the first i of them, in the same two parts
 
 
-# p^i for i = 0, 1, ..., how likely a user comes to rank i + 1, and running sums.
+# p^i for i = 0, 1, ..., the probability that a user reaches rank i + 1, and running sums.
 
 _BITS: Final = 256  # of each power, however small it is
 
@@ -135,19 +135,19 @@ def _sums(p: Fraction, n: int) -> Pair:
 
 @lru_cache(maxsize=16)
 def comes(p: float) -> Growing[Pair]:
-    """p^i; p is the decimal that it prints as, so that 0.8 is 4/5."""
+    """p^i; p is taken as its printed decimal, so that 0.8 is 4/5."""
     return Growing(partial(_powers, Fraction(repr(p))))
 
 
 @lru_cache(maxsize=16)
 def looks(p: float) -> Growing[Pair]:
-    """The sum of the first i of them: how many items a user looks at, of i."""
+    """The sum of the first i powers: the expected number of items, of i, that a user examines."""
     return Growing(partial(_sums, Fraction(repr(p))))
 
 
 @lru_cache(maxsize=16)
 def stops(p: float) -> Pair:
-    """1 - p, how likely a user looks at no further item; [1]."""
+    """1 - p, the probability that a user examines no further item; [1]."""
     exact = 1 - Fraction(repr(p))
     high = float(exact)
     return Pair(np.array([high]), np.array([float(exact - Fraction(high))]))

@@ -2,8 +2,8 @@
 
 Lists are sorted as the rows of a matrix of 64-bit keys. A key has the score, high to low, in its
 upper 59 bits and a code of the grade, the best first, in the lower 5, so one sort without indices
-ranks a list. What the lost bits of a score may have hidden is looked for afterwards, and only in
-lists in which it can matter.
+ranks a list. Scores that differ only in the dropped bits are compared in full afterwards, only in
+lists where they can matter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streammetrics.kernels.ranking.ties import (
 )
 
 CODE: Final = np.uint64(PADDING)  # the bits of a key that hold the code
-LAST: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # after the key of any item, at a score of -inf too
+LAST: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # above the key of any item, even at a score of -inf
 NARROWEST: Final = 8  # items; a shorter list costs as much
 _PADS: Final = np.array([0, LAST], np.uint64)
 
@@ -38,17 +38,17 @@ T = TypeVar("T", bound=np.generic)
 
 
 def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) -> Keys:
-    """Keys that sort by score, high to low, and in a tie the best grade first; of any shape."""
-    # Where no sign is set, as in probabilities, bits are in order.
+    """Keys that sort by score, high to low, and in a tie by grade, best first; of any shape."""
+    # Without a sign bit, as for probabilities, the bits are in order.
     signed = bool(scores.view(f"i{scores.itemsize}").min(initial=0) < 0)
     codes = codes_of(scores) if signed else scores.view(f"u{scores.itemsize}")
     keys = codes.astype(np.uint64)
     top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
     if scores.dtype == np.float32:
         keys <<= np.uint64(CODE_BITS)
-    else:  # the last 5 of 64 bits give way, which the look at possible ties makes good
+    else:  # the code replaces the last 5 of 64 bits; `in_full` restores them where it matters
         keys &= ~CODE
-        top = LAST if signed else top  # whose upper bits are those of a NaN
+        top = LAST if signed else top  # its upper bits are those of a NaN
     keys += grades
     if judged is not None:
         keys += judged
@@ -57,8 +57,8 @@ def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) 
 
 
 def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
-    """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys where
-    they stand so already."""
+    """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys if they
+    form a matrix already."""
     starts = offsets[some]
     lengths = offsets[some + 1] - starts
     width = int(lengths.max())
@@ -70,9 +70,9 @@ def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
 
 
 def windows(values: NDArray[T], starts: Lengths, width: int) -> NDArray[T]:
-    """So many values from each start on, as rows; beyond the last value anything.
+    """`width` values from each start on, as rows; undefined beyond the last value.
 
-    Copying whole rows of overlapping windows is several times faster than picking items.
+    Copying whole rows of overlapping windows is several times faster than indexing items.
     """
     last = len(values) - width
     every = np.ndarray((last + 1, width), values.dtype, values, 0, 2 * values.strides)
@@ -83,7 +83,7 @@ def windows(values: NDArray[T], starts: Lengths, width: int) -> NDArray[T]:
 
 
 def of_like_length(lengths: Lengths) -> Iterator[Indices]:
-    """Groups of lists, empty ones in none, that make matrices of which half may be padding."""
+    """Groups of non-empty lists of similar length, for matrices of which half may be padding."""
     n, longest = len(lengths), int(lengths.max(initial=0))
     if longest and n * longest <= max(2 * int(lengths.sum()), n * NARROWEST) and lengths.all():
         yield np.arange(n)
@@ -97,18 +97,18 @@ def of_like_length(lengths: Lengths) -> Iterator[Indices]:
 
 
 def may_be_open(rows: Keys, top: int) -> Indices:
-    """Rows whose order within the first `top` may be open.
+    """Rows whose order within the first `top` may be open because of ties.
 
-    With the best grade first, a tie that reaches into the top and holds two grades shows there
-    as two neighbours of equal score and unequal grade, or as a last one that is relevant and
-    whose score goes on below the cut.
+    With the best grade first, a tie of unequal grades that reaches into the top appears there as
+    two neighbours of equal score and unequal grade, or as a relevant last item whose score
+    continues below the cut.
     """
     head = np.ascontiguousarray(rows[:, : top + 1])
     flat = head.reshape(-1)
     if (flat[1:] ^ flat[:-1]).min(initial=LAST) > CODE:  # no equal scores: the usual case
         return np.empty(0, np.intp)
     step = head[:, : top - 1] ^ head[:, 1:top]
-    step -= np.uint64(1)  # of equal keys: the greatest number there is
+    step -= np.uint64(1)  # equal keys wrap around to the maximum
     open_ = (step < CODE).any(axis=1)
     if top < head.shape[1]:
         last = head[:, top - 1]
@@ -120,7 +120,7 @@ def may_be_open(rows: Keys, top: int) -> Indices:
 def in_full(rows: Keys, lists: Lists, scores: Scores, some: Indices) -> tuple[Keys, Grades]:
     """Keys and codes [s, w] of sorted rows, with equal keys exactly where scores are equal."""
     keys, found = rows & ~CODE, (rows & CODE).astype(np.uint8)
-    if scores.dtype == np.float32:  # all 32 bits of which are in the key
+    if scores.dtype == np.float32:  # all 32 bits are in the key
         return keys, found
     column = np.arange(rows.shape[1])
     starts = lists.offsets[some, None]
@@ -143,15 +143,15 @@ def in_full(rows: Keys, lists: Lists, scores: Scores, some: Indices) -> tuple[Ke
     return keys, found
 
 
-BLOCK: Final = 1 << 20  # items that are measured at a time: the number of calls does not show
-_CHUNK: Final = 1 << 17  # items that are sorted at a time: their keys take one megabyte
+BLOCK: Final = 1 << 20  # items measured at a time, so that the cost of calls is negligible
+_CHUNK: Final = 1 << 17  # items sorted at a time; their keys take one megabyte
 
 
 def ranked(lists: Lists, depth: int | None, ties: str) -> Iterator[tuple[int, Ranked]]:
-    """Rank block by block; with each block comes the number of its first list.
+    """Rank block by block: the number of each block's first list, and the block.
 
-    depth: ranks beyond it are of no interest; None: all are. ties: how the order of equal scores
-    counts: "expected" (the mean over all orders), "worst" or "best".
+    depth: ranks beyond it are ignored; None: no limit. ties: the order of equal scores, "expected"
+    (the mean over all orders), "worst" or "best".
     """
     for first, block in _in_parts(lists, BLOCK):
         yield first, _ranked(block, depth, ties)
@@ -192,7 +192,7 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
 
 
 def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
-    """How many known items of each grade from 1 on each list has; [n, g + 1]."""
+    """The number of known items of each grade from 1 on, for each list; [n, g + 1]."""
     n, unseen = len(lists), lists.unseen
     highest = int(grades.max(initial=1))
     if unseen is not None:
@@ -200,7 +200,7 @@ def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
     width = highest + 1
     cells = grades * np.intp(n)
     cells += owners
-    # Grade by grade, since it is the numbers of one grade that are used together.
+    # Stored by grade, because the counts of one grade are used together.
     counts: Lengths = np.bincount(cells, minlength=n * width).reshape(width, n).T
     if unseen is not None:
         counts += unseen[:, :width]
@@ -210,7 +210,7 @@ def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
 def _sorted(
     lists: Lists, scores: Scores, depth: int | None, ties: str
 ) -> Iterator[tuple[Relevant, TieGroups | None]]:
-    """Sort each list by score; lists of like length are sorted as the rows of one matrix."""
+    """Sort each list by score; lists of similar length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
     keys = sort_keys(scores, lists.grades, lists.judged)
     for some in of_like_length(lengths):

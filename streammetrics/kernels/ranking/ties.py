@@ -2,10 +2,10 @@
 
 Where m items share the ranks b+1 to b+m, each item has each of these ranks in 1/m of all orders
 (McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in
-the presence of tied scores", ECIR). So a list whose order is open is a sequence of tie groups, of
-which an item without equals is one of size 1, and what a measure needs of a group is where it
-begins, its size, and its counts of grades: a value depends on the list's counts of (score, grade)
-alone. Groups with nothing relevant are left out.
+the presence of tied scores", ECIR). So a list whose order is open is a sequence of tie groups; an
+untied item is a group of size 1. A measure needs only the start of a group, its size and its counts
+of grades, so a value depends on the list's counts of (score, grade) alone. Groups without a
+relevant item are omitted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Indices = NDArray[np.intp]
 Grades = NDArray[np.uint8]
 Keys = NDArray[np.uint64]  # ascend as scores descend, equal where scores are
 
-# What sorts items within a tie: 30 - grade, so that the best come first; then
+# Codes that sort items within a tie: 30 - grade, so that the best come first; and special ones.
 CODE_BITS: Final = 5
 IRRELEVANT: Final = 30
-UNJUDGED: Final = 31  # an item that nobody judged
+UNJUDGED: Final = 31  # an item that is not judged
 PADDING: Final = 31  # no item: its key differs from all others
 
 
@@ -42,26 +42,26 @@ def settle_worst(keys: Keys, codes: Grades) -> Grades:
 
 
 def run_starts(owners: Indices) -> Indices:
-    """Where an owner differs from the one before it, and 0; [runs]."""
+    """The index at which each run of equal owners begins; [runs]."""
     new = np.ones(len(owners), np.bool_)
     np.not_equal(owners[1:], owners[:-1], out=new[1:])
     return np.flatnonzero(new)
 
 
 def first_of_run(owners: Indices) -> Indices:
-    """Where the neighbours of the same owner begin, for each of them; [h]."""
+    """For each entry, the index at which its run of equal owners begins; [h]."""
     firsts = run_starts(owners)
     return np.repeat(firsts, np.diff(firsts, append=len(owners)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TieGroups:
-    """`g` tie groups with something relevant, list by list, high scores first.
+    """`g` tie groups with a relevant item, list by list, high scores first.
 
-    lists: intp [g], the list of each. begins: [g], how many ranks are above it. sizes: [g], its
-    items. unjudged, unjudged_above: [g], items in it and above it that nobody judged. ends:
-    [g + 1], where the codes of each group's relevant items begin, the best first, and where the
-    last ones have ended. codes: uint8 [relevant items].
+    lists: intp [g], the list of each. begins: [g], the number of ranks above it. sizes: [g], its
+    number of items. unjudged, unjudged_above: [g], the unjudged items in it and above it. codes:
+    uint8 [relevant items], the best of each group first. ends: [g + 1], the start of each group's
+    codes, and the end of the last.
     """
 
     lists: Indices
@@ -80,8 +80,8 @@ class TieGroups:
 
     @classmethod
     def of(cls, lists: Indices, keys: Keys, codes: Grades, depth: int) -> TieGroups:
-        """From sorted rows [s, w] of these lists; keys are equal where scores are. Groups that
-        begin at `depth` or below are left out."""
+        """The groups of sorted rows [s, w] of these lists; keys are equal where scores are. Groups
+        that begin at `depth` or below are omitted."""
         rows, width = keys.shape
         new = np.ones(keys.shape, np.bool_)
         np.not_equal(keys[:, 1:], keys[:, :-1], out=new[:, 1:])
@@ -111,7 +111,7 @@ class TieGroups:
 
     @staticmethod
     def join(several: Sequence[TieGroups]) -> TieGroups:
-        """All of several."""
+        """The groups of several, concatenated."""
         if not several:
             return TieGroups.none()
         items = np.cumsum([0, *(len(ties.codes) for ties in several[:-1])])
@@ -135,21 +135,21 @@ class TieGroups:
         return np.add.reduceat(weights[IRRELEVANT - self.codes], self.ends[:-1])
 
     def judged(self) -> NDArray[np.int64]:
-        """How many items that somebody judged each group has; [g]."""
+        """The number of judged items in each group; [g]."""
         return self.sizes - self.unjudged
 
     def relevant(self, rel: int) -> NDArray[np.int64]:
-        """How many items of grade `rel` or more each group has; [g]."""
+        """The number of items of grade `rel` or more in each group; [g]."""
         if rel <= 1:
             return np.diff(self.ends)
         return self.sums((np.arange(MAX_GRADE + 1) >= rel).astype(np.int64))
 
     def moved(self, first: int) -> TieGroups:
-        """The same, of lists that are numbered from `first` on."""
+        """The same groups, with lists numbered from `first` on."""
         return replace(self, lists=self.lists + first)
 
     def take(self, at: Indices) -> TieGroups:
-        """Those at these places."""
+        """The groups at these indices."""
         ends, items = _runs(self.ends[at], np.diff(self.ends)[at])
         return TieGroups(
             self.lists[at],
@@ -162,13 +162,13 @@ class TieGroups:
         )
 
     def above(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum of values [g] over the groups that come before each in its list; [g]."""
+        """The sum of values [g] over the groups above each in its list; [g]."""
         before = np.cumsum(values) - values
         return before - before[first_of_run(self.lists)]
 
 
 def _runs(starts: Indices, sizes: Indices) -> tuple[Indices, Indices]:
-    """Where runs [g] begin once they stand one after the other, and the last one has ended
-    [g + 1]; and the place of each of their items from which it comes."""
+    """Runs [g] concatenated: the start of each and the end of the last [g + 1]; and the source
+    index of each of their items."""
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return ends, np.arange(int(ends[-1])) + np.repeat(starts - ends[:-1], sizes)
