@@ -226,7 +226,7 @@ def _rounded_down(number: float) -> float:
 
 
 def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
-    """Successes and n if the estimate is a share of rows of weight 1."""
+    """Successes and n if the estimate is a share of unweighted rows."""
     if isinstance(figures, Quotient) and view == "ratio":
         exact = figures.exact if figures.is_share else None
         return (int(exact[0]), figures.rows) if exact else None
@@ -236,7 +236,7 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
 
 
 def _values(figures: object, plain: Interval) -> float:
-    """Kish's number of the values of a mean; for values in [0, 1] at most that of 1 - value."""
+    """Kish's number of a mean's values; in [0, 1] the smaller of it and that of 1 - value."""
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
     least = kish_number(n, mean, variance)
     if isinstance(figures, Averages) and 0 <= mean <= 1:

@@ -132,8 +132,11 @@ MOST_IN_SEVERAL: Final = 0.01  # of all units; above it each conclusion has a wa
 
 @dataclass(frozen=True, slots=True)
 class Contamination:
-    """units: seen in several variants; share: of all units of the plan's variants, nan if there
-    are none. dropped: whether they are removed from the states. warning: the share is above 1 %."""
+    """The units seen in several variants.
+
+    units: their number; share: of all units of the plan's variants, nan if there are none. dropped:
+    whether they are removed from the states. warning: the share is above 1 %.
+    """
 
     units: float
     share: float

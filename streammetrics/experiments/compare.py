@@ -117,10 +117,10 @@ class Comparison(Shown):
     that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of
     treatment - control at one look that was fixed beforehand, two-sided; 1 if unknown.
     view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
-    design effect, n_eff = n / deff. kind: what a burn-in counts, least_count: the smaller arm's
-    count, divided by the arm's design effect; too_skew: why an arm is too far from normal for
-    always-valid intervals, or "". groups: the smaller number of groups with rows, None if rows are
-    independent.
+    design effect, n_eff = n / deff. kind: the quantity that a burn-in counts, least_count: the
+    smaller count of both arms, each divided by its design effect; too_skew: why an arm is too far
+    from normal for always-valid intervals, or "". groups: the smaller number of groups with rows,
+    None if rows are independent.
     successes, moments: as in `confidence_sequence.Compared`. resolution: how far buckets may have
     moved the effect, if that is more than a quarter of the standard error, else 0. epochs: those
     compared; left_out: those in which an arm has too few rows.

@@ -198,7 +198,7 @@ def _check_safeguards(plan: Plan) -> None:
 
 
 def _check_directions(plan: Plan) -> None:
-    """Check the names (a metric of the plan, its metric or a view of it) and their directions."""
+    """Check the directions; a name is a metric of the plan, its view, or the metric of its view."""
     for where, names in (("lower_is_better", plan.lower_is_better), ("better", plan.better)):
         strangers = [name for name in names if not _is_of(name, plan.watched)]
         known(strangers, plan.watched, where, "metrics of decision and guardrails")
@@ -262,8 +262,8 @@ class Plan:
     need their own. level: of all decisions together.
     correction: "bonferroni" makes all always-valid intervals hold together; "none" each alone.
     shares: the planned weight of each variant, equal by default; epoch_shares: the same for epochs
-    with other shares. cluster: for the report's notes; "groups" if the states are UserGroups.
-    on_several_variants: the treatment of units seen in several variants: "keep" them; "drop" them
+    with other shares. cluster: as reports show it; "groups" if the states are UserGroups.
+    on_several_variants: the handling of units seen in several variants: "keep" them; "drop" them
     from the states, which must keep the rows of each unit apart; or "error": do not believe the
     experiment. epochs: in their order, if that is not the order of their names. covariates: the
     CUPED covariate of each metric, as named, with a slope frozen before the data. better: the

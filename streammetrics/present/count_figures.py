@@ -31,8 +31,8 @@ REST: Final = "(rest)"
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """scores: [k], ascending; counts: int64 [2, k], negatives and positives at each score.
-    reason: why they are unknown, or ""."""
+    """Counts by score. scores: [k], ascending; counts: int64 [2, k], negatives and positives at
+    each score. reason: why they are unknown, or ""."""
 
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]

@@ -25,7 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # The years 1 to 9999, the range of `datetime`.
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
-_FEW: Final = 30  # looks of a series
+_FEW: Final = 30  # looks per series, up to which rules are drawn
 _TOLD_APART: Final = 5  # the most series with drawn intervals; those of more would overlap
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
