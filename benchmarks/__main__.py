@@ -1,4 +1,4 @@
-"""All questions, one after the other, each with a table; `--json` keeps them for the pages.
+"""All questions in order, each with a table; `--json` stores the answers for the pages.
 
 `python -m benchmarks`, as `make bench` runs it. `python -m benchmarks.page` turns the JSON into the
 tables and the picture of README and docs/performance.md.
@@ -38,14 +38,14 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def ask(key: str, quick: bool) -> Answer:
-    """The answer of one question, from its file."""
+    """The answer to one question, from its module."""
     answer: Answer = importlib.import_module(f"benchmarks.{QUESTIONS[key]}").ask(quick)
     gc.collect()
     return answer
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Ask, print, keep."""
+    """Ask the questions, print the answers and store them."""
     asked = arguments(given)
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
     ranx = versions_of(RANX, "ranx")
@@ -57,7 +57,7 @@ def main(given: Sequence[str] | None = None) -> None:
         answer = ask(key, asked.quick)
         answers.append(answer.as_json())
         print(f"\n{answer.text()}\n({time.monotonic() - started:.0f} s)", flush=True)
-        if asked.json:  # after each, so that a run that is stopped leaves what it had
+        if asked.json:  # after each question, so that an interrupted run keeps its answers
             kept = {"versions": everything, "quick": asked.quick, "answers": answers}
             text = json.dumps(kept, indent=1, ensure_ascii=False)
             asked.json.write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a question is answered with: timings, limits of the same run, and peers; text and JSON."""
+"""The answer to a question: timings, limits of the same run, and peers; as text and JSON."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Found: TypeAlias = Timing | str  # a peer's time, or why there is none
 
 @dataclass(slots=True)
 class Answer:
-    """One question.
+    """The answer to one question.
 
-    unit: what a row is called. row_bytes: of the input, a row. timings: ours and those of peers.
-    notes: sentences below the table. points: of a line in the picture, where the question has any.
+    unit: the name of a row. row_bytes: input bytes of a row. timings: ours and those of peers.
+    missing: why peers were not measured. notes: sentences below the table. points: of the lines in
+    the picture, if the question has any.
     """
 
     key: str
@@ -36,17 +37,17 @@ class Answer:
     points: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, *found: Found) -> None:
-        """Timings, or why there is none."""
+        """Add timings, or the reasons why there is none."""
         self.timings += [one for one in found if isinstance(one, Timing)]
         self.missing += [one for one in found if isinstance(one, str)]
 
     def best_peer(self, ours: Timing) -> Timing | None:
-        """The fastest peer at the same task."""
+        """The fastest peer on the same task."""
         same = [t for t in self.timings if t.peer and t.task and t.task == ours.task]
         return min(same, key=lambda t: t.median, default=None)
 
     def cells(self, t: Timing) -> list[str]:
-        """A line of the table."""
+        """The cells of one line of the table."""
         best = None if t.peer else self.best_peer(t)
         return [
             t.name if not t.peer or t.repeats > 1 else f"{t.name}, once",
@@ -60,7 +61,7 @@ class Answer:
         ]
 
     def head(self) -> list[str]:
-        """The columns."""
+        """The column titles."""
         columns = ["median", "range", "GB/s", "× read", "× sort", "best peer ×", "peak MB"]
         return [f"ns a {self.unit}", *columns]
 
@@ -72,7 +73,7 @@ class Answer:
         return [self.cells(t) for t in (*limits, *ours, *peers)]
 
     def markdown(self) -> str:
-        """The table and what is below it."""
+        """The table and the notes below it."""
         tables = [markdown([self.head(), *self.lines()])] if self.timings else []
         return "\n\n".join([*tables, *self._below()])
 
@@ -93,13 +94,13 @@ class Answer:
         return "\n".join([self.title, "", *lines, *self._below()])
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; figures to six digits, which is more than they hold."""
+        """Plain values; figures to six digits, more than their precision."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_float=_shorter)
         return plain
 
     @classmethod
     def of_json(cls, plain: Mapping[str, Any]) -> Answer:
-        """An answer as `as_json` gave it."""
+        """An answer from the values of `as_json`."""
         read, sort = Timing(**plain["read"]), Timing(**plain["sort"])
         timings = [Timing(**one) for one in plain["timings"]]
         return cls(**{**plain, "read": read, "sort": sort, "timings": timings})
@@ -114,14 +115,14 @@ def answer(
     unit: str = "row",
     of: int = 1,
 ) -> Answer:
-    """An answer without timings yet. arrays: the input of these rows; `of` of them make a unit."""
+    """An answer without timings. arrays: the input of these rows; a unit is `of` rows."""
     size = sum(a.nbytes for a in arrays) / rows * of
     read, sort = read_limit(rows, arrays).times(of), sort_limit(rows).times(of)
     return Answer(key, title, unit, size, read, sort)
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table, whose first row is its head.
+    """A Markdown table; the first row is its head.
 
     >>> print(markdown([["ns", "median"], ["sort", "3"]]))
     | ns | median |
@@ -134,7 +135,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def digits(value: float) -> str:
-    """Three digits.
+    """A number with three significant digits.
 
     >>> digits(0.1234), digits(1.854), digits(27.31), digits(1234.6)
     ('0.123', '1.85', '27.3', '1,235')

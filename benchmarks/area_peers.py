@@ -1,7 +1,7 @@
-"""The peers of areas under one curve, of uniform scores.
+"""The peers for the area under one curve, on uniform scores.
 
-Those that bin or sketch must come within 0.01 of the exact area, those that are exact to 1e-6 of
-it (torch sums in float32) or closer; each is checked before it is timed.
+Peers that bin or sketch must be within 0.01 of the exact area, exact peers within 1e-5 (torch sums
+in float32) or less; each is checked before it is timed.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def exact(rows: int) -> float:
 
 
 def _agree(name: str, theirs: float, rows: int, off: float) -> None:
-    """Stop unless this is the area."""
+    """Stop unless this is the exact area, to within `off`."""
     ours = exact(rows)
     assert abs(ours - theirs) <= off, (name, ours, theirs)
 
 
 def missing(module: str) -> str | None:
-    """Why a peer cannot be measured."""
+    """Why a peer cannot be measured; None if it can."""
     if importlib.util.find_spec(module) is None:
         return f"{module} is not installed, make bench does it"
     return None
 
 
 def binned(batches: dict[int, int]) -> Iterator[Found]:
-    """Peers with bins or sketches. batches: rows by size of batch."""
+    """Peers with bins or sketches. batches: the number of rows by batch size."""
     if why := missing("datasketches"):
         yield why
     else:
@@ -79,7 +79,7 @@ def binned(batches: dict[int, int]) -> Iterator[Found]:
 
 
 def peer_jobs() -> tuple[tuple[str, str, int, Made], ...]:
-    """Peers that take all rows at once: name, module, most rows, and what makes the job."""
+    """Peers that take all rows at once: name, module, most rows, and the maker of the job."""
     return (
         ("polars", "polars", 10_000_000, _polars),
         ("scikit-learn", "sklearn", 10_000_000, _scikit_learn),
@@ -87,7 +87,7 @@ def peer_jobs() -> tuple[tuple[str, str, int, Made], ...]:
 
 
 def exactly(rows: int, batch: int, batched_rows: int) -> Iterator[Found]:
-    """Peers that are exact: all rows at once, and batch by batch where they keep a state."""
+    """Exact peers: all rows at once, and batch by batch if they keep a state."""
     for name, module, _, made in peer_jobs():
         if why := missing(module):
             yield why
@@ -122,7 +122,7 @@ def _torch(tasks: list[Task], off: float) -> Iterator[Found]:
 
 
 def _sketched(rows: int, size: int) -> float:
-    """The mean rank of positives among negatives, both of which a sketch has."""
+    """The mean rank of positives among negatives, with a sketch of each class."""
     from datasketches import kll_floats_sketch
 
     positives, negatives = kll_floats_sketch(200), kll_floats_sketch(200)
@@ -137,7 +137,7 @@ _KEPT: dict[tuple[int, int], list[tuple[NDArray[np.generic], ...]]] = {}
 
 
 def _cut_once(rows: int, size: int) -> list[tuple[NDArray[np.generic], ...]]:
-    """Batches, cut before anything is timed."""
+    """The batches, cut once before any timing."""
     if (rows, size) not in _KEPT:
         _KEPT.clear()
         scores = uniform_scores(rows)
@@ -146,7 +146,7 @@ def _cut_once(rows: int, size: int) -> list[tuple[NDArray[np.generic], ...]]:
 
 
 def _river(rows: int) -> Found:
-    """One row at a time, as river has them; its points are bins."""
+    """One row at a time, the only way in river; its thresholds are bins."""
     if why := missing("river"):
         return why
     from river.metrics import ROCAUC
@@ -172,7 +172,7 @@ def _scikit_learn(truth: Labels, scores: Scores) -> Callable[[], float]:
 
 
 def _polars(truth: Labels, scores: Scores) -> Callable[[], float]:
-    """Mean ranks of positives, as Mann and Whitney have them."""
+    """The area from the mean ranks of positives (Mann and Whitney)."""
     import polars as pl
 
     p = float(truth.sum())

@@ -1,4 +1,4 @@
-"""What a Kafka client's own poll takes: as its makers ship it, with nothing of ours around it."""
+"""The cost of a Kafka client's own poll, as shipped, without any code of ours around it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ T = TypeVar("T", bound=Sized)
 
 
 class Patience:
-    """Ends a benchmark to which nothing comes any more, rather than let it wait for ever."""
+    """Ends a benchmark that receives no more records, instead of waiting for ever."""
 
     def __init__(self) -> None:
         self._came_s = time.monotonic()
 
     def polled(self, found: T) -> T:
-        """The same, if it holds something or something came a while ago."""
+        """Return `found`; exit if nothing was polled for PATIENCE_S seconds."""
         if len(found):
             self._came_s = time.monotonic()
         elif time.monotonic() - self._came_s > PATIENCE_S:
@@ -36,7 +36,7 @@ class Patience:
 
 
 def bare_poll(source: SourceConfig, records: int) -> int:
-    """Poll until so many records have come, with the settings of our source."""
+    """Poll until this number of records is read, with the settings of our source."""
     group, done, patience = uuid.uuid4().hex, 0, Patience()
     if source.library == "kafka-python":
         settings = kafka_python_settings(source, DEFAULTS)

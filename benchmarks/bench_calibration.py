@@ -1,6 +1,6 @@
-"""Calibration and Regression: an update, and the logarithm behind it, beside scikit-learn.
+"""Calibration and Regression: an update and its logarithm, compared with scikit-learn.
 
-scikit-learn's functions take all rows at once and keep nothing; each gives one of our figures.
+scikit-learn's functions take all rows at once and keep no state; each computes one of our figures.
 `python -m benchmarks.bench_calibration`.
 """
 
@@ -23,7 +23,7 @@ KEYS = 1_000
 def timing(
     name: str, empty: Accumulator, size: int, *columns: np.ndarray, task: str = ""
 ) -> Timing:
-    """All rows in batches of one size."""
+    """The time of all rows in batches of one size."""
     work = cut(size, *columns)
 
     def job() -> None:

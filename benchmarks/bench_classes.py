@@ -1,4 +1,4 @@
-"""Metrics of scores of many classes and labels. `python -m benchmarks.bench_classes`."""
+"""Metrics on scores of many classes and labels. `python -m benchmarks.bench_classes`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fed(name: str, empty: Accumulator, size: int, *columns: np.ndarray) -> Timin
         state = empty.empty()
         for batch in work:
             state.update(*batch)
-        state.copy()  # nothing waits any more
+        state.copy()  # flushes the pending rows
 
     return measure(f"{name}, batches of {size:,}", rows, feed, peak=True)
 

@@ -1,12 +1,12 @@
-"""What a commit costs: rows of the store, bytes and time, by how many events are new.
+"""The cost of a commit: rows of the store, bytes and time, by the number of new events.
 
 Eight partitions, the metrics of the demonstration (AUC, click rate, grouped AUC), two groupings
 (all rows, and a field of 1,000 values), and windows that slide by a third of their size, so that
 an event lies in three of them. The events of a commit lie in three panes, and each partition has
-had commits before. What must not show is the size of what the store holds: the last line of each
-table is as the first ones are, after as many commits as there are in between.
+had commits before. The cost must not depend on the size of the store: the last line of each table
+repeats the first one after all commits in between.
 
-Time is wall time of one commit: states to bytes, and the transaction.
+Time is wall time of one commit: serialising the states, and the transaction.
 `python -m benchmarks.bench_commits [--store postgresql://...]`.
 """
 
@@ -36,7 +36,7 @@ from streammetrics_consumers.process import service
 
 PARTITIONS = 8
 SLICES = 1000
-PANES = 3  # of an hour each, that the events of a commit lie in
+PANES = 3  # of an hour each, over which the events of a commit are spread
 SIZES = (1_000, 10_000, 100_000)
 ROUNDS = {1_000: 3, 10_000: 2, 100_000: 1}  # commits of each partition
 CHUNK = 8192
@@ -66,7 +66,7 @@ url = "commits.db"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one commit wrote, and how long it took."""
+    """The data that one commit wrote, and its duration."""
 
     events: int
     rows: int
@@ -84,7 +84,7 @@ def loaded(folder: Path, url: str | None = None) -> Config:
 
 
 def events(n: int, seed: int) -> list[bytes | None]:
-    """Events of as many slices, users and panes as there are."""
+    """Events spread over all slices, users and panes."""
     rng = np.random.default_rng(seed)
     seconds = rng.integers(0, 3600, n)
     hours = rng.integers(0, PANES, n)
@@ -99,7 +99,7 @@ def events(n: int, seed: int) -> list[bytes | None]:
 
 
 def delta_of(config: Config, head: Head, values: list[bytes | None]) -> Delta:
-    """What these records add after a head."""
+    """The delta of these records after a head."""
     decoder, start = Decoder(config), head.next_offset
     delta = Delta(config, head.partition, start, head.greatest_event_ms)
     for at in range(0, len(values), CHUNK):
@@ -112,7 +112,7 @@ def delta_of(config: Config, head: Head, values: list[bytes | None]) -> Delta:
 
 
 def cost_of(ledger: Ledger, of: Generation, head: Head, delta: Delta) -> tuple[Cost, Head]:
-    """Commit, and say what it cost."""
+    """Commit, and return its cost with the moved head."""
     started = time.perf_counter()
     commit: Commit = commit_of(head, delta)
     made = time.perf_counter()
@@ -124,7 +124,7 @@ def cost_of(ledger: Ledger, of: Generation, head: Head, delta: Delta) -> tuple[C
 
 
 def costs(config: Config, sizes: tuple[int, ...] = (*SIZES, SIZES[0])) -> Iterator[list[Cost]]:
-    """Of each size, the commits of all partitions."""
+    """For each size, the commits of all partitions."""
     with closing(Ledger.open(config.store.url, create=True)) as ledger:
         generation = service.begin(ledger, config).generation
         heads = [

@@ -1,4 +1,4 @@
-"""Confusion counts of two classes and of a hundred, beside peers.
+"""Confusion counts of two classes and of a hundred, compared with peers.
 
 Each repeat starts from an empty state and takes all batches, which are cut beforehand.
 `python -m benchmarks.bench_confusion`.
@@ -20,20 +20,20 @@ from streammetrics import Accumulator, BinaryConfusion, MulticlassConfusion
 
 MANY = 100
 SIZES = (1_000_000, 10_000, 1_000, 100)
-SLOW = 10_000  # rows of the peer that takes one at a time
+SLOW = 10_000  # rows for the peer that takes one row at a time
 
 
 def timing(
     name: str, empty: Accumulator, size: int, *columns: np.ndarray, task: str = ""
 ) -> Timing:
-    """One kind of rows in batches of one size."""
+    """The time of one kind of rows in batches of one size."""
     work = cut(size, *columns)
 
     def feed() -> None:
         state = empty.empty()
         for batch in work:
             state.update(*batch)
-        state.copy()  # nothing waits any more
+        state.copy()  # flushes the pending rows
 
     full = f"{name}, batches of {size:,}"
     return measure(full, len(columns[0]), feed, task=task, peak=True)
@@ -42,7 +42,7 @@ def timing(
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     truth, guess = classes(rows, 2)
-    scores = (guess + uniform_scores(rows)) / np.float32(2)  # as the guess says
+    scores = (guess + uniform_scores(rows)) / np.float32(2)  # the guess is score >= 0.5
     found = answer(
         "confusion",
         "BinaryConfusion and MulticlassConfusion, update",
@@ -66,7 +66,7 @@ def ask(quick: bool) -> Answer:
 
 
 def peers(rows: int) -> Iterator[Found]:
-    """All rows at once, but for river, which takes them one by one."""
+    """Peers with all rows at once, except river, which takes them one by one."""
     jobs: dict[str, tuple[str, int, Callable[[np.ndarray, np.ndarray, int], Callable[[], Any]]]] = {
         "scikit-learn": ("sklearn", rows, _scikit_learn),
         "polars": ("polars", rows, _polars),

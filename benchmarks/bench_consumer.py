@@ -2,13 +2,13 @@
 
 The stream is that of `streammetrics simulate`, the config that of the demonstration: AUC, click
 rate and grouped AUC in windows of six hours, by variant and segment (four groupings). The Kafka
-broker is a real one, on the other core; this process has one core, and what is counted is its own
-CPU time with all its threads, since a shared machine's clock on the wall says little.
+broker is a real one, on the other core; this process has one core. Its own CPU time is measured,
+with all its threads, because wall time on a shared machine is unreliable.
 
 Layers: the client's bare poll; our source; decoding; metrics and routing (a delta that ends after
-200,000 events, as the worker's does); commits (the worker itself with a store of its own). What a
-layer costs is the difference of two medians; the layers take turns. Each figure is for one
-partition, from the beginning of its log to the end. `python -m benchmarks.bench_consumer`.
+200,000 events, like the worker's); commits (the worker itself with its own store). The cost of a
+layer is the difference of two medians; the layers take turns. Each figure is for one partition,
+from the beginning of its log to the end. `python -m benchmarks.bench_consumer`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from benchmarks.bare_poll import Patience, bare_poll
 from benchmarks.kafka_topics import topics
 
 LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
-OPTIONS = Options(until_end=True, partitions=(0,))  # by hand: a group may be rebalanced
+OPTIONS = Options(until_end=True, partitions=(0,))  # assigned: a group may be rebalanced
 ROUNDS = 5
 LIBRARIES = ("kafka-python", "confluent-kafka")
 MESSAGES: dict[str, tuple[Format, int]] = {  # format of the config: as simulated, events a message
@@ -59,7 +59,7 @@ EVENTS = {"json": 200_000, "arrow": 2_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One source and format, and how many events and records it holds."""
+    """One source and format, with its numbers of events and records."""
 
     name: str
     config: Path
@@ -71,26 +71,26 @@ class Beginning:
     """A listener that reads every partition from its beginning."""
 
     def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
-        """Where to start."""
+        """The offset to start from in each partition."""
         return dict.fromkeys(partitions, 0)
 
     def on_revoked(self, partitions: list[Partition]) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
     def on_lost(self, partitions: list[Partition]) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 def loaded(case: Case, folder: Path) -> Config:
-    """The config, with a group and a store that nobody has used."""
+    """The config, with a new group and a new store."""
     overrides = {"store.url": str(folder / f"{uuid.uuid4().hex}.db")}
     if "kafka" in case.name:
         overrides["source.group"] = uuid.uuid4().hex
     return load_config(case.config, overrides)
 
 
-# A client has threads that would keep this process alive, so what reads is closed in any case: a
-# generator that an exception has left behind would not be.
+# The threads of an open client keep this process alive, so every reader is closed explicitly: a
+# generator abandoned by an exception would stay open.
 def read(config: Config, records: int) -> Generator[Chunk, None, None]:
     """All chunks of a source."""
     done, patience = 0, Patience()
@@ -111,19 +111,19 @@ def decoded(config: Config, records: int) -> Generator[Decoded, None, None]:
 
 
 def rows_of(found: Generator[Chunk, None, None] | Generator[Decoded, None, None]) -> int:
-    """How many events these hold."""
+    """The number of events in these chunks."""
     with closing(found):
         return sum(len(one.chunk if isinstance(one, Decoded) else one) for one in found)
 
 
 def counted(config: Config, records: int) -> int:
-    """Events of a source that metrics counted."""
+    """The number of events of a source that the metrics counted."""
     with closing(decoded(config, records)) as pieces:
         return count(config, pieces)
 
 
 def count(config: Config, pieces: Iterable[Decoded]) -> int:
-    """Events that metrics counted, in deltas as large as a worker's."""
+    """The number of events that the metrics counted, in deltas as large as a worker's."""
     delta: Delta | None = None
     rows = 0
     for piece in pieces:
@@ -137,7 +137,7 @@ def count(config: Config, pieces: Iterable[Decoded]) -> int:
 
 
 def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
-    """What is timed, from the outside in."""
+    """The timed jobs, from the bare poll to the whole consumer."""
 
     def fresh() -> Config:
         return loaded(case, folder)
@@ -154,7 +154,7 @@ def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
 
 
 def timed(case: Case, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians of CPU and of wall seconds by layer, the first round unused."""
+    """Medians of CPU and of wall seconds by layer, without the first round."""
     cpu: dict[str, list[float]] = {}
     wall: dict[str, list[float]] = {}
     for _ in range(ROUNDS + 1):
@@ -197,7 +197,7 @@ beside the client's bare poll."""
 
 
 def written(folder: Path, name: str, source: str) -> Path:
-    """The demonstration's config over another source."""
+    """The demonstration's config with another source."""
     path = folder / f"{name.replace(' ', '-')}.toml"
     path.write_text(CONFIG.replace('kind = "file"\npath = "events.jsonl"\n', source))
     return path
@@ -233,7 +233,7 @@ def file_cases(folder: Path, events: int) -> Iterator[Case]:
     for form in ("jsonl", "csv", "parquet"):
         path = folder / f"events.{form}"
         if form == "parquet":
-            # The broken events of the CSV stream would break its columns' types.
+            # The malformed events of the CSV stream would spoil the column types.
             table = pyarrow.csv.read_csv(folder / "good.csv")
             pyarrow.parquet.write_table(table, path)
         else:
@@ -253,7 +253,7 @@ def file_cases(folder: Path, events: int) -> Iterator[Case]:
 
 
 def is_good(line: bytes) -> bool:
-    """Whether a line of the simulated CSV stream is whole and of the columns' types."""
+    """Whether a line of the simulated CSV stream is complete and has the columns' types."""
     fields = line.split(b",")
     if len(fields) != 9 or not line.isascii():
         return False
@@ -271,7 +271,7 @@ def main() -> None:
         versions = f"Python {platform.python_version()}, numpy {np.__version__}"
         print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
         of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, asked.events, asked.only)
-        gc.freeze()  # as `run` does, for every layer: a client's own poll has no heap of ours
+        gc.freeze()  # in every layer, as `run` does: a client alone has none of our objects to scan
         for case in chain(of_kafka, file_cases(folder, asked.events)):
             if asked.only in case.name:
                 print(row(case, *timed(case, folder)), flush=True)

@@ -1,9 +1,9 @@
-"""What each view of a curve costs, from a histogram and from an exact bag, beside scikit-learn.
+"""The cost of each view of a curve, from a histogram and from an exact bag, and of scikit-learn.
 
-scikit-learn starts from the rows each time; ours is read from a state that has them, and which
-`bench_histogram_auc` and `bench_exact_auc` measure. The first view but `auc` counts the points of
-the curve, which a line of its own shows; each view is measured after that. Every answer is
-compared with scikit-learn's first. `python -m benchmarks.bench_curves`.
+scikit-learn starts from the rows each time; ours reads a state that already has them, whose cost
+`bench_histogram_auc` and `bench_exact_auc` measure. The first view other than `auc` counts the
+points of the curve, which has its own line; each view is measured after that. Every answer is
+first compared with scikit-learn's. `python -m benchmarks.bench_curves`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGE, SMALL = 10_000_000, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Rows, what scikit-learn answers, and the time of each call, in which one call is a row."""
+    """Rows, scikit-learn's answers, and the time of each call; here a call counts as a row."""
 
     truth: Labels
     scores: Scores
@@ -52,7 +52,7 @@ def report(title: str, state: HistogramAUC | ExactAUC, work: Workload) -> str:
     def points() -> None:
         state.compute().roc()
 
-    # A copy has the points too, but nothing that a view keeps for the next time.
+    # A copy has the points, but no cached values of views.
     jobs = [
         measure("compute and auc", 1, lambda: state.compute().auc),
         measure("compute, the points, and roc", 1, points),

@@ -1,8 +1,8 @@
-"""Ids that were seen: what they cost an event, in memory, and when a partition is assigned.
+"""Seen ids: their cost per event, in memory, and when a partition is assigned.
 
-`python -m benchmarks.bench_dedup [IDS]`. Batches of 5,000 as a poll brings them, one event in
-twenty a repeat of one of the last 100,000, commits each 100,000 events into a store of SQLite. Then
-a join of two topics over logs in memory, keyed alike and keyed differently.
+`python -m benchmarks.bench_dedup [IDS]`. Batches of 5,000, as from a poll; one event in twenty
+repeats one of the last 100,000; a commit into SQLite every 100,000 events. Then a join of two
+topics over logs in memory, with equal and with different keys.
 
 On one core of a loaded machine: 2.0 million lookups a second among 1.9 million ids, 1.75 million
 with commits, 16 bytes an id in memory and 8 in the store, loaded in 0.15 s; joins 0.45 million
@@ -73,7 +73,7 @@ def stream(n: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], list[sl
 
 
 def seen_ids(n: int, url: str) -> None:
-    """Events of a day, looked up and stored."""
+    """Look up and store the ids of a day's events, and print the costs."""
     hashes, batches = stream(n)
     times = np.arange(n) * DAY_MS // n
     with closing(Ledger.open(url, create=True)) as ledger:
@@ -103,7 +103,7 @@ def seen_ids(n: int, url: str) -> None:
 
 
 def joined(n: int, folder: Path, *, alike: bool) -> None:
-    """Impressions on one topic and clicks on another, two partitions each, by one worker."""
+    """Join impressions of one topic and clicks of another, two partitions each, by one worker."""
     name = "alike" if alike else "differently"
     path = folder / f"{name}.toml"
     path.write_text(JOIN.format(url=folder / f"{name}.db"), encoding="utf-8")

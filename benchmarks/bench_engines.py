@@ -1,7 +1,7 @@
-"""partial and merge_all without an engine: two plain processes beside one, over Arrow files.
+"""partial and merge_all without an engine: one plain process and two, over Arrow files.
 
 5 million rows in 20 files, 200,000 users spread over all of them, histogram AUC and GAUC by
-variant. CPU time of all processes, and the wall. Each way must give the digest of a plain update.
+variant. CPU time of all processes, and wall time. Each way must give the digest of a plain update.
 `python -m benchmarks.bench_engines [ROWS]`.
 """
 
@@ -37,7 +37,7 @@ Run: TypeAlias = "Callable[[], tuple[list[States], float]]"
 
 
 class Cost(NamedTuple):
-    """CPU and wall seconds, and bytes of the states that were merged."""
+    """CPU and wall seconds, and bytes of the merged states."""
 
     name: str
     cpu: float
@@ -46,7 +46,7 @@ class Cost(NamedTuple):
 
 
 def write_shards(folder: Path, rows: int) -> list[str]:
-    """The rows in files, a user's over all of them; `bucket` is the user's."""
+    """Write the rows to files, each user's spread over all; `bucket` is the bucket of the user."""
     ids = users(rows, rows // 25)
     columns = {
         "variant": pa.array(np.array(["a", "b"])[generator(9).integers(0, 2, rows)]),
@@ -75,7 +75,7 @@ def batches(paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def plain(paths: Sequence[str]) -> States:
-    """One process and no engine: `update` of a PerKey."""
+    """One process without an engine: `update` of a PerKey."""
     state = PerKey(SPEC)
     for batch in batches(paths):
         variant = batch["variant"].dictionary_encode()
@@ -115,7 +115,7 @@ def sealed_task(paths: Sequence[str], bucket: int) -> tuple[States, float]:
 
 
 def cost(name: str, run: Run) -> tuple[Cost, dict[str, str]]:
-    """What tasks and the merge of their states cost, and the digest of each group."""
+    """The cost of the tasks and of the merge of their states, and the digest of each group."""
     began, started = time.perf_counter(), time.process_time()
     tasks, cpu_elsewhere = run()
     states = [pair for task in tasks for pair in task]

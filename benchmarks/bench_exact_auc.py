@@ -1,7 +1,7 @@
-"""ExactAUC by kind of score and size of batch, and what its bytes cost, beside its peers.
+"""ExactAUC by kind of score and batch size, and the cost of its bytes, compared with its peers.
 
 Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
-the area; every way of cutting must give the same. `python -m benchmarks.bench_exact_auc`.
+the area; all batch sizes must give the same area. `python -m benchmarks.bench_exact_auc`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH = 10_000
 
 
 def feed(empty: ExactAUC, work: list[Batch]) -> ExactAUC:
-    """A state of these settings after all batches."""
+    """A state with the settings of `empty` after all batches."""
     state = empty.empty()
     for truth, scores in work:
         state.update(truth, scores)
@@ -36,7 +36,7 @@ def feed(empty: ExactAUC, work: list[Batch]) -> ExactAUC:
 
 
 def timings(name: str, scores: np.ndarray, *, compared: bool = False) -> Iterator[Timing]:
-    """In one batch and in many."""
+    """The times in one batch and in many."""
     empty, truth = ExactAUC(score_type=str(scores.dtype)), labels_of(np.abs(scores))
     areas = set()
     for task, size in (("one batch", len(scores)), (f"batches of {BATCH:,}", BATCH)):

@@ -1,6 +1,6 @@
-"""Exact, order-free sums of float64, as Ratio keeps them, beside sums that round.
+"""Exact, order-independent sums of float64 in Ratio, compared with rounding sums.
 
-`np.sum` depends on the order of the rows; `math.fsum` does not, but has no state to merge. One
+`np.sum` depends on the order of the rows; `math.fsum` does not, but has no state to merge. An
 update of Ratio also counts its rows. `python -m benchmarks.bench_exact_sum`.
 """
 
@@ -21,12 +21,12 @@ KEYS = 1_000
 
 
 def timing(name: str, values: NDArray[np.float64], task: str = "") -> Timing:
-    """One update of an empty state."""
+    """The time of one update of an empty state."""
     return measure(name, len(values), lambda: Ratio().update(values), task=task, peak=True)
 
 
 def batched(values: NDArray[np.float64], size: int) -> Timing:
-    """The same in batches."""
+    """The time of all rows in batches."""
     work = cut(size, values)
 
     def job() -> None:

@@ -1,7 +1,7 @@
-"""GroupedAUC: a user for each 20 rows, whose activity has a heavy tail, beside its peers.
+"""GroupedAUC: 20 rows a user on average, with heavy-tailed activity, compared with its peers.
 
 Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
-GAUC; every way of cutting must give the same. `python -m benchmarks.bench_grouped_auc`.
+GAUC; all batch sizes must give the same GAUC. `python -m benchmarks.bench_grouped_auc`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Batches = list[tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64] |
 
 
 def batches(ids: NDArray[np.int64], size: int) -> Batches:
-    """The rows, cut."""
+    """The rows in batches."""
     scores = click_scores(len(ids))
     truth = labels_of(scores)
     starts = range(0, len(ids), size)
@@ -27,7 +27,7 @@ def batches(ids: NDArray[np.int64], size: int) -> Batches:
 
 
 def named(work: Batches) -> Batches:
-    """The same rows with users as strings, each distinct one named once in a batch."""
+    """The same rows with users as dictionary-encoded strings."""
     found: Batches = []
     for truth, scores, ids in work:
         assert isinstance(ids, np.ndarray)
@@ -38,12 +38,10 @@ def named(work: Batches) -> Batches:
 
 
 def feed(empty: GroupedAUC, work: Batches) -> GroupedAUC:
-    """A state of these settings after all batches."""
+    """A state with the settings of `empty` after all batches."""
     state = empty.empty()
     for truth, scores, groups in work:
-        if isinstance(
-            groups, DictionaryColumn
-        ):  # a column of its own, of which no hash is known yet
+        if isinstance(groups, DictionaryColumn):  # a new column, without cached hashes
             groups = DictionaryColumn(groups.codes, groups.values)
         state.update(truth, scores, groups=groups)
     return state
@@ -62,7 +60,7 @@ def timing(
 
 
 def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Timing]:
-    """Merging the states of two halves, by key: a score of a user, in either half."""
+    """The time to merge the states of two halves, per key: a score of a user in either half."""
     half = len(work) // 2
     one, other = feed(empty, work[:half]), feed(empty, work[half:])
     one.compute(), other.compute()
@@ -71,7 +69,7 @@ def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Tim
     keys = sum(len(np.unique(part)) for part in np.array_split(pairs, 2))
     settled = one + other
     settled.compute()
-    # A merge leaves work for whatever looks first, so its time alone would say too little.
+    # A merge defers work to the first read, so its time alone would be too small.
     return [
         measure("merge of two halves, and GAUC, a key", keys, lambda: (one + other).compute()),
         measure("of which GAUC, of a state that was read, a key", keys, settled.compute),
@@ -110,7 +108,7 @@ def ask(quick: bool) -> Answer:
 
 
 def states(found: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64]) -> None:
-    """What a state takes in memory and as bytes, and what reading, writing and merging it takes."""
+    """The size of a state in memory and as bytes, and the time to read, write and merge it."""
     rows, plain, bounded = len(ids), GroupedAUC(), GroupedAUC(grid="relative")
     left = feed(plain, whole)
     left.compute()

@@ -1,8 +1,8 @@
-"""How cost grows: a row, a compute, a merge and memory, by how many rows a state has had.
+"""Growth of cost: a row, a compute, a merge and memory, by the number of rows in a state.
 
-Rows come in batches of 10,000, from a thousand to a hundred million; the largest run is done once,
-from rows that are made while the clock stands. An update's time ends with a copy of the state, so
-that no row waits; compute and merge are measured after it. `python -m benchmarks.bench_growth`.
+Batches of 10,000 rows, from a thousand to a hundred million rows in all; sizes above a million run
+once. Making the rows is not timed. The time of the updates ends with a copy of the state, which
+flushes pending rows; compute and merge are timed after it. `python -m benchmarks.bench_growth`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streammetrics import (
 )
 
 BATCH = 10_000
-BLOCK = 1_000_000  # rows that are made at once
+BLOCK = 1_000_000  # rows made at once
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 METRICS: Mapping[str, Accumulator] = {
     "BinaryConfusion": BinaryConfusion(),
@@ -42,7 +42,7 @@ ROWS_A_USER = 20
 
 
 def blocks(rows: int) -> Iterator[dict[str, np.ndarray]]:
-    """All rows, made a block at a time; a user has as many rows however many there are."""
+    """All rows, made a block at a time; the rows per user do not depend on the total."""
     for i, start in enumerate(range(0, rows, BLOCK)):
         n = min(BLOCK, rows - start)
         scores = uniform_scores(n, 10_000 + i)
@@ -51,7 +51,7 @@ def blocks(rows: int) -> Iterator[dict[str, np.ndarray]]:
 
 
 def grown(empty: Accumulator, rows: int) -> dict[str, float]:
-    """What one state cost, in nanoseconds and bytes."""
+    """The cost of one state, in nanoseconds and bytes."""
     state, spent = empty.empty(), 0
     for block in blocks(rows):
         if not isinstance(empty, GroupedAUC):
@@ -101,7 +101,7 @@ def ask(quick: bool) -> Answer:
 
 
 def tables(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[str]:
-    """Markdown: a row's update, then compute, merge and memory."""
+    """Markdown tables: update of a row, compute, merge and memory."""
     shown = (
         ("ns", "update, ns a row", 1.0),
         ("compute", "compute, ms", 1e6),
@@ -119,7 +119,7 @@ def tables(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[str]:
 
 
 def peers(sizes: tuple[int, ...], found: Answer) -> list[dict[str, Any]]:
-    """Peers on all rows at once, and torchmetrics in batches; as far as their speed allows."""
+    """Peers on all rows at once, and torchmetrics in batches; sizes as their speed allows."""
     points = []
     for name, module, largest, made in peer_jobs():
         if why := missing(module):

@@ -1,7 +1,7 @@
-"""HistogramAUC.update by size of batch, kind of score and data, beside its peers.
+"""HistogramAUC.update by batch size, kind of score and data, compared with its peers.
 
 Batches are cut beforehand; each repeat starts from an empty state and ends with `compute`, so
-that rows which wait for each other are counted too. `python -m benchmarks.bench_histogram_auc`.
+that pending rows are counted too. `python -m benchmarks.bench_histogram_auc`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from benchmarks.workloads import Batch, click_scores, cut, labels_of, nasty_scor
 from streammetrics import HistogramAUC
 
 SIZES = (1_000_000, 10_000, 1_000, 100)
-# The peers' rows by size of batch: as many as their speed allows.
+# The peers' rows by batch size, limited by their speed.
 PEERS = {1_000_000: 1_000_000, 10_000: 200_000, 1_000: 50_000, 100: 10_000}
 
 
 def feed(metric: HistogramAUC, work: list[Batch]) -> HistogramAUC:
-    """A state of the same settings after all batches."""
+    """A state with the same settings after all batches."""
     state = metric.empty()
     for truth, scores in work:
         state.update(truth, scores)
@@ -38,7 +38,7 @@ def timing(
     own: str = "",
     label: str = "uint8",
 ) -> Timing:
-    """Of one kind of scores. own: what the line is called, otherwise by kind and size."""
+    """The time of one kind of scores. own: the name of the line, "" for the kind and batch size."""
     work = cut(size, labels_of(scores).astype(label), scores)
     empty = metric or HistogramAUC()
     called = own or f"{name}, batches of {size:,}"

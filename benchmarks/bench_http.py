@@ -1,7 +1,7 @@
-"""What the JSON interface costs at the size of a large experiment: 50 metrics, 10 variants and 30
+"""The cost of the JSON interface at the size of a large experiment: 50 metrics, 10 variants and 30
 days of windows.
 
-`cold` is the first answer, `warm` the median of those after it while nothing is counted, and
+`cold` is the first answer, `warm` the median of the next ones while nothing is counted, and
 `moved` the first one after a commit. Wall time over a real socket, at the client.
 `python -m benchmarks.bench_http`.
 """
@@ -71,7 +71,7 @@ ROUNDS = 7
 
 
 def write(folder: Path) -> Path:
-    """The config, and events of a month."""
+    """Write the config, and events of a month."""
     metrics = "".join(
         f"{kind}{i} = {text}\n" for kind, (count, text) in KINDS.items() for i in range(count)
     )
@@ -82,7 +82,7 @@ def write(folder: Path) -> Path:
 
 
 def append(folder: Path, first: int, count: int) -> None:
-    """Further events; those after the month lie in its last second."""
+    """Append events; those after the month are in its last second."""
     drawn = random.Random(first)
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         for i in range(first, first + count):
@@ -93,7 +93,7 @@ def append(folder: Path, first: int, count: int) -> None:
 
 
 def count(config: Path) -> None:
-    """Count what the log has."""
+    """Count all events of the log."""
     assert streammetrics(["run", str(config), "--until-end", "--no-serve"]) == 0
 
 

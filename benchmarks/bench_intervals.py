@@ -1,6 +1,6 @@
-"""Intervals: what one costs to read, whatever the number of rows.
+"""The cost of reading an interval, which does not depend on the number of rows.
 
-`python -m benchmarks.bench_intervals`. The aim is 15 ms for an area of 16,384 buckets.
+`python -m benchmarks.bench_intervals`. The target is 15 ms for an area of 16,384 buckets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ METRICS: Mapping[str, Accumulator] = {
 
 
 def columns() -> dict[str, NDArray[np.generic]]:
-    """Scores of which most are different, of two classes that overlap."""
+    """Mostly distinct scores of two overlapping classes, with users."""
     random = np.random.default_rng(1)
     labels = random.random(ROWS) < 0.1
     scores = np.clip(random.normal(np.where(labels, 0.6, 0.4), 0.15), 0, 1).astype(np.float32)
@@ -33,7 +33,7 @@ def columns() -> dict[str, NDArray[np.generic]]:
 
 
 def main() -> None:
-    """Print a line for each."""
+    """Print a line for each metric."""
     print(versions())
     given = columns()
     for name, empty in METRICS.items():

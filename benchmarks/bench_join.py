@@ -1,7 +1,7 @@
-"""Joins: events a second through the sets and out again, and bytes for each row that waits.
+"""Joins: events a second into the sets and closed again, and bytes for each pending row.
 
-`python -m benchmarks.bench_join`. The aims are 300,000 events a second on a core, and at most 48
-bytes for an impression that waits (id, time, score, user, variant).
+`python -m benchmarks.bench_join`. The targets are 300,000 events a second on a core, and at most 48
+bytes for a pending impression (id, time, score, user, variant).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ COLUMNS = {"scores": "float32", "user": "int64", "variant": "key"}
 OUTCOMES = {"click": "once"}
 WINDOW_MS = 1_800_000
 SPAN_MS = 10_800_000  # of the events: six label windows
-CLICKS = 0.1  # for each impression; every twentieth event comes twice
+CLICKS = 0.1  # per impression; every twentieth click is repeated
 
 
 class Stream:
-    """n impressions in order of time, and clicks that follow them, in order of theirs."""
+    """n impressions in order of time, and the clicks that follow them, in order of time."""
 
     def __init__(self, n: int) -> None:
         random = np.random.default_rng(10)
@@ -56,19 +56,19 @@ class Stream:
 
 
 def empty() -> JoinRows:
-    """Sets of the standard row."""
+    """An empty join with the standard columns."""
     return JoinRows(COLUMNS, OUTCOMES, WINDOW_MS)
 
 
 def through(stream: Stream, batch: int, n: int) -> tuple[float, float, int]:
-    """Seconds to feed n impressions and to close them step by step, and rows that closed."""
+    """Seconds to feed n impressions, seconds to close them step by step, and the closed rows."""
     state, fed, closed, rows = empty(), 0.0, 0.0, 0
-    step = -(-n // 12 // batch) * batch  # closes as often as half a label window ends
+    step = -(-n // 12 // batch) * batch  # one close per half a label window
     for start in range(0, n, step):
         began = time.process_time()
         for at in range(start, min(start + step, n), batch):
             stream.feed(state, at, min(at + batch, n))
-        state.compute()  # what waits is put in order
+        state.compute()  # flushes the pending rows
         now = time.process_time()
         newest = int(stream.times[min(start + step, n) - 1])
         rows += len(state.close(newest - WINDOW_MS))
@@ -77,7 +77,7 @@ def through(stream: Stream, batch: int, n: int) -> tuple[float, float, int]:
 
 
 def memory(stream: Stream) -> tuple[float, float, float]:
-    """Bytes for an impression that waits: as held, at the worst moment, and in the ledger."""
+    """Bytes per pending impression: held, at the peak, and in the ledger."""
     n = len(stream.ids)
     state = empty()
     tracemalloc.start()

@@ -1,8 +1,8 @@
-"""What states take in memory: bytes a row of exact ones, and whether `nbytes` says it.
+"""The memory of states: bytes a row of exact ones, and whether `nbytes` is correct.
 
-Measured is what Python and numpy hold for a state and not without it, by tracemalloc: after it was
-fed, once it was read, of a copy, and once read from bytes. `nbytes` must be within 5 % of it where
-the state takes more than 128 KB; below that, objects of Python count, which `nbytes` leaves out.
+tracemalloc measures the memory that Python and numpy hold for a state: after it was fed, after it
+was read, of a copy, and of a state read from bytes. `nbytes` must be within 5 % of it if the state
+takes more than 128 KB; below that, Python objects matter, which `nbytes` leaves out.
 `python -m benchmarks.bench_memory`.
 """
 
@@ -36,14 +36,14 @@ from streammetrics import (
 )
 
 BATCH = 10_000
-FLOOR = 1 << 17  # bytes, below which objects of Python count
+FLOOR = 1 << 17  # bytes, below which Python objects matter
 WITHIN = 0.05
 Fed = Callable[[Accumulator, slice], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A state's bytes at one moment: as it says, and as measured."""
+    """A state's bytes at one moment: by `nbytes`, and as measured."""
 
     name: str
     moment: str
@@ -53,17 +53,17 @@ class Held:
 
     @property
     def off(self) -> float:
-        """How much more is held than is said, as a share of what is held."""
+        """The excess of the measured bytes over `nbytes`, as a share of the measured bytes."""
         return 1 - self.said / max(self.measured, 1)
 
     @property
     def right(self) -> bool:
-        """Whether `nbytes` is true."""
+        """Whether `nbytes` is correct."""
         return self.measured < FLOOR or abs(self.off) <= WITHIN
 
 
 def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
-    """A state, and the bytes that are held for it."""
+    """A state, and the bytes held for it."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -75,7 +75,7 @@ def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
 
 
 def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
-    """The state at each moment; what is made once and for all is made before."""
+    """The state at each moment, after a first run that fills all caches."""
 
     def fed() -> Accumulator:
         state = empty.empty()
@@ -94,7 +94,7 @@ def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
     jobs = {
         "fed": fed,
         "read": read,
-        "copied": lambda: read().copy(),  # of a state that is gone then, since copies may share
+        "copied": lambda: read().copy(),  # the original is freed, because copies may share memory
         "from bytes": lambda: load(data),
     }
     found = []
@@ -106,7 +106,7 @@ def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
 
 
 def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
-    """Every kind of state that grows, with what feeds it the rows of a slice."""
+    """Every kind of growing state, with the function that feeds it the rows of a slice."""
     uniform, wide = uniform_scores(rows), unit_floats(rows)
     truth = labels_of(uniform)
     ids = generator(60).integers(0, 1 << 62, rows // 20)[
@@ -124,7 +124,7 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
         state.update(truth[at], uniform[at], groups=ids[at])
 
     def named(state: Accumulator, at: slice) -> None:
-        # Strings of its own, which nobody else holds.
+        # New strings, which only the state holds.
         state.update(truth[at], uniform[at], groups=[f"user-{i}" for i in people[at]])
 
     def keyed(state: Accumulator, at: slice) -> None:

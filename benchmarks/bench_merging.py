@@ -1,7 +1,7 @@
-"""Merging: a thousand states from bytes, and grouped states of a hundred shards, beside peers.
+"""Merging: a thousand states from bytes, and grouped states of a hundred shards, and peers.
 
-Each state has rows of its own. The time of a merge includes reading its bytes, and of grouped
-states the area at the end, since a merge leaves work for whatever looks first.
+Each state has its own rows. The time of a merge includes reading the bytes, and for grouped states
+the area at the end, because a merge defers work to the first read.
 `python -m benchmarks.bench_merging`.
 """
 
@@ -30,7 +30,7 @@ TASK = "areas of 4,096 buckets"
 def both_ways(
     name: str, empty: Accumulator, stored: list[bytes], task: str = "", *, envelopes: bool = False
 ) -> list[Timing]:
-    """All of them, from bytes, into one: given together, and one by one."""
+    """The times to merge all states from bytes into one: together, and one by one."""
     kind = type(empty)
     read = kind.from_file_bytes if envelopes else kind.from_bytes
 
@@ -49,7 +49,7 @@ def both_ways(
 
 
 def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
-    """The bytes of as many states, of as many rows each."""
+    """The bytes of `states` states of `rows` rows each."""
     found = []
     for i in range(states):
         state, scores = empty.empty(), uniform_scores(rows, 100 + i)
@@ -62,7 +62,7 @@ def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
 
 
 def enveloped(empty: Accumulator, stored: list[bytes]) -> list[bytes]:
-    """The same states in envelopes, each of which says that it counted a range of its own."""
+    """The same states in envelopes, each with its own range as provenance."""
     found = []
     for i, data in enumerate(stored):
         state = type(empty).from_bytes(data)
@@ -72,7 +72,7 @@ def enveloped(empty: Accumulator, stored: list[bytes]) -> list[bytes]:
 
 
 def shards(count: int, users: int) -> list[Found]:
-    """Grouped states, in which each user has a row or two; polars has the rows of all instead."""
+    """Merging grouped states with a row or two per user; polars gets all rows instead."""
     states, rows = [], []
     for i in range(count):
         ids = generator(3_000 + i).integers(0, 2 * users, users)
@@ -110,7 +110,7 @@ def ask(quick: bool) -> Answer:
     found = answer(
         "merging", f"Merging {states:,} states from bytes", rows=1, arrays=[table], unit="state"
     )
-    found.sort = found.sort.times(0)  # of one float, so of no use here
+    found.sort = found.sort.times(0)  # sorting one float is no limit here
     auc, exact = HistogramAUC(), ExactAUC()
     name, areas = "HistogramAUC, 4,096 buckets", stored(area, 20_000, states)
     found.add(
@@ -143,7 +143,7 @@ def ask(quick: bool) -> Answer:
 
 
 def _sketches(states: int) -> Found:
-    """KLL sketches of the scores of both classes; the medians must be those of all scores."""
+    """KLL sketches of the scores of both classes; the medians are checked."""
     if why := missing("datasketches"):
         return why
     from datasketches import kll_floats_sketch
@@ -166,7 +166,8 @@ def _sketches(states: int) -> Found:
             medians.append(float(total.get_quantile(0.5)))
         return medians
 
-    # Chances that grow with the score: of positives x² is uniform, of negatives (1 - x)².
+    # The chance of a positive grows with the score x: x² of positives and (1 - x)² of negatives
+    # are uniform.
     expected = (1 - math.sqrt(0.5), math.sqrt(0.5))
     assert np.allclose(job(), expected, atol=0.03), job()
     return measure("KLL sketches, of both classes", states, job, task=TASK, peer="KLL sketch")

@@ -1,11 +1,11 @@
-"""What the page costs in a real browser at the size of a large experiment: 50 metrics, 10 variants
+"""The cost of the page in a real browser at the size of a large experiment: 50 metrics, 10 variants
 and 30 days of windows.
 
-First content: from the request of the page until there is text, and until the tables are there, in
-a new profile (`cold`) and with its files in the cache (`warm`). Then one update: all that the main
-thread of the page did in Chromium's own trace from a commit until nothing more happens, the charts
-too, less what it does in as long a time without one; its longest task; and what that time went to.
-Two times of each: of the processor, and of the clock, which counts other processes too.
+First content: from the request of the page until the first text, and until the tables are shown, in
+a new profile (`cold`) and with its files in the cache (`warm`). Then one update: all work of the
+page's main thread in Chromium's own trace from a commit until the page is idle, with the charts,
+minus its work in an equally long time without one; its longest task; and the time by kind of work.
+Each has two times: CPU time, and wall time, which includes other processes.
 `python -m benchmarks.bench_page`; needs Chromium.
 """
 
@@ -49,7 +49,7 @@ def main() -> int:
                 running_browser() as browser,
             ):
                 for path in FIRST:
-                    asked(url + path)  # the server has read its store, for whoever came before
+                    asked(url + path)  # the server has read its store, as after earlier visits
                 page = _opened(browser, url)
                 _updates(browser, page, folder, config)
         except Unavailable as error:
@@ -78,7 +78,7 @@ def _mark_ms(page: Page, name: str) -> float:
 
 
 def _updates(browser: Browser, page: Page, folder: Path, config: Path) -> None:
-    """Charts in view, new numbers in every row."""
+    """Updates with charts in view and new numbers in every row."""
     page.locator(".card").first.scroll_into_view_if_needed()
     page.locator("figure").first.scroll_into_view_if_needed()
     page.wait_for_selector("figure[aria-busy=false] canvas")

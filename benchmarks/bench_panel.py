@@ -1,8 +1,8 @@
-"""A panel of ten metrics, and one of forty, on batches of 1,000 rows, beside their kernels.
+"""A panel of ten metrics, and one of forty, on batches of 1,000 rows, compared with their kernels.
 
-A metric's kernel is what it takes a row where its rows come in one batch, so that checks and calls
-are spread over a million rows; the rest of what it takes in batches of 1,000 is not kernel. All of
-them end with `compute`, so that rows which wait are counted. `python -m benchmarks.bench_panel`.
+A metric's kernel is its time per row when all rows are in one batch, so that checks and calls are
+spread over a million rows; the rest of its time in batches of 1,000 is not kernel. All runs end
+with `compute`, so that pending rows are counted. `python -m benchmarks.bench_panel`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from streammetrics import (
 )
 
 BATCH = 1_000
-# Each metric with the columns that it reads, by the name of its argument.
+# Each metric with the columns that it reads, by argument name.
 PLAIN = {"labels": "labels", "scores": "scores"}
 METRICS: dict[str, tuple[Accumulator, dict[str, str]]] = {
     "HistogramAUC": (HistogramAUC(), PLAIN),
@@ -46,7 +46,7 @@ Columns = dict[str, np.ndarray]
 
 
 def batches(takes: dict[str, str], columns: Columns, size: int) -> list[Columns]:
-    """Views, which cost little beside a call of `update`."""
+    """The batches as array views, which are cheap compared with a call of `update`."""
     rows = len(columns["labels"])
     return [
         {name: columns[column][i : i + size] for name, column in takes.items()}
@@ -55,7 +55,7 @@ def batches(takes: dict[str, str], columns: Columns, size: int) -> list[Columns]
 
 
 def together(name: str, times: int, columns: Columns, size: int) -> Timing:
-    """All metrics in one panel, each so many times."""
+    """The time of all metrics in one panel, each `times` times."""
     metrics, inputs = {}, {}
     for i in range(times):
         for metric, (empty, _) in METRICS.items():
@@ -105,7 +105,7 @@ def ask(quick: bool) -> Answer:
         rest = max(0.0, 1 - kernel.median / single.median)
         table.append([name, digits(kernel.median), digits(single.median), f"{100 * rest:.0f} %"])
     whole = together("Panel of ten", 1, columns, BATCH)
-    # The kernels as a line: they are measured above, each on its own.
+    # The sum of the kernels as a line; each is measured above.
     found.add(whole, replace(whole, name="sum of the kernels", median=kernels, least=kernels,
                              greatest=kernels, repeats=1, peak=None))  # fmt: skip
     few = {name: column[: rows // 10] for name, column in columns.items()}

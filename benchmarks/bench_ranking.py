@@ -1,8 +1,8 @@
-"""RankingMetrics: NDCG, MRR, HR and AP at 10 from lists of 20 to 100 items, beside its peers.
+"""RankingMetrics: NDCG, MRR, HR and AP at 10 from lists of 20 to 100 items, and its peers.
 
-Nanoseconds a list, lists with and without scores, in one batch, in batches and one by one; how
-much ties cost; and the merge of two states. The limits are those of the items of a list. Peers
-have the same lists, as many as their speed allows. `python -m benchmarks.bench_ranking`.
+Nanoseconds a list, for lists with and without scores, in one batch, in batches and one by one; the
+cost of ties; and the merge of two states. The limits are those of the items of a list. Peers get
+the same lists, as many as their speed allows. `python -m benchmarks.bench_ranking`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def whole(
     """A state after all lists at once. labels: instead of the grades."""
     metric = RankingMetrics(measures)
     metric.update(work.grades if labels is None else labels, scores, offsets=work.offsets)
-    metric.compute()  # lists of a small batch wait until somebody looks
+    metric.compute()  # flushes the pending lists of small batches
     return metric
 
 
 def batched(name: str, work: workloads.ScoredLists, size: int) -> Timing:
-    """So many lists at a time, cut beforehand."""
+    """The time of all lists in batches of `size`, cut beforehand."""
     lists = len(work.offsets) - 1
     cuts = []
     for first in range(0, lists, size):

@@ -1,10 +1,10 @@
-"""How long after `kill -9` a worker counts again, with a small and with a huge state in the store.
+"""Recovery time of a worker after `kill -9`, with a small and with a huge state in the store.
 
-A store is filled with the deltas of a day's stream, once for each of as many logs as it takes. Then
-a real worker counts a file into it, is killed in the middle, and another one is started. What is
-timed, on the wall: from the start of the new process to its first commit, as another process sees
-it; beside it what Python takes to import the program, which no state can change.
-The commit interval is a tenth of a second, since the first commit is what is waited for.
+A store is filled with the delta of a day's stream, once per log, for as many logs as the size
+needs. Then a real worker counts a file into it, is killed, and another one is started. The wall
+time is from the start of the new process to its first commit, as seen by another process; it
+includes the time to import the program, which is also reported and does not depend on the state.
+The commit interval is a tenth of a second, because the first commit ends the measurement.
 `python -m benchmarks.bench_recovery`.
 """
 
@@ -31,7 +31,7 @@ from streammetrics_consumers.simulate.output import write
 from streammetrics_consumers.simulate.stream import Simulation
 from streammetrics_consumers.sources.files import FileSource
 
-EVENTS = 1_000_000  # of the file that is counted
+EVENTS = 1_000_000  # of the counted file
 ROUNDS = 5
 SIZES = (1 << 20, 1 << 30)
 LIMIT_S = 60.0
@@ -39,7 +39,7 @@ IMPORTS = "import streammetrics_consumers.cli.run, streammetrics_consumers.sourc
 
 
 def first_delta(config: Config, rows: int) -> Delta:
-    """What the first events of the file add."""
+    """The delta of the first events of the file."""
     decoder, delta = Decoder(config), None
 
     class Beginning:
@@ -60,7 +60,7 @@ def first_delta(config: Config, rows: int) -> Delta:
 
 
 def fill(config: Config, size: int) -> int:
-    """Write states of at least `size` bytes to the store of `config`, and say how many bytes."""
+    """Write states of at least `size` bytes to the store of `config`; return the written bytes."""
     written = 0
     delta = first_delta(config, min(200_000, size // 60))
     with closing(Ledger.open(config.store.url, create=True)) as ledger:
@@ -77,14 +77,14 @@ def fill(config: Config, size: int) -> int:
 
 
 def counted(ledger: Ledger, topic: str) -> int:
-    """How far the worker's log is counted."""
+    """The next offset of the worker's log in the ledger; -1 if there is none."""
     generation = ledger.generations()[-1]
     found = [h.next_offset for h in ledger.heads(generation) if h.partition.topic == topic]
     return found[0] if found else -1
 
 
 def until_past(ledger: Ledger, topic: str, offset: int) -> int:
-    """Wait until more than `offset` is counted."""
+    """Wait until the log is counted beyond `offset`."""
     limit = time.monotonic() + LIMIT_S
     while (now := counted(ledger, topic)) <= offset:
         if time.monotonic() > limit:
@@ -119,11 +119,11 @@ def recovery_s(config: Config) -> list[float]:
             offset = counted(ledger, topic)
             if offset >= EVENTS:
                 raise SystemExit("the file is too short for so many rounds")
-    return times[1:]  # the first start was no recovery
+    return times[1:]  # the first start is no recovery
 
 
 def import_s() -> float:
-    """Seconds until the program is imported."""
+    """Median seconds to import the program."""
     times = []
     for _ in range(ROUNDS):
         started = time.monotonic()

@@ -1,7 +1,7 @@
-"""SlidingAUC: what an event costs, by the length of the window, and what a batch costs a row.
+"""SlidingAUC: the cost of an event, by the length of the window, and of a row in a batch.
 
-Events come into a window that is full, so that each lets one row in and one out; the area is read
-after each. `python -m benchmarks.bench_sliding_auc`.
+The window is full, so each event adds one row and removes one; the area is read after each.
+`python -m benchmarks.bench_sliding_auc`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from streammetrics import ExactAUC, SlidingAUC
 EVENTS = 20_000
 WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
 TIED = 1_000  # rows
-SHARE = 0.3  # of positives; the rarer they are, the less an event costs
+SHARE = 0.3  # of positives; with fewer positives an event costs less
 
 
 def timings(rows: int, n: int) -> Iterator[Timing]:
-    """One event after the other in rows and in seconds, and batches of a hundred."""
+    """Single events in windows of rows and of seconds, and batches of a hundred."""
     truth, scores = labels(rows + n, SHARE), unit_floats(rows + n)
     events = cycle(zip(truth.tolist(), scores.tolist(), strict=True))
     last, timed, batched = SlidingAUC(rows), SlidingAUC(seconds=rows), SlidingAUC(rows)
@@ -85,7 +85,7 @@ def ask(quick: bool) -> Answer:
 
 
 def _river(rows: int, n: int) -> Found:
-    """Its window in C++, read after each event."""
+    """The window of river in C++, read after each event."""
     if why := missing("river"):
         return why
     truth, scores = labels(rows + n, SHARE), unit_floats(rows + n)
@@ -104,7 +104,7 @@ def _river(rows: int, n: int) -> Found:
 
 
 def _of_ties() -> str:
-    """What river's area is where scores are equal, as two digits are of a thousand rows."""
+    """A note on river's area with tied scores, as with two digits in a thousand rows."""
     truth, scores = labels(TIED, SHARE), np.round(unit_floats(TIED), 2)
     theirs, area = _rolling(truth, scores, TIED).get(), _area(truth, scores)
     pair = _rolling(np.array([0, 1], np.uint8), np.full(2, 0.5), 2).get()
@@ -118,7 +118,7 @@ def _of_ties() -> str:
 
 
 def _rolling(truth: NDArray[np.uint8], scores: NDArray[np.float64], rows: int) -> Any:
-    """River's metric over the last rows of these."""
+    """River's metric over the last `rows` of these rows."""
     from river.metrics import RollingROCAUC
 
     metric = RollingROCAUC(window_size=rows)

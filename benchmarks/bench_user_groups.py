@@ -1,6 +1,6 @@
-"""UserGroups: what the groups of users cost a row above the metric itself, and to read.
+"""UserGroups: the extra cost per row compared with the metric alone, and the cost of reading.
 
-`python -m benchmarks.bench_user_groups`. The aim is at most 15 ns a row.
+`python -m benchmarks.bench_user_groups`. The target is at most 15 ns a row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def columns(metric: Accumulator) -> Mapping[str, NDArray[np.generic]]:
 
 
 def timings(metric: Accumulator, users: NDArray[np.int64]) -> tuple[Timing, Timing, Timing]:
-    """The metric alone, in groups, and the variance of what has been counted."""
+    """The times of the metric alone, of the metric in groups, and of reading the variance."""
     name, given = type(metric).__name__, columns(metric)
     plain, grouped = metric.empty(), UserGroups(metric)
 

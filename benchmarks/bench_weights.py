@@ -1,10 +1,10 @@
-"""What weights cost: rows without them, and with integers or tenths, by metric and size of batch.
+"""The cost of weights: rows without them, and with integers or tenths, by metric and batch size.
 
 Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
-a figure; every way of cutting, and every type of tenths, must give the same one. The peer is
-scikit-learn with sample_weight, on all rows at once, and must agree: for GAUC in a loop over
-users, whose areas it finds, while their weights are summed by numpy. Of binary counts it is the
-table alone. `python -m benchmarks.bench_weights`.
+a figure; all batch sizes and all types of weights must give the same one. The peer is
+scikit-learn with sample_weight, on all rows at once, and must agree. For GAUC it computes the area
+of each user in a loop, and numpy sums the weights. For binary counts it computes only the table.
+`python -m benchmarks.bench_weights`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from streammetrics import (
 ROWS = 1_000_000
 SIZES = (1_000_000, 10_000, 1_000, 100)
 USERS = 50_000
-LOOPED = 2_000  # users of the peer of GAUC, whose loop is slow
+LOOPED = 2_000  # users for the peer of GAUC, a slow loop
 THRESHOLD = 0.01
 
 Array = NDArray[np.generic]
@@ -42,7 +42,7 @@ Weights = NDArray[np.int64] | NDArray[np.floating] | None
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of as many rows; weights are their units, of 1 or of 1/10."""
+    """Columns of equal length; units: the weights, in units of 1 or of 1/10."""
 
     truth: NDArray[np.uint8]
     scores: NDArray[np.float32]
@@ -50,7 +50,7 @@ class Rows:
     units: NDArray[np.int64]
 
     def kinds(self) -> dict[str, Weights]:
-        """The weights of each kind: none, the units themselves, and as many tenths."""
+        """The weights of each kind: none, the units themselves, and the units as tenths."""
         tenths = self.units / 10
         return {
             "without weights": None,
@@ -67,7 +67,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A metric by the unit of its weights, the figure that it is read for, and its peer."""
+    """A metric by its weight unit, the figure to read, and its peer."""
 
     empty: Callable[[str], Accumulator]
     figure: Callable[[Any], float | Bounded]
@@ -75,7 +75,7 @@ class Job:
     grouped: bool = False
 
     def feed(self, unit: str, batches: list[tuple[Array, Array, dict[str, Array]]]) -> Any:
-        """The figure, after all batches."""
+        """The figure after all batches."""
         state = self.empty(unit)
         for truth, scores, columns in batches:
             state.update(truth, scores, **columns)
@@ -84,7 +84,7 @@ class Job:
     def cut(
         self, rows: Rows, weights: Weights, size: int
     ) -> list[tuple[Array, Array, dict[str, Array]]]:
-        """The rows, cut."""
+        """The rows in batches."""
         columns: dict[str, Array] = {"groups": rows.ids} if self.grouped else {}
         if weights is not None:
             columns["weights"] = weights
@@ -96,7 +96,7 @@ class Job:
 
 
 def _recall(rows: Rows, weights: Weights) -> float:
-    above = rows.scores >= np.float64(THRESHOLD)  # as float64, or it would be rounded
+    above = rows.scores >= np.float64(THRESHOLD)  # float64, because float32 would round it
     table = confusion_matrix(rows.truth, above, sample_weight=weights)
     return float(table[1, 1] / table[1].sum())
 
@@ -106,8 +106,8 @@ def _area(rows: Rows, weights: Weights) -> float:
 
 
 def _losses(rows: Rows, weights: Weights) -> float:
-    """Log loss and Brier score, of nine figures that ours gives."""
-    wide = rows.scores.astype(np.float64)  # or it clips by the precision of float32
+    """Log loss and Brier score, two of the nine figures of Calibration."""
+    wide = rows.scores.astype(np.float64)  # with float32 it would clip by float32's precision
     brier_score_loss(rows.truth, wide, sample_weight=weights)
     return float(log_loss(rows.truth, wide, sample_weight=weights))
 
@@ -141,7 +141,7 @@ JOBS = {
 
 
 def lines(name: str, rows: Rows, some: Rows) -> list[str]:
-    """A line for each kind of weights. some: the rows of the peer, where it must have fewer."""
+    """A line for each kind of weights. some: the rows of a peer that is too slow for all."""
     job, found, before = JOBS[name], [name], dict[int, Timing]()
     figures: dict[str, set[object]] = {}
     theirs = some if job.grouped else rows
@@ -160,7 +160,7 @@ def lines(name: str, rows: Rows, some: Rows) -> list[str]:
         _agree(name, job.feed(unit, job.cut(theirs, weights, ROWS)), job.peer(theirs, weights))
         peer = measure("peer", len(theirs.truth), lambda w=weights: job.peer(theirs, w))  # type: ignore[misc]
         found.append(line + f"{peer.median:>11,.0f}")
-    # A tenth as the unit makes every figure that of the same integers.
+    # With a unit of a tenth every figure equals that of the same integers.
     assert all(len(same) == 1 for same in figures.values()), (name, figures)
     return found
 
@@ -169,7 +169,7 @@ def _agree(name: str, ours: float | Bounded, theirs: float) -> None:
     if isinstance(ours, Bounded):
         assert ours.low - 1e-6 <= theirs <= ours.high + 1e-6, (name, ours, theirs)
     else:
-        # scikit-learn sums weights of float32 as such.
+        # scikit-learn sums float32 weights in float32.
         assert math.isclose(ours, theirs, rel_tol=1e-5), (name, ours, theirs)
 
 

@@ -1,4 +1,4 @@
-"""Debian's Chromium, without a window, driven by Playwright over the DevTools protocol."""
+"""Debian's Chromium, headless, driven by Playwright over the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# As root it has no sandbox; and it asks nothing of other hosts, so that a test sees what the page
-# asks for, and nothing else.
+# Without a sandbox, because it may run as root; and without requests of its own to other hosts, so
+# that a test sees only the requests of the page.
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -25,7 +25,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Unavailable(Exception):
-    """This machine has no browser, or nothing to drive it."""
+    """This machine has no browser, or no Playwright to drive it."""
 
 
 @contextmanager

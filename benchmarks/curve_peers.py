@@ -1,7 +1,7 @@
-"""The peers of the views of a curve: scikit-learn, which sorts all rows for each answer.
+"""The peer for the views of a curve: scikit-learn, which sorts all rows for each answer.
 
-Its answers are compared with ours first: to 1e-9 with those of an exact bag, which must be equal
-at every point of a curve; those of a histogram must hold them within their bounds.
+Its answers are first compared with ours: values of an exact bag to 1e-9, its curves exactly at
+every point; the bounds of a histogram must hold them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _table(truth: Labels, scores: Scores) -> list[int]:
 
 
 def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.complex128]:
-    """Points as complex numbers, which compare as one."""
+    """Points as complex numbers, so that one comparison covers both coordinates."""
     points: NDArray[np.complex128] = x + 1j * y
     return points
 
@@ -76,7 +76,7 @@ def _rates(curve: Curve) -> list[float | Bounded]:
     return [found.tn, found.fp, found.fn, found.tp]
 
 
-# Each view: ours, and scikit-learn's where it has one.
+# Each view: ours, and scikit-learn's if it has one.
 VIEWS: Final[dict[str, Callable[[Curve], Any]]] = {
     "auc": lambda curve: curve.auc,
     "ap": lambda curve: curve.ap,
@@ -105,11 +105,11 @@ PEERS: Final[dict[str, Callable[[Labels, Scores], Any]]] = {
 
 
 def agree(curve: Curve, name: str, theirs: Any) -> None:
-    """Stop unless this is what our view of this name says."""
+    """Stop unless this is the value of our view of this name."""
     found = VIEWS[name](curve)
     if name in ("roc", "pr"):
         ours = _points(found.fpr, found.tpr) if name == "roc" else _points(*_axes(found))
-        # A histogram has the points at the ends of its buckets only.
+        # A histogram has points only at the ends of its buckets.
         same = np.array_equal(ours, theirs) if curve.exact else np.isin(ours, theirs).all()
         assert same, name
     elif name == "confusion at a threshold":
@@ -125,7 +125,7 @@ def _axes(found: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def _close(name: str, ours: float | Bounded, theirs: float) -> None:
     if isinstance(ours, Bounded):
-        off = 1e-9 * abs(theirs)  # no more than the rounding of their sums
+        off = 1e-9 * abs(theirs)  # for the rounding of their sums
         assert ours.low - off <= theirs <= ours.high + off, (name, ours, theirs)
     else:
         assert math.isclose(ours, theirs, rel_tol=1e-9), (name, ours, theirs)

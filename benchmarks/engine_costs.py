@@ -1,10 +1,10 @@
-"""What each engine costs for the same rows: the recipes of docs/engines.md, Beam and Spark.
+"""The cost of each engine for the same rows: the recipes of docs/engines.md, Beam and Spark.
 
     python -m benchmarks.engine_costs [--rows 2000000] [--only plain,beam]
     python -m benchmarks.engine_costs --memory
 
-A route whose environment is not there is left out, and the line says how to make it. The CPU time
-is that of a route's processes, all of them: orphans are adopted, so that no daemon gets away.
+A route without its environment is left out, and its line shows how to make it. The CPU time is that
+of all processes of a route: orphans are adopted, so that daemons are included.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ BUCKETS = 'dict(user="user", n_buckets=8, scope="day")'
 
 @dataclass(frozen=True)
 class Route:
-    """A script, and the folder of .cache with its environment ("": this one)."""
+    """A script, and the folder in .cache of its environment ("": the current one)."""
 
     name: str
     script: str
@@ -86,7 +86,7 @@ class Route:
 
 
 def routes() -> Iterator[Route]:
-    """All of them, from the page that shows them."""
+    """All routes, with the scripts from the page that shows them."""
     page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"```python\n# ([a-z]+)(?:: [^\n]*)?\n(.*?)```", page, re.DOTALL))
     beam = shown["beam"]
@@ -105,7 +105,7 @@ def routes() -> Iterator[Route]:
 
 
 def rows(n: int, seed: int) -> pa.Table:
-    """Rows [n] whose users are those of all files."""
+    """Rows [n]; every file has the same users."""
     rng = np.random.default_rng(seed)
     score = rng.random(n, np.float32)
     return pa.table(
@@ -119,7 +119,7 @@ def rows(n: int, seed: int) -> pa.Table:
 
 
 def written(folder: Path, n: int) -> dict[bool, set[str]]:
-    """Write the files; what a route prints, with and without sealing."""
+    """Write the files; return the expected output of a route, with and without sealing."""
     (folder / "day").mkdir(parents=True)
     page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
     counting = page.partition("```python\n# counting.py\n")[2].partition("```")[0]
@@ -163,7 +163,7 @@ def costs(n: int, only: Sequence[str]) -> None:
                     same = "**no**"
             a_row = (cpu[n] - cpu[n // 10]) / (n - n // 10)
             start_s = cpu[n] - n * max(0.0, a_row)
-            # A JVM's start takes more or less by seconds: a few rows vanish in it.
+            # The start of a JVM varies by seconds, which hides the cost of a few rows.
             of_row = f"{a_row * 1e9:,.0f}" if n * a_row > start_s / 10 else "take more --rows"
             row = f"{of_row} | {max(0.0, start_s):.1f} | {seconds:.1f}"
             same = "" if route.script == NOTHING else same
@@ -171,7 +171,7 @@ def costs(n: int, only: Sequence[str]) -> None:
 
 
 def run(route: Route, folder: Path) -> set[str]:
-    """The lines that a route prints."""
+    """The output lines of a route."""
     (folder / "route.py").write_text(route.script, encoding="utf-8")
     done = subprocess.run(
         [route.python, "route.py"],
@@ -187,7 +187,7 @@ def run(route: Route, folder: Path) -> set[str]:
 
 
 def environment(route: Route) -> dict[str, str]:
-    """What the engines ask for."""
+    """The environment variables that the engines need."""
     return {
         "PYTHONPATH": str(ROOT),
         "PYSPARK_PYTHON": str(route.python),
@@ -203,7 +203,7 @@ def cpu_s() -> float:
 
 
 def wait_for_daemons() -> None:
-    """Take in what the route left running, for a while."""
+    """Wait for up to PATIENCE_S seconds for the processes that the route left running."""
     until = time.perf_counter() + PATIENCE_S
     while time.perf_counter() < until:
         try:
@@ -214,7 +214,7 @@ def wait_for_daemons() -> None:
 
 
 def memory() -> None:
-    """Bytes a row of one task, from the peak memory of two sizes; each in a process of its own."""
+    """Print bytes a row of one task, from the peak memory of two sizes; each in its own process."""
     print("| what a task counts | peak bytes a row | bytes a row of its open state | sealed |")
     print("|---|---|---|---|")
     for name in specs():
@@ -234,7 +234,7 @@ def memory() -> None:
 
 
 def specs() -> dict[str, tuple[Panel, dict[str, str]]]:
-    """What is measured: with users and without."""
+    """The measured metrics: with users and without."""
     alone = Panel({"auc": HistogramAUC()})
     return {
         "histogram AUC": (alone, {"labels": "label", "scores": "score"}),

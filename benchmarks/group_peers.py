@@ -1,7 +1,7 @@
-"""The peers of GroupedAUC: the mean area within each user, weighted by its rows.
+"""The peers for GroupedAUC: the mean of the users' areas, weighted by their rows.
 
-Each gets its input in the form that it likes best, made before it is timed, and its answer is
-compared with ours first.
+Each gets its input in its best form, made before it is timed, and its answer is first compared
+with ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.harness import Timing, measure
 from streammetrics import GroupedAUC
 
 TASK = "one batch"
-USERS = 2_000  # of the loop over users
+USERS = 2_000  # users in the loop of scikit-learn
 Labels = NDArray[np.uint8]
 Scores = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -40,7 +40,7 @@ def _agree(labels: Labels, scores: Scores, ids: Ids, theirs: float) -> None:
 
 
 def in_polars(labels: Labels, scores: Scores, ids: Ids, task: str = TASK) -> Timing:
-    """Areas from the sums of the mean ranks of positives, as Mann and Whitney have them."""
+    """Areas from the sums of the mean ranks of positives (Mann and Whitney)."""
     import polars as pl
 
     rows = pl.DataFrame({"user": ids, "score": scores, "label": labels == 1})
@@ -66,7 +66,7 @@ def in_polars(labels: Labels, scores: Scores, ids: Ids, task: str = TASK) -> Tim
 
 
 def _scikit_learn(labels: Labels, scores: Scores, ids: Ids) -> Timing:
-    """A loop over users, whose rows are cut beforehand."""
+    """A loop over users, whose rows are split beforehand."""
     from sklearn.metrics import roc_auc_score
 
     order = np.argsort(ids, kind="stable")

@@ -1,4 +1,4 @@
-"""The picture: what a row costs by how many rows there are, both on logarithmic scales."""
+"""The picture: the cost of a row by the number of rows, both on logarithmic scales."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 from streammetrics.present import Spec, svg, theme
 
 Point = Mapping[str, Any]
-_NAME: Final = 1.5  # times as many nanoseconds lie between the middles of two names, at least
+_NAME: Final = 1.5  # the least ratio of nanoseconds between the middles of two names
 
 
 def points(path: Path) -> list[Point]:
-    """The points of the question about growth."""
+    """The points of the question `growth`."""
     kept = json.loads(path.read_text(encoding="utf-8"))
     return [point for one in kept["answers"] if one["key"] == "growth" for point in one["points"]]
 
@@ -39,8 +39,8 @@ def drawn(found: Sequence[Point]) -> str:
 
 
 def _apart(ends: Mapping[str, Point]) -> dict[str, float]:
-    """Where the name of each series stands: at its last point, above the name below it, and above
-    the point where other series go on to its right."""
+    """The position of each series' name: at its last point, above the name below it, and above that
+    point if other series continue to its right."""
     places: dict[str, float] = {}
     most = max(end["rows"] for end in ends.values())
     above: dict[int, float] = {}

@@ -1,15 +1,15 @@
-"""How every benchmark measures.
+"""The measurement method of all benchmarks.
 
-A job is warmed up once and then repeated at least 7 times; what counts is the median and the range
-in nanoseconds a row of this process's CPU time, all threads together. A peer that takes a second
-or more is slow: it is run once after its warm-up, on as many rows as its name says.
+A job is warmed up once and then repeated at least 7 times; the result is the median and the range
+of this process's CPU time, all threads together, in nanoseconds a row. A peer that takes more than
+a second is slow: it runs once after its warm-up, on the number of rows in its name.
 
-Peak memory is by tracemalloc, in one more run that is not timed: to the byte what Python and numpy
-held at once beyond what they held before. It does not see what Rust and C++ allocate for
-themselves, so peers that do have none.
+Peak memory is measured by tracemalloc, in one more run that is not timed: the exact bytes that
+Python and numpy held at once beyond those held before. It does not see allocations of Rust and
+C++, so peers with such allocations have no figure.
 
-Nanoseconds travel badly between machines, so each question also measures, in the same run, the
-read limit (one SIMD maximum over the same arrays) and `np.sort` of as many float32.
+Nanoseconds are not comparable between machines, so each question also measures, in the same run,
+the read limit (one SIMD maximum over the same arrays) and `np.sort` of equally many float32.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PACKAGES = (
 class Timing:
     """Nanoseconds a row: median, least and greatest over the repeats.
 
-    task: what is done, by which peers are compared with us. peer: whose it is, "" for ours.
-    peak: bytes held at once; None where it is not known.
+    task: the work, by which peers are matched with ours. peer: its owner, "" for ours.
+    peak: bytes held at once; None if unknown.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Timing:
     peak: int | None = None
 
     def times(self, factor: float) -> Timing:
-        """Of so many rows at once."""
+        """The timing of `factor` rows."""
         return Timing(
             self.name,
             self.median * factor,
@@ -78,8 +78,8 @@ def measure(
 ) -> Timing:
     """Time `job`, which handles `rows` rows; `setup` runs before each repeat and is not timed."""
     warm = _once(job, setup)
-    # A job that is over at once is called several times within a repeat (never with a setup,
-    # whose work it may use up), since the clock of a process ticks coarsely.
+    # A very short job is called several times within a repeat (never with a setup, whose work it
+    # may use up), because the CPU clock of a process is coarse.
     calls = 1 if setup else max(1, int(QUICK_S * 1e9 / max(warm, 1)))
     slow = bool(peer) and warm > SLOW_S * 1e9
     spent = [_once(job, setup, calls) / calls / rows for _ in range(1 if slow else repeats)]
@@ -89,7 +89,7 @@ def measure(
 
 
 def _once(job: Callable[[], object], setup: Callable[[], object] | None, calls: int = 1) -> int:
-    """Nanoseconds of CPU time of so many calls."""
+    """Nanoseconds of CPU time of `calls` calls."""
     if setup:
         setup()
     started = time.process_time_ns()
@@ -99,7 +99,7 @@ def _once(job: Callable[[], object], setup: Callable[[], object] | None, calls: 
 
 
 def peak_of(job: Callable[[], object], setup: Callable[[], object] | None = None) -> int:
-    """Bytes that Python and numpy hold at once in `job`, beyond what they held before."""
+    """Bytes that Python and numpy hold at once in `job`, beyond those held before."""
     if setup:
         setup()
     tracemalloc.start()
@@ -123,7 +123,7 @@ def sort_limit(rows: int) -> Timing:
 
 
 def versions() -> str:
-    """What the figures were measured with."""
+    """The versions of Python, the packages and the machine."""
     found = [f"Python {platform.python_version()}"]
     for name in PACKAGES:
         try:

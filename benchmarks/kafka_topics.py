@@ -1,8 +1,8 @@
-"""A Kafka broker for benchmarks, on another core than ours where there is one.
+"""A Kafka broker for benchmarks, on another core than ours if there is one.
 
 KAFKA_BOOTSTRAP=host:port uses a running broker. Otherwise `python -m tests.kafka_broker` is
-started beside us: it says its address, and for each line with a number makes a topic of so many
-partitions and says its name. It ends when we do.
+started as a child: it prints its address, and for each line with a number it makes a topic with
+that number of partitions and prints its name. It ends when we do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Topics:
 
 @contextmanager
 def topics() -> Iterator[Topics]:
-    """A broker as long as the block lasts. From here on this process has one core to itself."""
+    """A broker until the block ends. From here on this process runs on one core."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[-1:])
     process = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""The peers of RankingMetrics: NDCG, MRR, HR and AP at 10 of scored lists, each in its own way.
+"""The peers for RankingMetrics: NDCG, MRR, HR and AP at 10 of scored lists.
 
-Each gets its input in the form that it likes best, made before it is timed, and its answer is
-compared with ours first. A slow one has the first few thousand of the lists.
+Each gets its input in its best form, made before it is timed, and its answer is first compared
+with ours. A slow peer gets the first few thousand lists.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def peers(lists: ScoredLists) -> Iterator[Found]:
 
 
 def _agree(lists: ScoredLists, theirs: Mapping[Measure, float], off: float = 1e-11) -> None:
-    """Stop unless these means are ours, lists with nothing relevant counting 0."""
+    """Stop unless these means equal ours; lists without relevant items count as 0."""
     metric = RankingMetrics(tuple(theirs), empty="zero")
     metric.update(lists.grades, lists.scores, offsets=lists.offsets)
     for measure_, value in theirs.items():
@@ -65,7 +65,7 @@ def _timed(name: str, lists: ScoredLists, job: Callable[[], object]) -> Timing:
 
 
 def _pytrec_eval(lists: ScoredLists) -> Timing:
-    """Its gain is the grade, so it is given gains; it has no MRR with a cut."""
+    """Its gain is the grade, so it gets gains as grades; it has no MRR with a cutoff."""
     import pytrec_eval
 
     judged: dict[str, dict[str, int]] = {}
@@ -93,7 +93,7 @@ def _pytrec_eval(lists: ScoredLists) -> Timing:
 
 
 def _scikit_learn(lists: ScoredLists) -> Timing:
-    """NDCG alone, the only one of the four that it has, over lists of one length at a time."""
+    """NDCG, the only one of the four that it has, over lists of one length at a time."""
     from sklearn.metrics import ndcg_score
 
     sizes = np.diff(lists.offsets)
@@ -114,7 +114,7 @@ def _scikit_learn(lists: ScoredLists) -> Timing:
 
 
 def _polars(lists: ScoredLists) -> Timing:
-    """One query over flat rows; discounts are looked up."""
+    """One query over flat rows."""
     import polars as pl
 
     n = len(lists.offsets) - 1
@@ -159,7 +159,7 @@ def _polars(lists: ScoredLists) -> Timing:
 
 
 def _ranx(n: int, lists: ScoredLists) -> Iterator[Timing]:
-    """In the environment that it has of its own, on the same lists, made there again."""
+    """The timings of ranx in its own environment, which makes the same lists again."""
     command = [str(RANX), "-m", "benchmarks.ranx_lists", str(n), str(len(lists.offsets) - 1)]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
@@ -169,7 +169,7 @@ def _ranx(n: int, lists: ScoredLists) -> Iterator[Timing]:
 
 
 def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
-    """NDCG alone, with a loop over lists."""
+    """torchmetrics, NDCG only, with a loop over lists."""
     if not PYTHON.is_file():
         yield ABSENT
     name = f"torchmetrics, NDCG alone, {n:,} lists"
@@ -180,7 +180,7 @@ def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
 
 
 def _ir_measures(lists: ScoredLists) -> Timing:
-    """The same four under its names; pytrec_eval does the work, from data frames of its own."""
+    """MRR, HR and AP under its names; pytrec_eval does the work, from ir_measures' data frames."""
     import ir_measures
 
     judged: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""What the main thread of a page did, out of Chromium's own trace."""
+"""The work of a page's main thread, from Chromium's own trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 CATEGORIES: Final = ("toplevel", "devtools.timeline", "v8")
-# The work that a name of the trace stands for; what is in none of them is "else".
+# The kind of work by the beginning of an event's name; all other work is "else".
 KINDS: Final = {
     "collecting garbage": ("MajorGC", "MinorGC", "V8.GC"),
     "scripts": ("FunctionCall", "EvaluateScript", "RunMicrotasks", "v8.", "V8."),
@@ -20,13 +20,13 @@ KINDS: Final = {
 
 
 class Ms(NamedTuple):
-    """Milliseconds of the processor, and of the clock."""
+    """Milliseconds of CPU time and of wall time."""
 
     cpu: float
     wall: float
 
     def less(self, other: Ms) -> Ms:
-        """What is more than the other; never below nothing."""
+        """The difference to the other, at least 0."""
         return Ms(max(self.cpu - other.cpu, 0.0), max(self.wall - other.wall, 0.0))
 
 
@@ -35,7 +35,7 @@ NOTHING: Final = Ms(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The tasks of one thread: all together, the longest, and their time by kind."""
+    """The tasks of one thread: in total, the longest, and the time by kind."""
 
     total: Ms
     longest: Ms
@@ -44,7 +44,7 @@ class Busy:
 
 @dataclass(slots=True)
 class _Span:
-    """A piece of work, with the time of the pieces in it."""
+    """A trace event, with the time of the events directly inside it."""
 
     name: str
     start: float
@@ -58,7 +58,7 @@ class _Span:
 
 
 def busy(trace: bytes) -> Busy:
-    """What the busiest of the pages' main threads did in a trace of CATEGORIES.
+    """The work of the busiest main thread of the pages in a trace of CATEGORIES.
 
     >>> main = {"pid": 1, "tid": 2}
     >>> thread = {**main, "ph": "M", "name": "thread_name", "args": {"name": "CrRendererMain"}}

@@ -1,8 +1,8 @@
 """From JSON to pages: the tables between marks in README and docs/performance.md, and the picture.
 
-`python -m benchmarks --json docs/performance.json` measures; `python -m benchmarks.page` writes
-what these figures say, and `make docs` does that too. With `--check` nothing is written, and the
-exit code says whether a page is stale. Nothing is timed here.
+`python -m benchmarks --json docs/performance.json` measures; `python -m benchmarks.page` (also run
+by `make docs`) writes the figures to the pages. With `--check` nothing is written, and the exit
+code is 1 if a page is stale. Nothing is timed here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "performance.json"
 PICTURE: Final = ROOT / "docs" / "performance.svg"
 PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "performance.md")
-# What stands between these two lines is written here; everything else by hand.
+# The text between these two lines is generated; everything else is written by hand.
 _MARKED: Final = re.compile(r"(<!-- measured ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def tables(path: Path = FIGURES) -> dict[str, str]:
-    """Each written part by the name of its mark."""
+    """Each generated part by the name of its mark."""
     kept = json.loads(path.read_text(encoding="utf-8"))
     answers = {one["key"]: Answer.of_json(one) for one in kept["answers"]}
     quick = " This was a quick run, with fewer rows." if kept["quick"] else ""
@@ -41,7 +41,7 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
 
 
 def _conditions(versions: str) -> str:
-    """With which Python, numpy and processor features the README's figures were measured."""
+    """A sentence on the Python, numpy and CPU features behind the README's figures."""
     parts = versions.split(", ")
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
     flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
@@ -50,7 +50,7 @@ def _conditions(versions: str) -> str:
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:
-    """A page with its marked parts as they must be."""
+    """A page with its marked parts replaced."""
 
     def part(match: re.Match[str]) -> str:
         start, name, _, end = match.groups()
@@ -67,13 +67,13 @@ def marks(text: str) -> list[str]:
 
 
 def stale(parts: Mapping[str, str]) -> list[str]:
-    """The pages that do not say what was measured."""
+    """The pages that differ from the measured figures."""
     texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
     return [name for name, text in texts.items() if filled(text, parts) != text]
 
 
 def main() -> int:
-    """Write the pages and the picture, or say which page is stale."""
+    """Write the pages and the picture, or report stale pages."""
     parts = tables()
     if "--check" in sys.argv[1:]:
         for name in (old := stale(parts)):

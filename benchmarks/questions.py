@@ -1,4 +1,4 @@
-"""The questions in the order of the page, by key: one file each, whose `ask` answers it."""
+"""The questions in the order of the page, by key: one module each, whose `ask` answers it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ QUESTIONS: Final[Mapping[str, str]] = {
 
 
 def others() -> list[str]:
-    """The benchmarks that print tables of their own: of the process, and of what is read."""
+    """The benchmarks that print their own tables and are not part of the page."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     return [name for name in files if name not in QUESTIONS.values()]

@@ -1,8 +1,9 @@
-"""Of several runs, for each question the answer that was least disturbed; for a shared machine.
+"""The least disturbed answer to each question from several runs on a shared machine.
 
-`python -m benchmarks.quietest RUN.json RUN.json ... > docs/performance.json`, of runs with the same
-versions. An answer is chosen by its limits alone, `np.sort` (or reading, where nothing is sorted),
-which a busy machine slows down as it does all else: what we or a peer took has no say.
+`python -m benchmarks.quietest RUN.json RUN.json ... > docs/performance.json`, for runs with the
+same versions. An answer is chosen only by its limit, `np.sort` (or the read limit if nothing is
+sorted), which a busy machine slows down like everything else; our times and those of peers do not
+affect the choice.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Run = Mapping[str, Any]
 
 
 def quietest(runs: Sequence[Run]) -> Run:
-    """One run of the best answers; ValueError where versions differ, or quick ones meet others."""
+    """One run of the best answers; ValueError if versions differ, or quick and full runs mix."""
     first = {name: value for name, value in runs[0].items() if name != "answers"}
     for run in runs:
         if any(run[name] != value for name, value in first.items()):
@@ -33,7 +34,7 @@ def quietest(runs: Sequence[Run]) -> Run:
 
 
 def _limit(answer: Mapping[str, Any]) -> float:
-    """What the machine took for what never changes."""
+    """The machine's time for work that never changes."""
     return float(answer["sort"]["median"] or answer["read"]["median"])
 
 

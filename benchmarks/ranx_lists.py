@@ -1,7 +1,6 @@
-"""ranx on the lists of bench_ranking, in the environment of its own; prints JSON.
+"""ranx on the lists of bench_ranking, in its own environment; prints JSON.
 
-Twice: of lists in its Qrels and Run, and of arrays that are ranked already, which is the fastest
-way in that it has.
+Twice: with lists in its Qrels and Run, and with arrays that are already ranked, its fastest input.
 
 `.cache/ranx/bin/python -m benchmarks.ranx_lists LISTS [OF]`, as bench_ranking does.
 """

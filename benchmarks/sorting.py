@@ -1,7 +1,7 @@
-"""Whether numpy sorts faster here without AVX-512, as on AMD's Zen 4, and how to tell it so.
+"""Whether numpy sorts faster here without AVX-512, as on AMD's Zen 4, and the setting for it.
 
-There numpy's sort for AVX-512 uses an instruction that the processor takes some hundred cycles for.
-`python -m benchmarks.sorting` prints what each way takes and, if it pays, what to set.
+There numpy's AVX-512 sort uses an instruction that takes the processor some hundred cycles.
+`python -m benchmarks.sorting` prints both times and, if it helps, the variable to set.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 VARIABLE: Final = "NPY_DISABLE_CPU_FEATURES"
 ROWS: Final = 1_000_000
-_WORTH: Final = 1.5  # times
+_WORTH: Final = 1.5  # least speed-up for which advice is given
 
 
 def wide_features() -> list[str]:
-    """What numpy found and uses of AVX-512, by its own names."""
+    """The AVX-512 features that numpy found and uses, by its own names."""
     config = cast("Mapping[str, Mapping[str, Any]]", np.show_config(mode="dicts"))
     found = config["SIMD Extensions"].get("found", [])
     return [name for name in found if name == "X86_V4" or name.startswith("AVX512")]
@@ -40,7 +40,7 @@ def sort_ns() -> float:
 
 
 def without(features: list[str]) -> float:
-    """The same in a process of its own, in which numpy does without these."""
+    """The same in a new process, in which numpy does not use these features."""
     code = "from benchmarks.sorting import sort_ns; print(sort_ns())"
     environment = {**os.environ, VARIABLE: " ".join(features)}
     run = subprocess.run(
@@ -50,13 +50,13 @@ def without(features: list[str]) -> float:
 
 
 def asked_of_numpy() -> str:
-    """What numpy was told to do without, as it was told."""
+    """The setting that disables features of numpy, as in the environment; "" if there is none."""
     told = os.environ.get(VARIABLE)
     return f'{VARIABLE}="{told}"' if told else ""
 
 
 def advice() -> str:
-    """What to set where sorting without AVX-512 takes much less time; "" where it does not."""
+    """Advice to disable AVX-512 if sorting is much faster without it; else ""."""
     features = wide_features()
     if not features:
         return ""

@@ -1,8 +1,8 @@
-"""What a row costs in Spark, by each route: `.cache/spark/bin/python -m benchmarks.spark_routes`.
+"""The cost of a row in Spark, by route: `.cache/spark/bin/python -m benchmarks.spark_routes`.
 
 It runs in the environment of Spark, which `make test-spark` makes. Wall time on two cores, the best
-of three after a warm-up, for rows read from parquet; what Spark alone takes to read and sum the
-columns stands beside it.
+of three after a warm-up, for rows read from parquet; the first line is the time of Spark alone to
+read and sum the columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each work may cost, and by how much it must be ahead of its peers."""
+"""The target cost of each kind of work, and the required lead over its peers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 from benchmarks.answer import Answer, digits, markdown
 from benchmarks.harness import Timing
 
-# Nanoseconds are those of one machine, on which np.sort took so many for each of ten million
-# float32. What was asked beside that, of as many rows, can be judged on any.
+# Nanoseconds are those of one machine, on which np.sort took SORT for each of ten million float32.
+# Targets relative to that, for equally many rows, can be judged on any machine.
 SORT: Final = 4.2
 SORTED: Final = ("histogram-auc", "exact-auc", "grouped-auc", "confusion", "exact-sum")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A line of a question.
+    """The target of one line of a question.
 
-    at_most: nanoseconds, or times the line `of`. ahead: times by peer. work: what it is called in
-    the README; "" where a line above stands for it there.
+    at_most: nanoseconds, or a multiple of the line `of`. ahead: the required lead by peer. work:
+    its name in the README; "" if another line represents it there.
     """
 
     key: str
@@ -31,7 +31,7 @@ class Target:
     work: str = ""
 
     def limit(self, answer: Answer) -> float:
-        """The most, in nanoseconds."""
+        """The greatest allowed time, in nanoseconds."""
         return self.at_most * (named(answer, self.of).median if self.of else 1)
 
 
@@ -54,7 +54,7 @@ TARGETS: Final = (
         )
         for size, most, ahead in _BATCHES
     ),
-    # Uniform scores are the hard ones of its grid: half of them are looked at from 1, too.
+    # Uniform scores are the hardest for its grid: half of them also use its distance from 1.
     *(
         Target("histogram-auc", f"click probabilities, batches of {size}", most)
         for size, most, _ in _BATCHES
@@ -101,12 +101,12 @@ def named(answer: Answer, name: str) -> Timing:
 
 
 def has(answer: Answer, name: str) -> bool:
-    """Whether there is such a line: a quick run has fewer."""
+    """Whether there is a line of this name: a quick run has fewer."""
     return any(timing.name == name for timing in answer.timings)
 
 
 def table(answers: Mapping[str, Answer]) -> str:
-    """Each target beside what was measured; ✗ where it is missed, as a ratio where it has one."""
+    """Each target with its measured time; ✗ if it is missed, judged by a ratio if it has one."""
     lines = []
     for target in TARGETS:
         answer = answers.get(target.key)

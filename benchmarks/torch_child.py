@@ -1,4 +1,4 @@
-"""Asks torchmetrics and torcheval in the environment of their own, which `make peers` makes."""
+"""Runs torchmetrics and torcheval in their own environment, which `make peers` makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABSENT: Final = "torchmetrics and torcheval have no environment: make peers"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question to a function of `torch_peers`: its arguments, and the names of its timing."""
+    """A call of a function of `torch_peers`: its arguments, and the names of its timing."""
 
     do: str
     arguments: dict[str, Any]
@@ -28,7 +28,7 @@ class Task:
 
 
 def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
-    """Each task with its answer and timing; nothing where there is no such environment."""
+    """Each task with its answer and timing; nothing without the environment."""
     if not PYTHON.is_file():
         return
     tasks = list(tasks)
@@ -36,7 +36,7 @@ def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
         {"do": t.do, "with": t.arguments, "name": t.name, "task": t.task, "peer": t.peer}
         for t in tasks
     ]
-    # What it warns of stands on stderr, and is of no use here unless it fails.
+    # Its warnings are on stderr, and are shown only if it fails.
     ran = subprocess.run(
         [str(PYTHON), "-W", "ignore", "-m", "benchmarks.torch_peers"],
         input="".join(json.dumps(line) + "\n" for line in lines),
@@ -53,7 +53,7 @@ def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
 
 
 def versions(python: Path, *packages: str) -> str:
-    """The versions of packages in another environment; "" where there is none."""
+    """The versions of packages in another environment; "" if there is none."""
     if not python.is_file():
         return ""
     script = (

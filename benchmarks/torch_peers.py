@@ -1,7 +1,8 @@
-"""torchmetrics and torcheval, in the environment of their own; prints JSON.
+"""torchmetrics and torcheval, in their own environment; prints JSON.
 
-`.cache/torch/bin/python -m benchmarks.torch_peers`, as `torch_child` runs it: a task a line comes
-as JSON on stdin, and its answer and timing go to stdout. Data are made there again, from the seeds.
+`.cache/torch/bin/python -m benchmarks.torch_peers`, as `torch_child` runs it: it reads one task per
+line as JSON on stdin, and writes its answer and timing to stdout. It makes the data again from the
+seeds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Job = Callable[[], Any]
 
 
 def area(tool: str, rows: int, batch: int, bins: int | None) -> tuple[int, Job]:
-    """The area under the curve of uniform scores; bins: None is exact."""
+    """The area under the curve of uniform scores; bins: None: exact."""
     import torch
 
     made: Callable[[], Any]
@@ -52,7 +53,7 @@ def area(tool: str, rows: int, batch: int, bins: int | None) -> tuple[int, Job]:
 
 
 def confusion(tool: str, rows: int, batch: int, classes: int, checked: bool) -> tuple[int, Job]:
-    """Counts of two classes or many, as bench_confusion has them."""
+    """Counts of two classes or many, as in bench_confusion."""
     made: Callable[[], Any]
     truth, guess = workloads.classes(rows, classes)
     work = _tensors(
@@ -81,7 +82,7 @@ def confusion(tool: str, rows: int, batch: int, classes: int, checked: bool) -> 
 
 
 def merging(states: int, bins: int) -> tuple[int, Job]:
-    """Merging as many states from bytes, which are those of its table alone: the least there is."""
+    """Merging `states` states from bytes, only those of its table: the least possible work."""
     import torch
     from torchmetrics.classification import BinaryAUROC
 
@@ -104,7 +105,7 @@ def merging(states: int, bins: int) -> tuple[int, Job]:
 
 
 def ndcg(lists: int, of: int) -> tuple[int, Job]:
-    """NDCG at 10, alone."""
+    """NDCG at 10 only."""
     import torch
     from torchmetrics.retrieval import RetrievalNormalizedDCG
 
@@ -137,7 +138,7 @@ def _tensors(batches: list[workloads.Batch]) -> list[Any]:
 
 
 def main() -> None:
-    """Answer each line."""
+    """Answer each line of stdin."""
     import torch
 
     warnings.simplefilter("ignore")

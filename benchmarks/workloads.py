@@ -1,4 +1,4 @@
-"""All data of the benchmarks: seeded, made in memory, no clock and no network."""
+"""All data of the benchmarks: seeded, made in memory, without clock or network."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-SEED = 20191124  # the first day of obd_men; any number would do, but one
+SEED = 20191124  # the first day of obd_men; an arbitrary but fixed number
 
 
 def generator(stream: int = 0) -> np.random.Generator:
-    """The random numbers of one workload; another `stream` for each array that a bench needs."""
+    """The random generator of one array; each array of a benchmark has another `stream`."""
     return np.random.default_rng([SEED, stream])
 
 
@@ -22,12 +22,12 @@ def labels(n: int, share: float = 0.05, stream: int = 1) -> NDArray[np.uint8]:
 
 
 def uniform_scores(n: int, stream: int = 2) -> NDArray[np.float32]:
-    """float32 [n], uniform in [0, 1): the most buckets at once."""
+    """float32 [n], uniform in [0, 1): fills the most buckets."""
     return generator(stream).random(n, np.float32)
 
 
 def click_scores(n: int, stream: int = 3) -> NDArray[np.float32]:
-    """float32 [n] near 0 as click probabilities are: log-normal, median 0.4 %, cut at 1."""
+    """float32 [n] near 0 like click probabilities: log-normal, median 0.4 %, clipped at 1."""
     scores = 0.004 * np.exp(generator(stream).standard_normal(n, np.float32))
     return np.minimum(scores, np.float32(1))
 
@@ -35,13 +35,13 @@ def click_scores(n: int, stream: int = 3) -> NDArray[np.float32]:
 def labels_of(
     scores: NDArray[np.floating], share: float = 0.05, stream: int = 7
 ) -> NDArray[np.uint8]:
-    """uint8 [n] with about this share of ones, the likelier the higher the score."""
+    """uint8 [n] with about this share of ones; a higher score makes a one more likely."""
     chance = scores * (share / max(float(scores.mean()), 1e-30))
     return (generator(stream).random(len(scores), np.float32) < chance).astype(np.uint8)
 
 
 def nasty_scores(n: int) -> dict[str, NDArray[np.float32]]:
-    """float32 [n], by name, that make a sort or a table of counts work hardest, or least."""
+    """float32 [n] by name: extreme cases for a sort or a table of counts."""
     uniform = uniform_scores(n)
     return {
         "all tied": np.full(n, 0.25, np.float32),
@@ -92,7 +92,7 @@ def users(n: int, n_users: int, exponent: float = 1.1, stream: int = 6) -> NDArr
 
 @dataclass(frozen=True, slots=True)
 class ScoredLists:
-    """Lists of 20 to 100 items, of which a tenth is relevant, one after the other.
+    """Lists of 20 to 100 items, concatenated; a tenth of the items is relevant.
 
     offsets: int64 [lists + 1]. grades: uint8 [items], 0 or, evenly, 1 to 4. scores: float32
     [items], uniform in [0, 1). relevant: uint8 [items], 1 where a grade is not 0.
@@ -111,7 +111,7 @@ class ScoredLists:
         )
 
     def without_ties(self) -> ScoredLists:
-        """The lists in which no two scores are equal: peers differ in what they make of ties."""
+        """The lists in which no two scores are equal, because peers treat ties differently."""
         owners = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         order = np.lexsort((self.scores, owners))
         same = np.diff(self.scores[order]) == 0
@@ -122,7 +122,7 @@ class ScoredLists:
 
 
 def scored_lists(n: int, stream: int = 30) -> ScoredLists:
-    """As many lists, from this stream and the three after it."""
+    """Draw n lists, from this stream and the three after it."""
     offsets = np.concatenate([[0], np.cumsum(generator(stream).integers(20, 101, n))])
     items = int(offsets[-1])
     relevant = labels(items, 0.1, stream + 1)

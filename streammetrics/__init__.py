@@ -1,4 +1,4 @@
-"""Streaming, mergeable metrics: the same bits however rows are split, with certain bounds.
+"""Streaming, mergeable metrics: bit-identical however rows are split, with certain bounds.
 
 >>> from streammetrics import HistogramAUC
 >>> monday, tuesday = HistogramAUC(), HistogramAUC()
@@ -129,7 +129,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     Coded = DictionaryColumn
-else:  # so that type checkers still refuse names that are not there
+else:  # so that type checkers still reject unknown names
 
     def __getattr__(name: str) -> object:
         """The former name of `DictionaryColumn`, for one release."""

@@ -1,15 +1,16 @@
-"""What one imports to write a metric, a result or a measure of ranked lists.
+"""The names to import for a new metric, result or measure of ranked lists.
 
-docs/write_a_metric.md builds one of each. Nothing here needs more than `import streammetrics` does;
-`Case` and `check_laws`, which try a metric, are in `streammetrics.testing`, which needs hypothesis.
+docs/write_a_metric.md builds one of each. Nothing here needs more than `import streammetrics`;
+`Case` and `check_laws`, which test a metric, are in `streammetrics.testing`, which needs
+hypothesis.
 
 A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names are its settings,
-`inputs` are the columns that it reads, and a part is its state. It adds `_accumulate` and
-`compute`; `update`, `check` and the rest follow. What `compute` gives is a frozen dataclass under
-`Result`: a property or field that is a float or `Bounded` is a view, the first one its headline,
-and whole numbers are counts. `directions = directed(...)` says which way a view is better, and
-`_interval(asked)` knows the interval of one. Tables, comparisons, charts and the page need nothing
-more.
+`inputs` are the columns that it reads, and its parts are its state. It defines `_accumulate` and
+`compute`; `update`, `check` and the rest are inherited. `compute` returns a frozen dataclass
+derived from `Result`: a property or field that is a float or `Bounded` is a view, the first one is
+its headline, and whole numbers are counts. `directions = directed(...)` declares which direction of
+a view is better, and `_interval(asked)` returns its interval. Tables, comparisons, charts and the
+page need nothing more.
 
 >>> from streammetrics.authoring import Accumulator, Amount, ExactSum, Inputs
 >>> class Total(Accumulator, schema="docs-total/1"):

@@ -1,7 +1,7 @@
-"""From names to metrics: what reads a state, a file or a config needs no list of imports.
+"""From names to metrics, so that readers of states, files or configs need no list of imports.
 
-A metric is ours, or that of an installed package that names it among its entry points
-(`streammetrics.metrics`), or the class that a config names with its module, `module:Class`.
+A metric is one of this library, or an entry point (`streammetrics.metrics`) of an installed
+package, or the class that a config names with its module, `module:Class`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from streammetrics.core.settings import METRICS, Setting, entry_points_of
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 
 _PACKAGES = (classification, ranking, combine, join)
-_OUTPUTS = (Sealed,)  # what is read from bytes as metrics are, and counts nothing
+_OUTPUTS = (Sealed,)  # classes that are read from bytes as metrics are, but count nothing
 _PLACE: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 
 
 def metric_types() -> Mapping[str, type[Accumulator]]:
-    """Every public accumulator of this library by its name, in order of names.
+    """Every public accumulator of this library by its name, sorted by name.
 
     >>> "HistogramAUC" in metric_types()
     True
@@ -44,8 +44,8 @@ def metric_types() -> Mapping[str, type[Accumulator]]:
 
 
 def metric_names() -> tuple[str, ...]:
-    """The names that `metric_type` knows: ours, then those of installed packages, which this does
-    not import.
+    """The names that `metric_type` accepts: those of this library, then those of installed
+    packages, which are not imported.
 
     >>> metric_names()[0]
     'BinaryConfusion'
@@ -55,10 +55,10 @@ def metric_names() -> tuple[str, ...]:
 
 
 def metric_type(name: str) -> type[Accumulator]:
-    """The class of a metric: ours, that of an entry point, or that of `module:Class`.
+    """The class of a metric: of this library, of an entry point, or of `module:Class`.
 
-    It may import the module that is named, so the name must be the operator's own, never data.
-    SettingsError says what is wrong with it.
+    It may import the named module, so the name must come from the operator, never from data.
+    SettingsError for a name that is not a metric.
 
     >>> metric_type("Ratio") is metric_type("streammetrics:Ratio")
     True
@@ -80,10 +80,10 @@ def metric_type(name: str) -> type[Accumulator]:
 
 
 def _class_of(module: str, name: str) -> type[Accumulator]:
-    """The accumulator of this name in a module, which is imported."""
+    """The accumulator of this name in a module; imports the module."""
     try:
         found = import_module(module)
-    except StreamMetricsError as error:  # such as a schema that another class has
+    except StreamMetricsError as error:  # such as a schema of another class
         raise SettingsError(
             expected=error.expected, got=error.got, where=error.where, hint=error.hint
         ) from error
@@ -123,7 +123,7 @@ def _is_metric(found: object) -> bool:
 
 
 def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Accumulator:
-    """An empty metric of a type given by name; SettingsError names what is wrong.
+    """An empty metric of a type given by name; SettingsError for an invalid name or setting.
 
     >>> metric("HistogramAUC", {"resolution": 6}).resolution
     6
@@ -153,7 +153,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
 def load(source: bytes | str | PathLike[str]) -> Accumulator:
     """The state, of any class, in these bytes (state or state file) or in the file at this path.
 
-    Raises StateError for anything that is not one.
+    Raises StateError for anything that is not a state.
 
     >>> from streammetrics import Ratio
     >>> load(Ratio().to_bytes())

@@ -1,1 +1,1 @@
-"""How often the intervals are right and the tests wrong: `python -m benchmarks.coverage`."""
+"""Coverage of the intervals and error rates of the tests: `python -m benchmarks.coverage`."""

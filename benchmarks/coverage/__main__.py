@@ -25,7 +25,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Run the tables that were asked for."""
+    """Run the requested tables."""
     asked = arguments(given)
     chosen = [table for table in TABLES if not asked.only or table.key in asked.only]
     work = sum((asked.replicates or r.replicates) * r.ms for table in chosen for r in table.rows)

@@ -1,4 +1,4 @@
-"""What few of many units have: amounts that buyers spend, and values of lists with a hit."""
+"""Values that only a few of many units have: amounts of buyers, and values of lists with a hit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Draw = Callable[[np.random.Generator, int], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """What a buyer spends: draws, and the first two moments."""
+    """The amounts that buyers spend: draws, and the first two moments."""
 
     draw: Draw
     mean: float
@@ -24,27 +24,27 @@ class Amounts:
 
 
 def lognormal(sigma: float) -> Amounts:
-    """Of a normal logarithm with this standard deviation."""
+    """Log-normal amounts; sigma: the standard deviation of the logarithm."""
     mean, square = math.exp(sigma * sigma / 2), math.exp(2 * sigma * sigma)
     return Amounts(lambda rng, n: rng.lognormal(0.0, sigma, n), mean, square)
 
 
 def pareto(a: float) -> Amounts:
-    """From 1, with tail x^-a; where the variance is infinite, 10 mean² is planned for it."""
+    """Pareto amounts from 1, with tail x^-a; an infinite variance is planned as 10 mean²."""
     mean = a / (a - 1)
     square = a / (a - 2) if a > 2 else 11 * mean * mean
     return Amounts(lambda rng, n: rng.pareto(a, n) + 1.0, mean, square)
 
 
 def reciprocal_ranks() -> Amounts:
-    """1 / rank, of a hit that is anywhere among ten."""
+    """1 / rank of a hit at a uniform rank among ten."""
     ranks = np.arange(1.0, 11.0)
     mean, square = float((1 / ranks).mean()), float((1 / ranks**2).mean())
     return Amounts(lambda rng, n: 1.0 / rng.integers(1, 11, n), mean, square)
 
 
 def average_precisions() -> Amounts:
-    """Of three relevant items, anywhere among ten."""
+    """Average precision of three relevant items at uniform ranks among ten."""
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         ranks = np.sort(rng.random((n, 10)).argsort(axis=1)[:, :3], axis=1) + 1.0

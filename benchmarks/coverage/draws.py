@@ -1,4 +1,4 @@
-"""Draws of users and rows with a known truth, and metrics that have seen them."""
+"""Draws of users and rows with a known truth, and the metrics that count them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PHI: Final = NormalDist().cdf
 
 
 def add_rows(state: Ratio, successes: int, n: int) -> None:
-    """Add n rows of 0 and 1, so many of which are 1."""
+    """Add n rows of 0 and 1, of which `successes` are 1."""
     rows = np.zeros(n, np.int8)
     rows[:successes] = 1
     state.update(rows)
@@ -27,14 +27,14 @@ def add_rows(state: Ratio, successes: int, n: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Rows of users. rows: [n] the user of each row; users: how many there are."""
+    """Rows of users. rows: [n] the user of each row; users: the number of users."""
 
     users: int
     rows: NDArray[np.int64]
 
     @property
     def n(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return len(self.rows)
 
 
@@ -53,7 +53,7 @@ def active(rng: np.random.Generator, users: int, activity: Activity = "geometric
 def clicks(
     rng: np.random.Generator, who: Users, rate: float = 0.1, *, alike: bool = False
 ) -> NDArray[np.int64]:
-    """[n] of 0 and 1: each user has a rate of their own, Beta with this mean and sizes 1 / mean.
+    """[n] of 0 and 1: each user has their own rate, Beta(1, 1 / rate - 1), whose mean is `rate`.
 
     alike: all have the same rate.
     """
@@ -63,7 +63,7 @@ def clicks(
 
 
 def grouped_clicks(who: Users, clicked: NDArray[np.int64], first: int = 0) -> UserGroups:
-    """The rate of these rows; users are numbered from `first`."""
+    """The click rate of these rows in groups of users; users are numbered from `first`."""
     state = UserGroups(Ratio())
     state.update(who.rows + first, numerators=clicked)
     return state
@@ -79,7 +79,7 @@ def scored(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Labels and scores of two normal classes with this area under the ROC curve.
 
-    own: [n] what each row's user adds to the score, of standard deviation `spread`.
+    own: [n] the addend of each row's user to the score, with standard deviation `spread`.
     """
     labels = (rng.random(n) < prevalence).astype(np.int64)
     shift = math.sqrt(2 * (1 + spread * spread)) * NormalDist().inv_cdf(area)
@@ -87,7 +87,7 @@ def scored(
 
 
 def squashed(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """To probabilities, in the same order."""
+    """Numbers mapped to probabilities, in the same order."""
     found: NDArray[np.float64] = 1 / (1 + np.exp(-x))
     return found
 
@@ -95,7 +95,7 @@ def squashed(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def grouped_area(
     rng: np.random.Generator, who: Users, area: float, spread: float, first: int = 0
 ) -> UserGroups:
-    """The area of these rows, where scores of one user lie together."""
+    """The area of these rows in groups of users; the scores of one user are correlated."""
     own = (spread * rng.standard_normal(who.users))[who.rows]
     labels, scores = scored(rng, who.n, area, 0.2, own, spread)
     state = UserGroups(HistogramAUC())
@@ -104,8 +104,8 @@ def grouped_area(
 
 
 def grouped_lists(rng: np.random.Generator, who: Users, first: int = 0) -> UserGroups:
-    """NDCG@5 of one list for each row: the relevant item is first as often as its user's quality,
-    uniform in [0, 1], says, else anywhere below."""
+    """NDCG@5 of one list per row: the relevant item is first with the probability of its user's
+    quality, uniform in [0, 1], else at a uniform lower rank."""
     best = rng.random(who.n) < rng.random(who.users)[who.rows]
     at = np.where(best, 0, rng.integers(1, LENGTH, who.n))
     relevant = (at[:, None] == np.arange(LENGTH)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Two hundred looks at independent users: z-tests, confidence sequences, the burn-in."""
+"""Two hundred looks at independent units: z-tests, confidence sequences, the burn-in."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ COUNTS: Final = (1, 2, 5, 10, 20, 50, 100, 200)
 NAIVE: Final = "z-test, stopped at the first p < 0.05"
 SEQUENCE: Final = "confidence sequence"
 TUNED: Final = (1.0, 0.5, 0.25, 0.05)
-MDE_Z: Final = 2.801585  # standard errors that a fixed test finds with a power of 80 %
+MDE_Z: Final = 2.801585  # standard errors that a fixed test detects with a power of 80 %
 Sizes = NDArray[np.int64]
 
 
 def tuned(n: int, p: float, at: float, share: float = 0.5, least: int = 10) -> ConfidenceSequence:
-    """One that is narrowest at the share `at` of the information of the end, n units of an arm."""
+    """A sequence narrowest at the share `at` of the final information; n: units of an arm."""
     return ConfidenceSequence(v_opt=at * information(n, p, share), min_count=least)
 
 
 def peek(kind: str, p: float, rng: np.random.Generator) -> list[float]:
-    """Whether an A/A test was ever significant, at each of so many looks evenly spaced."""
+    """Whether an A/A test was ever significant, for each number of evenly spaced looks."""
     sequence = tuned(N, p, 0.5)
     crossed = []
     for found in rate_looks(rng, linear(N), (p, p)):
@@ -39,8 +39,8 @@ def peek(kind: str, p: float, rng: np.random.Generator) -> list[float]:
 
 
 def stream(p: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
-    """Ever significant: naive, at the last look, and by sequences tuned at TUNED; then how much
-    wider the sequence is than the interval of one look, at the end.
+    """Whether significant: ever by the z-test, at the last look, and ever by sequences tuned at
+    TUNED; then the final width of the sequence relative to the interval of one look.
 
     sizes: new units of an arm at each look.
     """
@@ -57,8 +57,8 @@ def stream(p: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
 
 
 def power(times: float, rng: np.random.Generator) -> list[float]:
-    """Whether an effect of so many times the detectable one was found: by the one look at the end,
-    by the sequence until then, and at which share of the units the latter did."""
+    """Whether an effect of `times` the detectable one was found: by one look at the end, by the
+    sequence until then, and at which share of the units the sequence found it."""
     p, sequence = 0.05, tuned(N, 0.05, 0.5)
     effect = times * MDE_Z / math.sqrt(information(N, p))
     found, stopped = None, math.nan
@@ -70,7 +70,7 @@ def power(times: float, rng: np.random.Generator) -> list[float]:
 
 
 def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
-    """Ever significant, where so few successes and failures of each arm are enough."""
+    """Whether ever significant, by the successes and failures that the burn-in requires."""
     n = int(sizes.sum())
     sequences = [tuned(n, p, 0.25, share, least) for least in (1, 5, 10, 30)]
     crossed = [False] * len(sequences)

@@ -1,4 +1,4 @@
-"""One look: does the 95 % interval hold the truth, of one metric and of two arms?"""
+"""One look: coverage of the 95 % interval, for one metric and for two arms."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Ends(Protocol):
 
 
 def held(found: Ends, truth: float) -> float:
-    """1 where the interval holds the truth."""
+    """1 if the interval holds the truth, else 0."""
     return float(found.lower <= truth <= found.upper)
 
 
 def by_size(once: Reading, rng: np.random.Generator) -> list[float]:
-    """One replicate of each size."""
+    """One replicate for each size."""
     return [once(rng, n) for n in SIZES]
 
 
@@ -69,7 +69,7 @@ def rates_of_classes(view: str, truth: float, rng: np.random.Generator, n: int) 
 
 
 def f_truth(beta: float) -> float:
-    """What F is in all of `rates_of_classes`."""
+    """The true F of `rates_of_classes`."""
     b2 = beta * beta
     return (1 + b2) * 4 / ((1 + b2) * 4 + b2 * 3 + 2)
 
@@ -78,7 +78,7 @@ MATRIX: Final = np.array([[50, 5, 5], [10, 30, 10], [5, 5, 20]]) / 140
 
 
 def macro_f1(rng: np.random.Generator, n: int) -> float:
-    """Three classes."""
+    """The macro F1 of three classes."""
     cells = np.repeat(np.arange(9), rng.multinomial(n, MATRIX.ravel()))
     state = MulticlassConfusion(3)
     state.update(cells // 3, cells % 3)
@@ -94,7 +94,7 @@ def area(truth: float, prevalence: float, rng: np.random.Generator, n: int) -> f
 
 
 def user_areas(rng: np.random.Generator, n: int) -> float:
-    """GAUC of users who have about 20 rows each, and an area of their own each."""
+    """GAUC of users with about 20 rows each, each with their own area."""
     who = np.repeat(np.arange(n // 20), rng.geometric(0.05, n // 20))
     labels = (rng.random(len(who)) < 0.3).astype(np.int64)
     own = (1 + rng.standard_normal(n // 20))[who]
@@ -107,7 +107,7 @@ CHANCES: Final = np.array([0.02, 0.05, 0.1, 0.3])
 
 
 def log_loss(rng: np.random.Generator, n: int) -> float:
-    """The mean log loss of predictions that are right."""
+    """The mean log loss of calibrated predictions."""
     scores = rng.choice(CHANCES, n)
     state = Calibration()
     state.update((rng.random(n) < scores).astype(np.int64), scores)
@@ -116,7 +116,7 @@ def log_loss(rng: np.random.Generator, n: int) -> float:
 
 
 def pair(rng: np.random.Generator, p: float, q: float, a: int, b: int) -> Comparison:
-    """Two rates, of a and of b units."""
+    """The comparison of two rates, of a and of b units."""
     control, treatment = Ratio(), Ratio()
     add_rows(control, rng.binomial(a, p), a)
     add_rows(treatment, rng.binomial(b, q), b)
@@ -124,7 +124,7 @@ def pair(rng: np.random.Generator, p: float, q: float, a: int, b: int) -> Compar
 
 
 def rates(p: float, q: float, a: int, b: int, rng: np.random.Generator) -> list[float]:
-    """Whether the intervals hold difference and lift, and whether one is significant; its error."""
+    """Whether the intervals hold difference and lift, whether p <= 0.05, and the standard error."""
     found = pair(rng, p, q, a, b)
     difference = found.effect_size_ci_lower <= q - p <= found.effect_size_ci_upper
     relative = found.rel_effect_size_ci_lower <= q / p - 1 <= found.rel_effect_size_ci_upper
@@ -132,7 +132,7 @@ def rates(p: float, q: float, a: int, b: int, rng: np.random.Generator) -> list[
 
 
 def cuped(rng: np.random.Generator) -> list[float]:
-    """Clicks of users, with those of a week before as a covariate; no effect."""
+    """Clicks of users, with their clicks of the week before as covariate; no effect."""
     arms = []
     for first in (0, 1000):
         who = active(rng, 1000)
@@ -146,7 +146,7 @@ def cuped(rng: np.random.Generator) -> list[float]:
 
 
 def alike(rng: np.random.Generator) -> list[float]:
-    """Clicks of users who each have a rate of their own; no effect."""
+    """Clicks of users with their own rates; no effect."""
     arms = []
     for first in (0, 1000):
         who = active(rng, 1000)

@@ -1,4 +1,4 @@
-"""docs/inference.md: the tables between their marks, and the picture."""
+"""The tables between their marks in docs/inference.md, and its picture."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PICTURED: Final = "peeking"
 
 
 def tables_of(text: str) -> dict[str, str]:
-    """What stands between `<!-- table NAME -->` and `<!-- end -->`, by name."""
+    """The text between `<!-- table NAME -->` and `<!-- end -->`, by name."""
     found = re.findall(r"<!-- table ([a-z-]+) -->\n(.*?)<!-- end -->", text, re.DOTALL)
     return {name: inside.strip() for name, inside in found}
 
 
 def put(key: str, table: str) -> None:
-    """Write a table to its place on the page."""
+    """Write a table between its marks on the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, mark, rest = text.partition(f"<!-- table {key} -->\n")
     _, end, after = rest.partition("<!-- end -->")
@@ -33,7 +33,7 @@ def put(key: str, table: str) -> None:
 
 
 def draw(figures: Mapping[str, Sequence[float]]) -> None:
-    """The share of A/A tests with a false alarm against the number of looks, as an SVG."""
+    """Draw the share of A/A tests with a false alarm against the number of looks, as an SVG."""
     rows = [
         {"test": name, "looks": count, "share": round(100 * share, 2), "end": count == COUNTS[-1]}
         for name in (NAIVE, SEQUENCE)

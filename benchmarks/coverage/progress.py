@@ -1,4 +1,4 @@
-"""How far a run is, and how long it still takes, on standard error."""
+"""The progress of a run and its remaining time, on standard error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TextIO
 
 
 class Progress:
-    """A line that is written again a few times a second; the work is counted in milliseconds."""
+    """A line rewritten a few times a second on a terminal; work is counted in milliseconds."""
 
     def __init__(self, work_ms: float, out: TextIO = sys.stderr) -> None:
         self.work, self.done, self.out = max(work_ms, 1e-9), 0.0, out
         self.name, self.started, self.said = "", time.perf_counter(), 0.0
 
     def tell(self, ms: float) -> None:
-        """So much more is done."""
+        """Add work that is done."""
         self.done += ms
         now = time.perf_counter()
         if now - self.said >= (0.3 if self.out.isatty() else 20.0):
@@ -23,7 +23,7 @@ class Progress:
             self._write(now)
 
     def end(self) -> None:
-        """The last line."""
+        """Write the last line."""
         spent = time.perf_counter() - self.started
         self.out.write(f"{self._start()}done in {spent / 60:.1f} minutes\n")
 

@@ -20,20 +20,20 @@ LOOKS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """The treatment's share in each epoch of equal size; the rate at the start and at the end, or
-    how far a season moves it up and down."""
+    """The treatment's share in each epoch of equal size; the rate at the start and at the end, and
+    the amplitude of its season."""
 
     shares: tuple[float, ...]
     rates: tuple[float, float] = (0.05, 0.05)
     season: float = 0.0
 
     def rate(self, time: float) -> float:
-        """At a time from 0 to 1; of both arms."""
+        """The rate of both arms at a time from 0 to 1."""
         first, last = self.rates
         return first + (last - first) * time + self.season * math.sin(2 * math.pi * time)
 
     def plan(self, units: int) -> Plan:
-        """What is declared before the data."""
+        """The plan declared before the data."""
         names = tuple(str(i) for i in range(len(self.shares)))
         return Plan(
             control="a",
@@ -48,8 +48,8 @@ class Ramp:
 
 
 def look_at(ramp: Ramp, units: int, looks: int, rng: np.random.Generator) -> list[float]:
-    """An A/A test: p of all epochs pooled, at the end; the sequence of these, ever; p by epoch, at
-    the end; the sequence by epoch, and that of the successes alone, ever."""
+    """Whether an A/A test was significant: pooled over epochs, by p at the end and by the sequence
+    ever; by epoch, by p at the end, by the sequence ever and by the label e-value ever."""
     plan = ramp.plan(units)
     pooled = {"a": Ratio(), "b": Ratio()}
     epochs = {name: {"a": Ratio(), "b": Ratio()} for name in plan.epochs}

@@ -1,5 +1,5 @@
-"""One look at means of skewed values: what an arm's interval holds, what two unequal arms say, and
-both with values that are capped."""
+"""One look at means of skewed values: coverage of an arm's interval, false alarms of two unequal
+arms, and both with capped values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.coverage.sparse import of_users, welch_df
 from benchmarks.coverage.table import Row, Table
 
 BUYERS: Final = 0.01
-SMALL: Final = 10_000  # users of the arm, of which a hundred buy; the other has nineteen times them
-TAIL: Final = 0.05  # of the amounts of an earlier period, which are above the cap
+SMALL: Final = 10_000  # users of the small arm, of whom 100 buy; the other arm has 19 times as many
+TAIL: Final = 0.05  # share of the amounts of an earlier period above the cap
 NORMAL: Final = 1.959963984540054
 
 
 def student(df: float) -> float:
-    """What |t| exceeds in 5 % of cases, to four digits from 30 degrees of freedom (Cornish and
-    Fisher).
+    """The value that |t| exceeds with probability 5 %, to four digits from 30 degrees of freedom
+    (Cornish and Fisher).
 
     >>> round(student(63), 4)
     1.9983
@@ -33,8 +33,8 @@ def student(df: float) -> float:
 
 
 def one_look(amounts: Amounts, rng: np.random.Generator) -> list[float]:
-    """Whether the interval of the small arm holds the mean, and whether two arms that do not differ
-    do so at p 0.05."""
+    """Whether the interval of the small arm holds the mean, and whether two arms without a
+    difference are significant at p 0.05."""
     many, few = (of_users(rng, np.array([n]), BUYERS, amounts) for n in (19 * SMALL, SMALL))
     error = math.sqrt(few.variance[0])
     held = abs(few.value[0] - BUYERS * amounts.mean) <= student(few.df[0]) * error
@@ -45,7 +45,7 @@ def one_look(amounts: Amounts, rng: np.random.Generator) -> list[float]:
 
 @cache
 def capped(name: str) -> Amounts:
-    """Amounts of which each above the cap counts as the cap."""
+    """The amounts, each limited to the cap."""
     amounts = AMOUNTS[name]
     past = amounts.draw(np.random.default_rng(2), 2_000_000)
     cap = float(np.quantile(past, 1 - TAIL))
@@ -55,7 +55,7 @@ def capped(name: str) -> Amounts:
 
 
 def as_they_are_and_capped(name: str, rng: np.random.Generator) -> list[float]:
-    """Both, of other users."""
+    """`one_look` with the amounts as drawn and with capped ones, for different users."""
     return [*one_look(AMOUNTS[name], rng), *one_look(capped(name), rng)]
 
 

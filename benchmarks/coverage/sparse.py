@@ -1,8 +1,8 @@
-"""Looks at means of mostly zeros, and at other metrics that rest on few rows.
+"""Looks at means of mostly zeros, and at other metrics that depend on few rows.
 
-All looks at an arm are made at once, of sums that grow, for speed; a test compares them with what
-an experiment says of states of the same rows. A look whose effect is less than 3 standard errors
-cannot be an alarm (the sequence's multiplier is at least 3), so that the sequence is not asked.
+For speed all looks at an arm are computed at once, from cumulative sums; a test compares them with
+an experiment on states of the same rows. A look whose effect is less than 3 standard errors cannot
+be an alarm (the sequence's multiplier is at least 3), so the sequence is not evaluated.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from streammetrics.experiments import ConfidenceSequence, Evidence, Horizon
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-N: Final = 100_000  # units of an arm at the end, were the arms equal
+N: Final = 100_000  # units of an arm at the end, if the arms were equal
 K: Final = 64  # groups of users
 ALPHA: Final = 0.05
-NEAR: Final = 3.0  # standard errors; a look that is nearer to no effect is no alarm
+NEAR: Final = 3.0  # standard errors; a look with a smaller effect is no alarm
 SHARES: Final = (0.02, 0.05, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """One arm at each look, all of [looks]: the estimate, its variance and the degrees of freedom
-    of that, rows, and what the burn-in counts; skew: whether that is a skewness number, of which an
-    arm needs the more the smaller it is; least: what it needs otherwise. of_each: the skewness
-    number (Σx²)³ / (Σ|x|³)² of single users."""
+    """One arm at each look, all of [looks]: the estimate, its variance with its degrees of freedom,
+    rows, and the number that the burn-in counts. skew: whether that is a skewness number, of which
+    a smaller arm needs more; least: the number needed otherwise. of_each: the skewness number
+    (Σx²)³ / (Σ|x|³)² of single users."""
 
     value: Floats
     variance: Floats
@@ -53,7 +53,7 @@ class Looks:
     of_each: Floats | None = None
 
     def ready(self, other: Looks) -> NDArray[np.bool_]:
-        """Whether there is enough in this arm, beside the other one; [looks]."""
+        """Whether this arm has enough rows, given the other arm's; [looks]."""
         rest = other.rows / np.maximum(self.rows + other.rows, 1)
         need = np.maximum(10.0, 40.0 * rest * rest) if self.skew else self.least
         found: NDArray[np.bool_] = self.number >= need
@@ -72,7 +72,7 @@ Arms = Callable[[np.random.Generator, Ints], Looks]
 def grown(
     rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts
 ) -> tuple[Ints, Ints, Floats]:
-    """Buyers that came with each look [looks]; the look and the amount of each."""
+    """The number of new buyers at each look [looks]; the look and the amount of each buyer."""
     count = rng.binomial(new, buyers)
     at = np.repeat(np.arange(len(new)), count)
     return count, at, amounts.draw(rng, int(count.sum()))
@@ -94,7 +94,7 @@ def of_users(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amount
 
 
 def of_groups(y: Floats, n: Ints) -> Looks:
-    """Means Σy / Σn over users, of sums of groups at each look [looks, K]: by the jackknife."""
+    """Means Σy / Σn with jackknife variances, from the sums of groups at each look [looks, K]."""
     with np.errstate(all="ignore"):
         all_y, all_n = y.sum(axis=1, keepdims=True), n.sum(axis=1, keepdims=True)
         left = np.where(n > 0, (all_y - y) / (all_n - n), np.nan)
@@ -109,7 +109,7 @@ def of_groups(y: Floats, n: Ints) -> Looks:
 
 
 def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
-    """Lists that are independent, most of which have the value 0: RankingMetrics."""
+    """Independent lists, most with the value 0: RankingMetrics."""
     _, at, values = grown(rng, new, buyers, amounts)
     first = np.bincount(at, values, minlength=len(new)).cumsum()
     squares = np.bincount(at, values * values, minlength=len(new)).cumsum()
@@ -117,8 +117,8 @@ def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amount
 
 
 def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
-    """Means of n values in [0, 1] at each look, of their sums and those of their squares; [looks].
-    What is counted is Kish's number, of values and of 1 - value."""
+    """Means of n values in [0, 1] at each look, from the sums of values and squares; [looks]. The
+    burn-in counts the smaller of Kish's numbers of the values and of 1 - value."""
     with np.errstate(all="ignore"):
         value, variance = first / n, (squares - first * first / n) / (n - 1) / n
         kish = first * first / squares
@@ -128,13 +128,13 @@ def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
 
 
 def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new: Ints) -> Looks:
-    """F1 or Matthews' coefficient of rows, of which these are true and false positives, false and
+    """F1 or Matthews' coefficient of rows; shares: of true and false positives, and of false and
     true negatives."""
     return of_cells(view, rng.multinomial(new, shares).cumsum(axis=0))
 
 
 def of_cells(view: str, cells: Ints) -> Looks:
-    """The same of cells [looks, 4]; by delta, counting the least cell."""
+    """The same from cells [looks, 4]; by the delta method; the burn-in counts the smallest cell."""
     tp, fp, fn, tn = cells.T.astype(np.float64)
     with np.errstate(all="ignore"):
         if view == "f1":
@@ -159,7 +159,7 @@ def of_cells(view: str, cells: Ints) -> Looks:
 
 
 class Alarms:
-    """Whether the sequence says at a look that there is a difference; each is asked once."""
+    """Whether the sequence shows a difference at a look; each look is evaluated once."""
 
     def __init__(self, control: Looks, treatment: Looks, v_opt: float | None) -> None:
         self.arms = control, treatment
@@ -167,11 +167,11 @@ class Alarms:
         self.known: dict[int, bool] = {}
 
     def ever(self, at: NDArray[np.bool_]) -> bool:
-        """At any of these looks; [looks]."""
+        """Whether there is an alarm at any of these looks; [looks]."""
         return any(self.alarm(i) for i in np.flatnonzero(at).tolist())
 
     def alarm(self, i: int) -> bool:
-        """At this look."""
+        """Whether there is an alarm at this look."""
         if i not in self.known:
             a, b = self.arms
             look = Evidence(
@@ -199,9 +199,9 @@ def watched(
     n: int = N,
     looks: int = LOOKS,
 ) -> list[float]:
-    """An A/A test: whether it ever alarmed where a hundred rows are enough, where the skewness
-    number of single users is 10 in each arm, and with the burn-in at ten looks and at all; whether
-    that was over at the end. planned: the variance of a unit."""
+    """An A/A test: whether it ever alarmed with a burn-in of a hundred rows, with a skewness number
+    of single users of 10 in each arm, and with our burn-in at ten looks and at all looks; whether
+    our burn-in was over at the end. planned: the variance of a unit."""
     new = 2 * logarithmic(n, looks)
     treated = rng.binomial(new, share)
     control, treatment = (arms(rng, some) for some in (new - treated, treated))
@@ -231,7 +231,7 @@ def without_each(arms: Arms, planned: float, share: float, rng: np.random.Genera
 def users_watched(
     buyers: float, amounts: Amounts, share: float, rng: np.random.Generator
 ) -> list[float]:
-    """Revenue of users with one row each."""
+    """`watched` for the revenue of users with one row each."""
     arms = partial(of_users, buyers=buyers, amounts=amounts)
     return watched(arms, spending(buyers, amounts), share, rng)
 
@@ -239,13 +239,13 @@ def users_watched(
 def lists_watched(
     users: bool, values: Amounts, share: float, rng: np.random.Generator
 ) -> list[float]:
-    """A mean over lists of which 1 % have a hit."""
+    """`watched` for a mean over lists, of which 1 % have a hit."""
     arms = partial(of_users if users else of_lists, buyers=0.01, amounts=values)
     return without_each(arms, spending(0.01, values), share, rng)
 
 
 def rates_watched(view: str, share: float, rng: np.random.Generator) -> list[float]:
-    """A view of a confusion matrix with few true positives."""
+    """`watched` for a view of a confusion matrix with few true positives."""
     many = of_cells(view, (np.array([RARE]) * 1e7).round().astype(np.int64))
     return without_each(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
 
@@ -260,7 +260,7 @@ COLUMNS: Final = (
 
 
 def spending(buyers: float, amounts: Amounts) -> float:
-    """The variance of what one unit spends."""
+    """The variance of the amount that one unit spends."""
     return buyers * amounts.square - (buyers * amounts.mean) ** 2
 
 

@@ -16,17 +16,17 @@ LOOKS: Final = 200
 
 
 def linear(n: int, looks: int = LOOKS) -> NDArray[np.int64]:
-    """New units at each look, [looks], of n in all: as many each time."""
+    """New units at each look, [looks], of n in all: equally many each time."""
     return _new(np.linspace(0, n, looks + 1))
 
 
 def logarithmic(n: int, looks: int = LOOKS, first: int = 100) -> NDArray[np.int64]:
-    """As `linear`, but each look has as many per cent more than the one before it."""
+    """As `linear`, but the total grows by the same factor at each look."""
     return _new(np.concatenate([[0.0], np.geomspace(first, n, looks)]))
 
 
 def _new(units: NDArray[np.float64]) -> NDArray[np.int64]:
-    """From all units so far at each look, and before, to those that came since the last one."""
+    """The new units at each look, from the totals before the first look and at each look."""
     found: NDArray[np.int64] = np.diff(units.round()).astype(np.int64)
     return found
 
@@ -39,7 +39,7 @@ def rate_looks(
 ) -> Iterator[Comparison]:
     """The comparison of two rates at every look; looks at which an arm has no unit are left out.
 
-    sizes: new units of an arm at each look, were they shared evenly; share: of the treatment.
+    sizes: new units of an arm at each look if the arms were equal; share: of the treatment.
     """
     control, treatment = Ratio(), Ratio()
     b = rng.binomial(2 * sizes, share) if share != 0.5 else sizes
@@ -54,5 +54,5 @@ def rate_looks(
 
 
 def information(n: int, p: float, share: float = 0.5) -> float:
-    """1 / variance of a difference of two rates p, of 2 n units of which `share` are treated."""
+    """1 / variance of a difference of two rates p, of 2 n units with the treated `share`."""
     return 2 * n * share * (1 - share) / (p * (1 - p))

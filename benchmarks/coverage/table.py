@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SEED = 20191124  # the first day of obd_men; any number would do, but one
+SEED = 20191124  # the first day of obd_men; an arbitrary but fixed number
 Replicate = Callable[[np.random.Generator], Sequence[float]]
 
 
@@ -18,7 +18,7 @@ class Row:
     """One experiment, repeated.
 
     once: one replicate, a number for each column of the table: 1 for yes and 0 for no, so that the
-    mean is a share; nan counts for nothing. ms: about how many milliseconds it takes.
+    mean is a share; nan is left out. ms: its approximate time in milliseconds.
     """
 
     name: str
@@ -29,9 +29,9 @@ class Row:
     def run(
         self, replicates: int, told: Callable[[float], object] = lambda ms: None
     ) -> list[float]:
-        """The mean of each column; told: is called with `ms` after each replicate.
+        """The mean of each column; told: called with `ms` after each replicate.
 
-        Each replicate has random numbers of its own, by the row's name and its number alone.
+        The random numbers of a replicate depend only on the row's name and the replicate's number.
         """
         seed = zlib.crc32(self.name.encode())
         found = []
@@ -63,7 +63,7 @@ class Table:
 
 
 def shown(mean: float) -> str:
-    """Three decimals, without the zero before the point: .953; more than one as 2.51.
+    """Three decimals, without the zero before the point: .953; two above 1: 2.51.
 
     >>> shown(0.95349), shown(1.0), shown(2.514), shown(math.nan)
     ('.953', '1.000', '2.51', '')

@@ -1,4 +1,4 @@
-"""The check of the sample ratio, looked at 200 times."""
+"""The check of the sample ratio at 200 looks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ UNITS: Final = 1_000_000  # of both arms at the end
 def sample_ratio(
     planned: tuple[float, float], true: float, new: NDArray[np.int64], rng: np.random.Generator
 ) -> list[float]:
-    """Ever p < 0.05 and p < 0.001 by chi-square, and e >= 1,000 by two priors.
+    """Whether ever p < 0.05 and p < 0.001 by chi-square, and e >= 1,000 with two priors.
 
-    new: units of both arms at each look. true: the share of units that fall to the treatment.
+    new: units of both arms at each look. true: the share of units assigned to the treatment.
     """
     weights = {"control": planned[0], "treatment": planned[1]}
     strong, weak = SampleRatio(weights), SampleRatio(weights, k=100)

@@ -1,4 +1,4 @@
-"""Users with many rows each: rows taken as independent beside UserGroups."""
+"""Users with many rows each: rows assumed independent, compared with UserGroups."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PEEKED_USERS: Final = 1000
 
 
 def both(state: UserGroups, truth: float) -> list[float]:
-    """Whether either interval holds the truth; the design effect, and how much wider the one of
-    users is."""
+    """Whether the interval of rows and that of users hold the truth; the design effect, and the
+    ratio of their widths."""
     rows, users = state.confidence_interval(cluster="none"), state.confidence_interval()
     wider = (users.upper - users.lower) / (rows.upper - rows.lower)
     return [held(rows, truth), held(users, truth), users.deff, wider]
@@ -52,7 +52,7 @@ def listed(users: int, rng: np.random.Generator) -> list[float]:
 def peeked(returning: bool, looks: int, rng: np.random.Generator) -> list[float]:
     """Looks at an A/A test of users with ten rows each: tests of rows and of users, and sequences.
 
-    returning: each user's rows are spread over the looks; else a user comes once.
+    returning: each user's rows are spread over the looks; else all are at one look.
     """
     sizes = np.full(PEEKED_USERS, 10)
     arms, own, at = [], [], []

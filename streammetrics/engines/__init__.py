@@ -1,4 +1,4 @@
-"""The same state from any engine: partial states, their merge, and sealed ones."""
+"""The same state from any engine: partial states, their merge, and sealed states."""
 
 from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.engines.groups import HASH, user_buckets

@@ -1,4 +1,4 @@
-"""Columns of Arrow batches as what `update` takes, in memory of their own."""
+"""Columns of Arrow batches as arguments of `update`, copied into their own memory."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def arguments_of(
 ) -> dict[str, Values]:
     """The keywords of `spec.update` from a batch [n rows].
 
-    columns: argument -> column; an argument that is not there has the column of its own name. One
-    that `update` does not need may be missing, unless it is in `columns`.
+    columns: argument -> column; an argument that is not named has the column of its own name. The
+    column of an optional argument may be missing, unless `columns` names it.
     """
     takes, names = spec.arguments(), set(batch.schema.names)
     renamed = renamed_columns(spec, columns or {}, names, "columns")
@@ -56,8 +56,8 @@ def arguments_of(
 def renamed_columns(
     spec: Accumulator, columns: Mapping[str, str], names: Collection[str], where: str
 ) -> dict[str, str]:
-    """Argument -> column, of former names too; InputError where a former name and that of today
-    are both names of columns, which may mean different groups."""
+    """Argument -> column, also for former names; InputError if the former and the current name
+    are both columns, because they may mean different groups."""
     renamed = dict(columns)
     for argument, was in spec.former_arguments().items():
         if was in names and not {argument, was} & renamed.keys():
@@ -77,8 +77,8 @@ def renamed_columns(
 def columns_read(
     spec: Accumulator, there: Collection[str], columns: Mapping[str, str]
 ) -> dict[str, str]:
-    """Argument of `spec.update` -> column: the one that `columns` names, or that of its own name,
-    which may be missing where `update` does not need it."""
+    """Argument of `spec.update` -> column: the one in `columns`, or that of its own name. Optional
+    arguments without a column are left out."""
     return {
         argument: columns.get(argument, argument)
         for argument, required in spec.arguments().items()
@@ -127,7 +127,7 @@ def _table(column: str, values: Values, sizes: NDArray[np.int64]) -> NDArray[np.
 def plain_values(array: pa.Array, column: str) -> Values:
     """Numbers as an array, texts as DictionaryColumn, times with a zone as milliseconds since 1970.
 
-    A null among numbers stays None, which metrics refuse by its row.
+    A null among numbers stays None; the metric's error names its row.
     """
     import pyarrow.types as kinds
 
@@ -144,7 +144,7 @@ def plain_values(array: pa.Array, column: str) -> Values:
 
 
 def encoded_values(array: pa.Array) -> DictionaryColumn:
-    """Any column with each distinct value named once; a null is None."""
+    """Any column, dictionary-encoded; a null is None."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type) and (array.null_count or array.dictionary.null_count):

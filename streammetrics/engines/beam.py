@@ -1,8 +1,8 @@
 """Apache Beam: states of Arrow tables, their merge and their results, as PTransforms.
 
-Rows come as Arrow tables or batches, such as `ReadFromParquetBatched` gives, never one at a time.
-A state is bytes (an envelope: the state, and beside it what it counted), so that states can be
-written, read again, and merged by any other engine.
+Rows are Arrow tables or batches, such as those of `ReadFromParquetBatched`, never single rows.
+A state is bytes (an envelope: the state with its provenance), so that states can be written, read
+again, and merged by any other engine.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregate", "Merge", "Results", "StateCoder", "States", "StatesFn"]
 
-# A Group here has the values of `by`, and where states are not merged yet the bucket last.
+# A Group here has the values of `by`, and the bucket last until states are merged.
 Rows: TypeAlias = "pa.Table | pa.RecordBatch | tuple[int, pa.Table]"
 
-TASK_ROWS: Final = 1 << 20  # rows of a bundle that are counted together
+TASK_ROWS: Final = 1 << 20  # rows of a bundle that are counted as one task
 _BATCH_ROWS: Final = 1 << 16
 _BUCKET: Final = "streammetrics_bucket"
 _NUMBER_BITS: Final = 62
 
 
 def batches_of(rows: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
-    """The batches of a table, of at most 65,536 rows; a batch as it is."""
+    """The batches of a table, of at most 65,536 rows each; a batch is returned unchanged."""
     if hasattr(rows, "to_batches"):
         batches: list[pa.RecordBatch] = rows.to_batches(max_chunksize=_BATCH_ROWS)
         return batches
@@ -60,8 +60,8 @@ def batches_of(rows: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 class StateCoder(Coder):  # type: ignore[misc]  # Beam is not there when types are checked
-    """A state as its envelope, by which workers hand states to each other: equal states with equal
-    provenance have equal bytes."""
+    """A state as its envelope, for exchange between workers: equal states with equal provenance
+    have equal bytes."""
 
     def encode(self, value: Accumulator) -> bytes:
         return value.to_file_bytes()
@@ -87,14 +87,14 @@ for _kind in (Accumulator, Sealed, *metric_types().values()):
 
 
 class StatesFn(beam.CombineFn):  # type: ignore[misc]
-    """States, or rows, to one state: for `CombinePerKey` and `CombineGlobally`.
+    """Combines states, or rows, into one state: for `CombinePerKey` and `CombineGlobally`.
 
-    Takes states as bytes, and with a `spec` also Arrow tables and batches of rows, which then note
-    no provenance. Gives the bytes of the sum. Without a `spec` there must be at least one state:
-    `CombineGlobally(StatesFn()).without_defaults()`.
+    Takes states as bytes, and with a `spec` also Arrow tables and batches of rows, for which no
+    provenance is noted. Gives the bytes of the sum. Without a `spec` there must be at least one
+    state: `CombineGlobally(StatesFn()).without_defaults()`.
 
     spec: an empty accumulator. columns: argument of its `update` -> column of the tables.
-    replay: "refuse" states that count the same rows, or "skip" those that are wholly counted.
+    replay: "refuse" states that count the same rows, or "skip" states already fully counted.
 
     >>> from streammetrics import Ratio, load
     >>> fn = StatesFn(Ratio())
@@ -140,7 +140,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         return state
 
     def merge_accumulators(self, accumulators: Iterable[Accumulator | None]) -> Accumulator | None:
-        # Beam lets the first one be changed; the others may be in use elsewhere.
+        # Beam allows changes to the first accumulator only; the others may be in use elsewhere.
         total: Accumulator | None = None
         for at, state in enumerate(accumulators):
             if total is not None and state is not None:
@@ -168,7 +168,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
 
 
 class Counting(beam.DoFn):  # type: ignore[misc]
-    """Tables of a bundle to states: those of a window wait for each other up to TASK_ROWS rows."""
+    """Tables of a bundle to states: tables of a window are buffered up to TASK_ROWS rows."""
 
     def __init__(
         self,
@@ -242,20 +242,20 @@ class States(beam.PTransform):  # type: ignore[misc]
 
     Takes Arrow tables and batches, or pairs (number, table) with a number from 0 for each table.
 
-    spec: an empty accumulator. by: group columns, of strings, integers or bools; a null is a group
-    of its own. columns: argument of the spec's `update` -> column of the tables (default: the same
+    spec: an empty accumulator. by: group columns, of strings, integers or bools; a null is its own
+    group. columns: argument of the spec's `update` -> column of the tables (default: the same
     names).
 
-    provenance: True notes each task as one of this job: the numbers of numbered tables, so that a
-    table that comes twice refuses to merge, else a number of its own for each emission, so that a
-    state that is merged twice refuses. `Positions` notes the rows' own positions, of which each
-    table has a range of its own; False notes nothing. job: the name of the job (default: a random
-    one). With one of your own and numbered tables, a second run of the job refuses to merge with
-    the first.
+    provenance: True notes each task of this job: by the number of a numbered table, so that a
+    table counted twice refuses to merge, else by a random number for each emission, so that a
+    state merged twice refuses. `Positions` notes the positions of the rows; each table must have
+    its own range of them. False notes nothing. job: the name of the job (default: a random one).
+    With a name of your own and numbered tables, a second run of the job refuses to merge with the
+    first.
 
-    user, n_buckets, scope: with these, rows of one user meet in one task and states are sealed:
+    user, n_buckets, scope: with these, the rows of one user are in one task and states are sealed:
     each of `n_buckets` buckets of each group is one small state. Without them states are open,
-    one or more of each group, with bucket 0.
+    one or more for each group, with bucket 0.
 
     Memory of a task: `TASK_ROWS` rows and their states; with buckets also the open state of one
     bucket of one group.
@@ -294,7 +294,7 @@ class States(beam.PTransform):  # type: ignore[misc]
         states = pcoll | "count" >> beam.ParDo(self._counting)
         if self._sealing is None:
             return states
-        # Not by a CombineFn: its first half would keep each open state of a bundle.
+        # No CombineFn, because its local half would keep every open state of a bundle.
         return (
             states
             | "meet" >> beam.GroupByKey()
@@ -303,10 +303,10 @@ class States(beam.PTransform):  # type: ignore[misc]
 
 
 class Merge(beam.PTransform):  # type: ignore[misc]
-    """Pairs ((values of `by`..., bucket), state) to one pair (values of `by`, state) a group.
+    """Pairs ((values of `by`..., bucket), state) to one pair (values of `by`, state) per group.
 
-    replay: as in StatesFn. fanout: how many workers share the first merge of a group, for groups
-    of very many states.
+    replay: as in StatesFn. fanout: the number of workers that share the first merge of a group,
+    for groups with very many states.
     """
 
     def __init__(self, *, replay: str = "refuse", fanout: int | None = None) -> None:
@@ -323,7 +323,7 @@ class Merge(beam.PTransform):  # type: ignore[misc]
 
 
 class Results(beam.PTransform):  # type: ignore[misc]
-    """Pairs (values of `by`, state) to a dict (by..., metric, view, value, low, high) a view."""
+    """Pairs (values of `by`, state) to a dict (by..., metric, view, value, low, high) per view."""
 
     def __init__(self, by: Sequence[str] = ()) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Groups of rows and buckets of users: columns of keys to tuples of values, and back to columns."""
+"""Groups of rows and buckets of users: columns of keys to tuples of values, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATE: Final = "state"
 
 
 def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
-    """A field for each group column as it is written, or InputError for one that is none."""
+    """The output field of each group column; InputError for a column that cannot be one."""
     import pyarrow as pa
 
     found = []
@@ -69,7 +69,7 @@ def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
 
 
 def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """The column of each group field, of these groups."""
+    """The column of each group field for these groups."""
     import pyarrow as pa
 
     found = []
@@ -82,12 +82,12 @@ def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.A
 
 
 def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:
-    """These values as keys have them: bools are 0 and 1."""
+    """The values in the form of keys: bools are 0 and 1."""
     return tuple(int(value) if isinstance(value, bool) else value for value in values)
 
 
 def piece_of(group: Iterable[Scalar], bucket: int) -> str:
-    """What names the rows of a group and a user bucket, in provenance.
+    """The name of the rows of a group and a user bucket in provenance.
 
     >>> piece_of(("a", None), 3)
     '["a",null] bucket 3'
@@ -96,7 +96,7 @@ def piece_of(group: Iterable[Scalar], bucket: int) -> str:
 
 
 def piece_of_group(group: Iterable[Scalar]) -> str:
-    """What names the rows of a group, all buckets, in provenance.
+    """The name of the rows of a group, all buckets, in provenance.
 
     >>> piece_of_group(("a", True))
     '["a",1]'
@@ -121,15 +121,15 @@ def _of_values(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-HASH: Final = "splitmix64"  # what a `Sealing` of these buckets calls it
+HASH: Final = "splitmix64"  # its name in a `Sealing` of these buckets
 MAX_BUCKETS: Final = 1 << 20
 _SALT: Final = salt_word("streammetrics-bucket")
 
 
 def user_buckets(column: pa.Array, n: int) -> pa.Array:
-    """int32 [rows]: the bucket of each user, from 0 to n - 1; the same everywhere, for ever.
+    """int32 [rows]: the bucket of each user, from 0 to n - 1; stable across machines and releases.
 
-    column: integers of 64 bits or strings, plain or as a dictionary. n: how many buckets, at
+    column: 64-bit integers or strings, plain or as a dictionary. n: the number of buckets, at
     least 1. InputError for a null or another type. The integer 5 and the string "5" are two users.
 
     >>> import pyarrow as pa
@@ -154,7 +154,7 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
 
 
 def require_users(user: str | None, n_buckets: int | None) -> None:
-    """SettingsError for users without buckets, or for a number of buckets that is none."""
+    """SettingsError for users without buckets or vice versa, or an invalid number of buckets."""
     if (user is None) is not (n_buckets is None):
         raise SettingsError(
             expected="user and n_buckets together, or neither",
@@ -167,7 +167,7 @@ def require_users(user: str | None, n_buckets: int | None) -> None:
 
 
 def require_buckets(n: int) -> None:
-    """SettingsError for a number of buckets that is none."""
+    """SettingsError for an invalid number of buckets."""
     if type(n) is not int or not 1 <= n <= MAX_BUCKETS:
         raise SettingsError(
             expected=f"an integer from 1 to {MAX_BUCKETS}",

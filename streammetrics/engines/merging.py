@@ -1,4 +1,4 @@
-"""States of one group to their sum, and their result to rows of a table. No Arrow is needed."""
+"""The sum of the states of one group, and its result as rows of a table. Needs no Arrow."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 Figure: TypeAlias = tuple[str, str, float, float, float]
 
-_OTHERS: Final = "others"  # the keys past `max_keys`
+_OTHERS: Final = "others"  # the keys beyond `max_keys`
 
 
 def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
     """The sum of these envelopes (or state bytes), with its provenance.
 
-    replay: "refuse" (default), a state that counted the same piece of the same range as another
-    raises OverlapError; "skip", one that is wholly counted already is left out, and one that is
-    counted in part still refuses.
+    replay: "refuse" (default): a state that counted the same piece of the same range as another
+    raises OverlapError; "skip": a state that is already fully counted is left out, and one that is
+    partly counted still raises.
 
-    Raises InputError without a state, StateError for bytes that are none, and SettingsError where
-    settings differ.
+    Raises InputError without a state, StateError for invalid bytes, and SettingsError if settings
+    differ.
 
     >>> from streammetrics import Ratio
     >>> clicks = Ratio()
@@ -60,21 +60,21 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
 
 
 def merge_once(total: Accumulator, state: Accumulator, replay: str = "refuse") -> bool:
-    """Merge `state` into `total`; with replay="skip" False, and no change, where all that it
-    counted is counted already. One that does not say what it counted is always new.
+    """Merge `state` into `total`; with replay="skip" return False, without a change, if `total`
+    covers its provenance. A state without provenance is always new.
 
-    Raises OverlapError where some is counted, and SettingsError where settings differ.
+    Raises OverlapError if some of it is counted already, and SettingsError if settings differ.
     """
     skip = replay == "skip" and bool(state.provenance)
     if skip and total.provenance.covers(state.provenance):
-        total.merge(state.empty())  # other settings are other settings
+        total.merge(state.empty())  # raises if the settings differ
         return False
     total.merge(state)
     return True
 
 
 def require_replay(replay: str) -> None:
-    """SettingsError for a rule that is none."""
+    """SettingsError for an unknown rule."""
     if replay not in ("refuse", "skip"):
         raise SettingsError(
             expected='"refuse" or "skip"',
@@ -85,7 +85,7 @@ def require_replay(replay: str) -> None:
 
 
 def read_state(data: object) -> Accumulator:
-    """The state in a cell of a column of states: bytes alone, since a text would name a file."""
+    """The state in a cell of a column of states: only bytes, because a text would name a file."""
     return load(_state_bytes(data))
 
 
@@ -101,7 +101,7 @@ def _state_bytes(data: object) -> bytes:
 
 
 def merge_all(states: Iterable[bytes], *, replay: str = "refuse") -> bytes:
-    """The envelope of `merged`: the bytes of the sum, and beside them what it counted."""
+    """The envelope of `merged`: the bytes of the sum with its provenance."""
     return merged(states, replay=replay).to_file_bytes()
 
 
@@ -109,8 +109,8 @@ def results_rows(state: bytes | Accumulator) -> list[Figure]:
     """(metric, view, value, low, high) of every view of the result.
 
     metric: the name in a Panel, the key of a PerKey as JSON, the window of a Windows as
-    `[start_ms,end_ms]`, one after the other with `/` between; of a plain metric its class. A value
-    that is exact is its own low and high; one that is undefined is nan.
+    `[start_ms,end_ms]`, nested ones joined by `/`; for a plain metric its class. An exact value has
+    low = high = value; an undefined one is nan.
 
     >>> from streammetrics import Panel, Ratio
     >>> panel = Panel({"ctr": Ratio()})
@@ -131,7 +131,7 @@ def results_rows(state: bytes | Accumulator) -> list[Figure]:
 def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> pa.Schema:
     """(by..., metric, view string, value, low, high float64), for `results_rows`.
 
-    schema: of states or rows, that has the group columns `by`.
+    schema: of states or rows, with the group columns `by`.
     """
     import pyarrow as pa
 

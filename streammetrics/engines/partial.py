@@ -1,4 +1,4 @@
-"""What every engine needs: rows to partial states, a row for each group, and what tasks counted."""
+"""The part common to all engines: rows to partial states, one per group, and their provenance."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from streammetrics.engines.groups import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ALL_GROUPS: Final = 1 << 31  # all that a task may have: none is summed with another
-_BYTES: Final = 1 << 26  # of states in one emitted batch, unless one alone is larger
+_ALL_GROUPS: Final = 1 << 31  # no limit in practice: no group overflows into the others
+_BYTES: Final = 1 << 26  # of states in one emitted batch, unless a single state is larger
 
 
 @dataclass(frozen=True)
 class Task:
-    """One of the tasks of a job: `job` is chosen once for each job, `number` names the task.
+    """One task of a job: `job` is chosen once for each job, `number` identifies the task.
 
-    Each emission notes `job/tasks: [number, number + 1)`, so a retry that is merged beside the
-    first try refuses.
+    Each emission notes `job/tasks: [number, number + 1)`, so a retry refuses to merge with the
+    first try.
     """
 
     job: str
@@ -49,12 +49,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Positions:
-    """Rows that know where they stand: columns that name a source, and the column of the offset.
+    """Columns with the positions of rows: the columns that name a source, and the offset column.
 
-    `Positions(("topic", "partition"), "offset")` notes `clicks/3: [0, 5000)` of a task whose rows
-    of that partition have offsets from 0 to 4999. So a task must have a range of its own, as one
-    that reads a log has, or a group or a bucket of its own, as one after `groupBy` has; of rows
-    that were sent to tasks at random the ranges overlap, and their states refuse to merge.
+    `Positions(("topic", "partition"), "offset")` notes `clicks/3: [0, 5000)` for a task whose rows
+    of that partition have offsets from 0 to 4999. So each task must have its own range, like a task
+    that reads a log, or its own group or bucket, like a task after `groupBy`; if rows are sent to
+    tasks at random, the ranges overlap and their states refuse to merge.
     """
 
     source: tuple[str, ...]
@@ -62,7 +62,7 @@ class Positions:
 
 
 class Counted:
-    """The ranges of a task's rows, to be noted of each of its states."""
+    """The ranges of a task's rows, to be noted for each of its states."""
 
     def __init__(self, counted: Task | Positions | None) -> None:
         self._positions = counted if isinstance(counted, Positions) else None
@@ -71,7 +71,7 @@ class Counted:
             self._ranges[f"{counted.job}/tasks"] = counted.number, counted.number + 1
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Take in the positions of these rows."""
+        """Add the positions of these rows."""
         if self._positions is None or not batch.num_rows:
             return
         column = batch.column(self._positions.offset)
@@ -91,7 +91,7 @@ class Counted:
             self._ranges[name] = min(low, int(here.min())), max(high, int(here.max()) + 1)
 
     def note(self, provenance: Provenance, piece: str) -> None:
-        """Add the ranges, as those of this piece."""
+        """Add the ranges to the provenance, as those of this piece."""
         for source, (start, end) in sorted(self._ranges.items()):
             provenance.add(source, start, end, piece)
 
@@ -106,17 +106,17 @@ def partial(
     counted: Task | Positions | None = None,
     sealing: Sealing | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of (by..., bucket int32, state binary): a row for each group, at the end.
+    """Batches of (by..., bucket int32, state binary): one row per group, after all input batches.
 
-    A state is an envelope, what `save` writes to a file: the state, and beside it what it counted.
+    A state is an envelope, the format of `save`: the state with its provenance.
 
     spec: an empty accumulator. columns: argument of its `update` -> column of the batches
-    (default: the same names). by: group columns, of strings, integers or bools; a null is a group
-    of its own. bucket: the number of the user bucket that this task has, or the column of it; the
-    rows of each bucket have states of their own. counted: what stands as provenance beside each
-    state. sealing: seal each state, whose users are complete in this task; see `seal`.
+    (default: the same names). by: group columns, of strings, integers or bools; a null is its own
+    group. bucket: the number of the task's user bucket, or its column; the rows of each bucket have
+    their own states. counted: the provenance of each state. sealing: seal each state; its users
+    must be complete in this task, see `seal`.
 
-    Raises InputError for rows that the metric refuses, and for columns that are not there.
+    Raises InputError for rows that the metric refuses, and for missing columns.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -135,7 +135,7 @@ def partial(
             group_types(batch.schema, [name for name in keys if name not in (BUCKET, STATE)])
         if not batch.num_rows:
             continue
-        # Not `update`, whose own `keys` may be a column of the metric too.
+        # Not `update`: its argument `keys` may also be a column of the metric.
         rows = spec.check(**arguments_of(spec, batch, columns))
         groups = dictionary_column(grouped(batch, keys), "by")
         require_as_many(len(groups), rows.n, "by")
@@ -149,7 +149,7 @@ def _states(
     states: PerKey, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
     for key in states.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        whole = cast("Group", key)  # of columns, and so a tuple
+        whole = cast("Group", key)  # a key of columns is a tuple
         group, number = (whole[:-1], whole[-1]) if isinstance(bucket, str) else (whole, bucket)
         if not isinstance(number, int):
             raise InputError(
@@ -206,9 +206,9 @@ def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
 def update_from(
     state: Accumulator, batch: pa.RecordBatch, columns: Mapping[str, str] | None = None
 ) -> None:
-    """`state.update` with the columns of a batch, copied out of the engine's buffers.
+    """`state.update` with the columns of a batch, copied from the engine's buffers.
 
-    columns: as in `partial`. Raises InputError and changes nothing.
+    columns: as in `partial`. If it raises InputError, the state is unchanged.
     """
     if batch.num_rows:
         state.update(**arguments_of(state, batch, columns))

@@ -1,4 +1,4 @@
-"""Two variants compared: intervals and e-values that hold at every look, and what to check."""
+"""Comparison of two variants: intervals and e-values valid at every look, and sanity checks."""
 
 from streammetrics.combine.units import keeps_units
 from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound

@@ -1,4 +1,4 @@
-"""One arm of a comparison: an estimate and how well it is known, read of a state."""
+"""One arm of a comparison: an estimate and its precision, read from a state."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from streammetrics.results.interval import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
-# Skewness numbers that an arm needs, and Kish's number of the values of a mean.
-LEAST: Final = 10.0  # of an arm as large as the other, or larger
-MOST: Final = 40.0  # of an arm that is tiny beside the other
+# The skewness numbers that an arm needs, and Kish's number for the values of a mean.
+LEAST: Final = 10.0  # for an arm at least as large as the other
+MOST: Final = 40.0  # for an arm that is tiny compared with the other
 KISH: Final = 20.0
 
 
 def skewness_number(contributions: Sequence[float]) -> float:
-    """(Σ d²)³ / (Σ d³)², d the contributions less their mean; infinite where they are symmetric.
+    """(Σ d²)³ / (Σ d³)², d the contributions minus their mean; infinite if they are symmetric.
 
-    0 where all are alike, of which nothing is known.
+    0 if all are equal, because their distribution is then unknown.
 
     >>> round(skewness_number([1.0] * 10 + [0.0] * 9_990), 1), skewness_number([1.0, 2.0, 3.0])
     (10.0, inf)
@@ -46,10 +46,10 @@ def skewness_number(contributions: Sequence[float]) -> float:
 
 
 def needed(mine: int, other: int) -> float:
-    """The skewness number that an arm of `mine` rows needs beside the other one's.
+    """The skewness number that an arm of `mine` rows needs when the other arm has `other` rows.
 
-    40 (1 - w)², w its share of the rows, and at least 10. In arms of one size the skewness cancels
-    in the difference, which 10 is enough for; in a small one it does not.
+    40 (1 - w)², w its share of the rows, and at least 10. In arms of equal size the skewness
+    cancels in the difference, so 10 is enough; in a smaller arm it does not cancel.
 
     >>> needed(500, 500), needed(0, 100), needed(900, 100)
     (10.0, 40.0, 10.0)
@@ -59,8 +59,8 @@ def needed(mine: int, other: int) -> float:
 
 
 def kish_number(n: int, mean: float, variance: float) -> float:
-    """(Σ x)² / Σ x² of n values, from their mean and the variance of it: how many equal values
-    weigh as much; 0 where that is not known.
+    """(Σ x)² / Σ x² of n values, from their mean and its variance: the number of equal values
+    with the same weight; 0 if unknown.
 
     >>> round(kish_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
     10.0
@@ -80,18 +80,18 @@ GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """An estimate, its variance, and what says whether there are rows enough.
+    """An estimate, its variance, and the counts that show whether there are enough rows.
 
-    value: the estimate, as a fraction where it is a share. lower, upper: Wilson's ends of a share,
-    else infinite. rows: that were counted; n: what the estimate is a mean of. kind, counted:
-    successes and failures of a rate; the least cell of a view of a confusion matrix; positives and
-    negatives of an area, and of whatever else is a function of two classes; rows or lists of a
-    mean. share: successes and n, of independent rows. values: how many equal ones weigh as much as
-    those of a mean of independent rows (Kish), else infinite. replicates: the estimate without each
-    group of users, None for a group without rows and nan where it is undefined; None where rows
-    stand for themselves. together: what they are replicates of, the estimate itself or that of
-    coarser scores. direction: in which the view is better, as its result declares it.
-    largest_group: the share of the rows that one group of users has, 0 where that is not known.
+    value: the estimate, a fraction if it is a share. lower, upper: Wilson's bounds of a share,
+    else infinite. rows: the counted rows; n: the number of values that the estimate is a mean of.
+    kind, counted: successes and failures of a rate; the smallest cell of a view of a confusion
+    matrix; positives and negatives of an area, and of any other function of two classes; rows or
+    lists of a mean. share: successes and n, of independent rows. values: Kish's number of the
+    values of a mean of independent rows, else infinite. replicates: the estimate without each
+    group of users, None for a group without rows and nan if undefined; None if rows are
+    independent. together: the estimate of which they are replicates, `value` or that of coarser
+    scores. direction: the direction in which the view is better, as its result declares it.
+    largest_group: the largest share of the rows in one group of users, 0 if unknown.
     """
 
     view: str
@@ -122,20 +122,20 @@ class Arm:
 
     @property
     def groups(self) -> int | None:
-        """Groups that have rows; None where rows stand for themselves."""
+        """The number of groups that have rows; None if rows are independent."""
         if self.replicates is None:
             return None
         return sum(one is not None for one in self.replicates)
 
     @property
     def least(self) -> int:
-        """The least of what was counted, divided by the design effect where that is known."""
+        """The smallest of the counts, divided by the design effect if it is known."""
         least = min(self.counted)
         return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
 
     def too_skew(self, other: Arm) -> str:
-        """Why the estimate is too far from normal for an interval that holds at all looks; "" if it
-        is not. Of groups of users by their skewness number, unless what `least` counts says it."""
+        """Why the estimate is too far from normal for an always-valid interval; "" if it is not.
+        Groups of users are judged by their skewness number, unless `least` suffices."""
         if self.variance == 0:
             return _ALIKE
         if self.replicates is None:
@@ -153,9 +153,9 @@ class _Result(Protocol):
 
 
 def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
-    """One arm, as its state is now; undefined where its rows are too few, with the reason.
+    """One arm, from the current state; undefined if it has too few rows, with the reason.
 
-    InputError for a view that the metric has not got, SettingsError for several metrics in one.
+    InputError for a view that the metric does not have, SettingsError for several metrics in one.
     """
     result = state.compute()
     grouped = result if isinstance(result, UserGroupsResult) else None
@@ -226,7 +226,7 @@ def _rounded_down(number: float) -> float:
 
 
 def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
-    """Successes and n where the estimate is a share of whole rows."""
+    """Successes and n if the estimate is a share of unweighted rows."""
     if isinstance(figures, Quotient) and view == "ratio":
         exact = figures.exact if figures.is_share else None
         return (int(exact[0]), figures.rows) if exact else None
@@ -236,7 +236,7 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
 
 
 def _values(figures: object, plain: Interval) -> float:
-    """Kish's number of the values of a mean; of values in [0, 1] also that of 1 - value."""
+    """Kish's number of a mean's values; in [0, 1] the smaller of it and that of 1 - value."""
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
     least = kish_number(n, mean, variance)
     if isinstance(figures, Averages) and 0 <= mean <= 1:

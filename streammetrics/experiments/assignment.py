@@ -1,4 +1,4 @@
-"""How units fell to the variants: the sample ratio over epochs, and units seen in several."""
+"""The assignment of units to variants: the sample ratio over epochs, and contamination."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ALARM: Final = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class SampleRatioFound:
-    """Units of each arm against the declared shares.
+    """The units of each arm against the declared shares.
 
-    pvalue, statistic, df: the chi-square test, good for one look. e_value and anytime_p: good for
-    all. alarm: the e-value has reached 1000, a chance of one in a thousand at all looks together;
-    effects are then not to be believed.
+    pvalue, statistic, df: the chi-square test, valid for one look. e_value, anytime_p: valid at
+    all looks. alarm: the e-value has reached 1000, which by chance has a probability of at most
+    0.001 over all looks; the effects must then not be believed.
     """
 
     counts: tuple[tuple[str, int], ...]
@@ -41,7 +41,7 @@ class SampleRatioFound:
 
     @property
     def e_value(self) -> float:
-        """Infinite past the largest float, or where an arm without a share has a unit."""
+        """The e-value; infinite past the largest float, or if an arm without a share has a unit."""
         return e_value(self.log_e)
 
     @property
@@ -57,10 +57,10 @@ class SampleRatioFound:
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """The declared weights of the arms, in any unit, and the weight k of the prior in units.
+    """The declared weights of the arms, on any scale, and the weight k of the prior, in units.
 
-    Weights are not negative and not all 0, else SettingsError. An arm with the weight 0 is declared
-    to get no unit.
+    SettingsError if a weight is negative or all are 0. An arm with the weight 0 is declared to get
+    no unit.
 
     >>> found = SampleRatio({"control": 1, "treatment": 1}).at({"control": 5120, "treatment": 4880})
     >>> f"{found.pvalue:.4f} {found.log_e:.4f} {found.alarm}"
@@ -81,12 +81,11 @@ class SampleRatio:
             )
 
     def at(self, units: Mapping[str, int]) -> SampleRatioFound:
-        """The check of these units by arm; exact counts, or those of a hash-threshold sample.
+        """The check of the units by arm; exact counts, or those of a hash-threshold sample.
 
-        An arm without a count has none. InputError for an arm that the weights do not name (a
-        misspelt name is no mismatch), and for a count below 0 or a fraction of a unit. An arm that
-        was to get no unit and has one is a mismatch for certain, p = 0: declare it with the
-        weight 0.
+        An arm without a count has 0 units. InputError for an arm that the weights do not name (a
+        misspelt name is not a mismatch), and for a count that is negative or not whole. An arm that
+        must not get units is declared with the weight 0; a unit in it is a certain mismatch, p = 0.
         """
         unknown = [arm for arm in units if arm not in self.weights]
         if unknown:
@@ -128,13 +127,16 @@ class SampleRatio:
 
 Found = Mapping[str, Mapping[str, UnitsResult]]
 NOT_COUNTED = "units are not counted"
-MOST_IN_SEVERAL: Final = 0.01  # of all units, before it is said beside each conclusion
+MOST_IN_SEVERAL: Final = 0.01  # of all units; above it each conclusion has a warning
 
 
 @dataclass(frozen=True, slots=True)
 class Contamination:
-    """units: seen in several variants; share: of all units of the plan's variants, nan where there
-    is none. dropped: whether the states are without them. warning: the share is above 1 %."""
+    """The units seen in several variants.
+
+    units: their number; share: of all units of the plan's variants, nan if there are none. dropped:
+    whether they are removed from the states. warning: the share is above 1 %.
+    """
 
     units: float
     share: float
@@ -147,7 +149,7 @@ class Contamination:
 
     @property
     def sentence(self) -> str:
-        """What stands behind each conclusion where there is a warning; "" where there is none."""
+        """The warning that follows each conclusion; "" if there is none."""
         if not self.warning:
             return ""
         what = "are dropped" if self.dropped else "blur the difference"
@@ -161,8 +163,8 @@ class Contamination:
 def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
     """The check of each epoch's shares, summed over epochs: ln e, chi-square and its df.
 
-    units: by epoch and variant. A unit counts in the epoch in which it was first seen: where it
-    stays in its variant, what it does later is no assignment, and epochs would not be independent.
+    units: by epoch and variant. A unit counts only in the epoch in which it was first seen: it
+    stays in its variant, so later events are no new assignment, and the epochs would be dependent.
     """
     if not units:
         return _unknown(NOT_COUNTED)
@@ -191,15 +193,15 @@ def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
 
 
 def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
-    """The units of more than one variant, in one epoch or in two; None where none are counted."""
+    """The units seen in more than one variant, over all epochs; None if units are not counted."""
     if not units:
         return None
     return in_several([_of_variant(name, units) for name in plan.variants])
 
 
 def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Contamination | None:
-    """The units of several variants beside all; several: `seen_in_several`. None where they are
-    not known."""
+    """The units of several variants and their share of all; None if they are unknown.
+    several: from `seen_in_several`."""
     if several is None or several.sampled is None:
         return None
     both, seen, again = several.hashes(), 0, 0
@@ -215,8 +217,8 @@ def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Cont
 
 
 def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -> int | None:
-    """The units of some variants in some epochs, those of each variant once; None where they are
-    not known."""
+    """The number of units of these variants in these epochs, each once per variant; None if
+    unknown."""
     total = 0.0
     for name in variants:
         each = [units[epoch][name] for epoch in epochs if name in units.get(epoch, {})]
@@ -227,7 +229,7 @@ def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -
 
 
 def why_unknown(several: UnitsResult | None) -> str:
-    """Why nobody knows each single unit of several variants; "" where it is known."""
+    """Why the units of several variants are not all known; "" if they are."""
     if several is None:
         return NOT_COUNTED
     if several.sampled is None:
@@ -236,7 +238,7 @@ def why_unknown(several: UnitsResult | None) -> str:
 
 
 def left(units: Found, dropped: UnitsResult) -> Found:
-    """Those that stay, by epoch and variant."""
+    """The remaining units, by epoch and variant."""
     gone = dropped.hashes()
 
     def without(one: UnitsResult) -> UnitsResult:

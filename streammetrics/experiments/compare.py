@@ -1,4 +1,4 @@
-"""Two variants compared on one view of one metric."""
+"""Comparison of two variants on one view of one metric."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 
-# What results know of labels, lists and groups, which no model changes.
+# The counts of labels, lists and groups in a result; they do not depend on the model.
 _OF_LABELS: Final = {
     "positives": "positives",
     "support": "rows of each class",
@@ -43,7 +43,7 @@ _OF_LABELS: Final = {
     "groups": "groups",
     "groups_one_class": "groups of one class",
 }
-_FEWEST_ROWS: Final = 10  # of which equal numbers say something
+_FEWEST_ROWS: Final = 10  # with fewer rows, equal counts may be chance
 _FEWEST_GROUPS: Final = 8
 _CONSEQUENCE: Final = (
     "the arms are not independent, and this interval and p-value do not hold; of a mean, count the "
@@ -52,10 +52,10 @@ _CONSEQUENCE: Final = (
 
 
 def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_many: bool) -> None:
-    """A UserWarning where provenance says that both states counted the same rows, or where all that
-    is known of users and labels is equal in both; it says which of these it is.
+    """Warn if both states counted the same rows by their provenance, or if all counts of users and
+    labels are equal in both; the UserWarning says which.
 
-    equally_many: whether both have the same number of rows, without which nothing else is asked.
+    equally_many: whether both have the same number of rows; if not, only provenance is compared.
     """
     said = next(_shared(control, treatment), None)
     if said is None and equally_many:
@@ -65,7 +65,7 @@ def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_m
 
 
 def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
-    """What both counted, range by range."""
+    """The ranges that both states counted, each as a message."""
     theirs = list(treatment.provenance)
     for source, piece, start, end in control.provenance:
         for other, of, first, last in theirs:
@@ -77,7 +77,7 @@ def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
 
 
 def _equal(control: object, treatment: object) -> str | None:
-    """What is the same in both results, if it is enough to be no accident as a rule."""
+    """The counts that are equal in both results, if there are enough to make chance unlikely."""
     if isinstance(control, UserGroupsResult) and isinstance(treatment, UserGroupsResult):
         n_groups = sum(rows > 0 for rows in control.weights)
         if control.weights != treatment.weights or n_groups < _FEWEST_GROUPS:
@@ -105,25 +105,25 @@ def _text(value: object) -> str:
 
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing of other rows"
-AREAS: Final = ("auc", "gauc")  # of which 1/2 is chance: their lift is RelaImpr
+AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Shown):
-    """Treatment and control, and how far apart they are; undefined is nan, with a reason.
+    """Treatment and control, and their difference; undefined values are nan, with a reason.
 
-    control, treatment: the estimates. effect_size: treatment - control, or the lift where that
-    was asked for. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC
-    curve that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of
-    treatment - control at one look that was fixed beforehand, two-sided; 1 where nothing is known.
+    control, treatment: the estimates. effect_size: treatment - control, or the lift if it was
+    requested. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC curve
+    that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of
+    treatment - control at one look that was fixed beforehand, two-sided; 1 if unknown.
     view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
-    design effect, n_eff = n / deff. kind: what a burn-in counts, least_count: the least of it in
-    an arm, divided by the arm's design effect; too_skew: why an arm is too far from normal for
-    intervals that hold at all looks, or "". groups: the least number of groups with rows, None
-    where rows stand for themselves.
+    design effect, n_eff = n / deff. kind: the quantity that a burn-in counts, least_count: the
+    smaller count of both arms, each divided by its design effect; too_skew: why an arm is too far
+    from normal for always-valid intervals, or "". groups: the smaller number of groups with rows,
+    None if rows are independent.
     successes, moments: as in `confidence_sequence.Compared`. resolution: how far buckets may have
-    moved the effect, where that is more than a quarter of the standard error, else 0. epochs,
-    left_out: those that it is of, and those in which an arm has too little.
+    moved the effect, if that is more than a quarter of the standard error, else 0. epochs: those
+    compared; left_out: those in which an arm has too few rows.
     """
 
     control: float
@@ -167,13 +167,13 @@ def compare(
 ) -> Comparison:
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
-    view: of the metric's result, None: the first. Of two shares the interval is Newcombe's, else
+    view: of the metric's result, None: the first. The interval of two shares is Newcombe's, else
     Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
-    interval and its error are those of the lift, the error by the delta method. covariate: takes
-    out what something known before explains (CUPED). Not for states of several allocations with
-    other shares: see `Experiment`. SettingsError for unequal settings, InputError for no view;
-    rows that are too few are no error. Arms are taken as independent: a UserWarning says where both
-    states counted the same rows, or may have, as two models do.
+    interval and its error are those of the lift, the error by the delta method. covariate: removes
+    the variance that a pre-exposure covariate explains (CUPED). For states of several allocations
+    with different shares use `Experiment`. SettingsError for unequal settings, InputError for an
+    unknown view; too few rows are no error. Arms are assumed independent: a UserWarning says if
+    both states counted the same rows, or may have, as two models do.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -200,7 +200,7 @@ def compared(
     relative: bool = False,
     successes: tuple[Successes, ...] | None = None,
 ) -> Comparison:
-    """The comparison of two arms that have been read."""
+    """The comparison of two arms."""
     a, b = pair.control, pair.treatment
     std_error = math.sqrt(a.variance + b.variance)
     df = welch_df(a.variance, a.df, b.variance, b.df)
@@ -212,7 +212,7 @@ def compared(
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     moments = None
-    if a.share and b.share:  # of zeros and ones, whose squares are themselves
+    if a.share and b.share:  # zeros and ones equal their squares
         (hits, n), (others, m) = a.share, b.share
         moments = Moments(n, hits, hits), Moments(m, others, others)
     deff = _deff(a, b)
@@ -250,7 +250,7 @@ def compared(
 
 
 def least_count(control: Arm, treatment: Arm) -> int:
-    """The least that the burn-in counts in an arm; of two kinds, rows."""
+    """The smaller of the arms' burn-in counts; rows if the arms are of different kinds."""
     if control.kind == treatment.kind:
         return min(control.least, treatment.least)
     return min(control.rows, treatment.rows)
@@ -287,14 +287,14 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, f
 
 
 def _groups(a: Arm, b: Arm) -> int | None:
-    """The least of both; None where rows stand for themselves. An arm without a state has none."""
+    """The smaller number of groups, 0 for an arm without a state; None if rows are independent."""
     if a.groups is None and b.groups is None:
         return None
     return min(a.groups or 0, b.groups or 0)
 
 
 def _deff(a: Arm, b: Arm) -> float:
-    """By how much clustering multiplies the variance of the effect."""
+    """The factor by which clustering multiplies the variance of the effect."""
     if a.deff == b.deff == 1.0:
         return 1.0
     if not (a.deff > 0 and b.deff > 0):

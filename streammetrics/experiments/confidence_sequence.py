@@ -27,10 +27,10 @@ from streammetrics.kernels.inference.normal_mixture import (
 
 
 class Compared(Protocol):
-    """What a confidence sequence reads of a comparison; a part that it has not got is None.
+    """The values that a confidence sequence reads from a comparison; a missing one is None.
 
-    effect_size: treatment - control. df: of the standard error, inf where it is not from groups.
-    least_count: the least of what the burn-in counts in either arm: successes and failures of a
+    effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
+    least_count: the smallest burn-in count of either arm: successes and failures of a
     rate, positives and negatives of an area, units of a mean. too_skew: why an arm is too far from
     normal, or "". successes: by epoch. moments: of control and treatment, values in [0, 1].
     """
@@ -53,7 +53,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The same as plain values."""
+    """The values of `Compared` as plain fields."""
 
     effect_size: float = math.nan
     std_error: float = math.nan
@@ -77,19 +77,19 @@ def e_value(log_e: float) -> float:
 
 
 class HasEvidence:
-    """The e-value and the p-value of one look, by its `log_e`."""
+    """The e-value and the p-value of one look, from its `log_e`."""
 
     __slots__ = ()
     log_e: float
 
     @property
     def e_value(self) -> float:
-        """Infinite past the largest float."""
+        """The e-value; infinite past the largest float."""
         return e_value(self.log_e)
 
     @property
     def p_value(self) -> float:
-        """min(1, 1 / e_value); over several looks the monitor takes their largest e-value."""
+        """min(1, 1 / e_value); over several looks the monitor uses the largest e-value."""
         return anytime_p(self.log_e)
 
 
@@ -97,8 +97,8 @@ class HasEvidence:
 class Anytime(HasEvidence):
     """One look at a confidence sequence.
 
-    lower, upper: they hold the true effect at all looks together; lower > upper where nothing is
-    left. e_value, p_value: of this look, against no effect (1 where there is none). gated: before
+    lower, upper: they hold the true effect at all looks together; lower > upper if the interval is
+    empty. e_value, p_value: of this look, against no effect (1 if there is none). gated: before
     the burn-in. reason: why there is no interval, or "".
     """
 
@@ -116,18 +116,18 @@ UNDECLARED = "no horizon and no minimum detectable effect was declared before th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceSequence:
-    """A sequence of intervals of which all hold the true effect, with probability 1 - alpha.
+    """A sequence of intervals that all hold the true effect, with probability 1 - alpha.
 
     v_opt is declared before the data and never changed (`plan.Horizon`): without it there is
     no interval, and the reason says so.
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
-      v = 1 / std_error², narrow about v = v_opt. Until every arm has `min_count` successes and
+      v = 1 / std_error², narrowest near v = v_opt. Until every arm has `min_count` successes and
       failures it is gated: p is 1 and the interval infinite.
     - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
-      over the control's, and `prior` the weight of its prior in successes. Needs no v_opt.
-    - "empirical_bernstein": two means of values in [0, 1], certain at any size. v_opt is the sum
-      of squares about `reference`, a mean from before the data, that one arm shall have.
+      divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
+    - "empirical_bernstein": two means of values in [0, 1], valid at any sample size. v_opt is the
+      planned sum of squares of one arm about `reference`, a mean from before the data.
 
     Raises SettingsError for settings out of range.
 
@@ -165,7 +165,7 @@ class ConfidenceSequence:
             )
 
     def at(self, comparison: Compared) -> Anytime:
-        """What this look says; never raises on thin data."""
+        """The reading at this look; never raises on sparse data."""
         if self.kind == "label":
             return self._label(comparison)
         if self.v_opt is None:
@@ -204,7 +204,7 @@ def information(found: Compared) -> float:
 
 
 def not_ready(found: Compared, min_count: int) -> Anytime | None:
-    """Why an asymptotic interval has to wait: undefined, or before the burn-in; None where not."""
+    """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready."""
     if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and found.df > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
     if found.least_count < min_count:
@@ -214,7 +214,7 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
 
 
 def check_share(name: str, value: float, most: float = 1) -> None:
-    """Refuse what is not between 0 and `most`; SettingsError."""
+    """Raise SettingsError for a value that is not between 0 and `most`."""
     if not 0 < value < most:
         raise SettingsError(
             expected=f"a number between 0 and {most}",
@@ -239,7 +239,7 @@ class Guarded(HasEvidence):
     """One look at a guardrail.
 
     bound: the worst change that is not excluded, in units of the metric, at all looks together.
-    passed: it is better than the margin. log_e: against a change by the margin or worse.
+    passed: the bound is better than the margin. log_e: against a change by the margin or worse.
     """
 
     bound: float
@@ -253,8 +253,8 @@ class Guarded(HasEvidence):
 class Guardrail:
     """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
 
-    Guardrails that must all pass need no correction among themselves, since one false pass
-    already needs its own error. v_opt and min_count are as in `ConfidenceSequence`.
+    Guardrails that must all pass need no correction among themselves, because a false overall pass
+    needs a false pass of one of them. v_opt, min_count: as in `ConfidenceSequence`.
 
     >>> from streammetrics.experiments.confidence_sequence import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
@@ -279,7 +279,7 @@ class Guardrail:
             )
 
     def at(self, comparison: Compared) -> Guarded:
-        """What this look says; never raises on thin data."""
+        """The verdict at this look; never raises on sparse data."""
         worst = -math.inf if self.higher_is_better else math.inf
         if self.v_opt is None:
             return Guarded(worst, reason=UNDECLARED)

@@ -23,13 +23,13 @@ from streammetrics.present.views import NONE, Direction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """What one look says of one treatment and one metric.
+    """The reading of one treatment and one metric at one look.
 
-    name: `metric.view/treatment`, by which looks know it; watched: the metric as the plan names
-    it. anytime: the always-valid reading, at `alpha`; of a decision it is against no effect, of a
+    name: `metric.view/treatment`, its key in looks; watched: the metric as the plan names it.
+    anytime: the always-valid reading, at `alpha`; for a decision it is against no effect, for a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
     the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
-    pair, horizon: what it was read of. units: of both arms together, None where only their rows
+    pair, horizon: the inputs of the reading. units: of both arms together, None if only their rows
     are known.
     """
 
@@ -51,9 +51,9 @@ class Contrast:
 
     @property
     def label(self) -> Anytime | None:
-        """Beside a rate of independent units, what its successes alone say, exactly: an interval of
-        the treatment's rate over the control's. Tens of milliseconds, each time that it is asked
-        for; None of guardrails and of what is no such rate."""
+        """An exact reading of a rate of independent units from its successes alone: an interval of
+        the treatment's rate divided by the control's. None for guardrails and other metrics.
+        Computed at each access, in tens of milliseconds."""
         if self.safeguard is not None or self.comparison.successes is None:
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
@@ -61,12 +61,12 @@ class Contrast:
 
     @property
     def n_eff(self) -> float:
-        """How many independent rows those of both arms are worth."""
+        """The effective number of independent rows in both arms."""
         return self.comparison.n_eff
 
     @property
     def deff(self) -> float:
-        """By how much the correlation of a user's rows multiplies the variance."""
+        """The factor by which the correlation of a user's rows multiplies the variance."""
         return self.comparison.deff
 
 
@@ -79,7 +79,7 @@ def contrast_of(
     arms: Mapping[str, tuple[Arm, Arm]],
     units: Mapping[str, int],
 ) -> Contrast:
-    """The contrast of one metric as the plan names it. arms, units: as in `strata.by_epoch`."""
+    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`."""
     pair = by_epoch(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
@@ -116,10 +116,10 @@ def contrast_of(
 
 
 def anytime_of(comparison: Comparison, horizon: Horizon, alpha: float) -> Anytime:
-    """The always-valid reading of a comparison; where there is none, the reason.
+    """The always-valid reading of a comparison, or the reason why there is none.
 
-    Where buckets may have moved the effect, the interval is wider by as much and the evidence is
-    that of an effect which is nearer to 0 by as much.
+    If buckets may have moved the effect by some amount, the interval is wider by that amount, and
+    the evidence is that of an effect nearer to 0 by that amount.
     """
     waiting = _waiting(comparison, horizon)
     if waiting is not None:
@@ -156,7 +156,7 @@ def guarded_of(
 
 
 def _waiting(comparison: Comparison, horizon: Horizon) -> Anytime | None:
-    """Why there is no always-valid reading, or not yet; None where there is one."""
+    """Why there is no always-valid reading, or not yet; None if there is one."""
     if horizon.v_opt is None:
         return Anytime(reason=horizon.reason)
     if not math.isfinite(comparison.effect_size) or not comparison.std_error > 0:
@@ -182,7 +182,7 @@ _THINGS = {
 def _successes(
     plan: Plan, treatment: str, pair: Pair, arms: Mapping[str, tuple[Arm, Arm]]
 ) -> tuple[Successes, ...] | None:
-    """The successes of a rate of independent rows, with the planned share, by epoch."""
+    """The successes of a rate of independent rows, with the planned share, by epoch; else None."""
     found = []
     for epoch in pair.used:
         weights, (a, b) = plan.weights(epoch), arms[epoch]

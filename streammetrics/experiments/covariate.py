@@ -1,11 +1,11 @@
-"""CUPED: an effect without what was known of the users before the exposure.
+"""CUPED: an effect adjusted for a covariate of the users from before the exposure.
 
-Of the same users as the metric, in the same groups, something is counted that the variants cannot
-have changed: the metric itself in an earlier period, or any other. The effect is d_y - θ d_x, and
-its variance the jackknife's of y - θ x over groups. θ is the slope of least squares over users,
-Σ_arms C_xy / Σ_arms C_xx of totals of users; where these are not there, that over
-groups, of which there are few: with y_g and x_g the two estimates without group g it is
-Σ_arms Σ_g (y_g - ȳ)(x_g - x̄) / Σ_arms Σ_g (x_g - x̄)². A slope over rows would be another one.
+The covariate is counted for the same users as the metric, in the same groups, and the variants
+cannot have changed it: the metric itself in an earlier period, or any other. The effect is
+d_y - θ d_x, and its variance is the jackknife variance of y - θ x over groups. θ is the
+least-squares slope over users, Σ_arms C_xy / Σ_arms C_xx of user totals; without these it is the
+slope over the few groups: with y_g and x_g the two estimates without group g,
+Σ_arms Σ_g (y_g - ȳ)(x_g - x̄) / Σ_arms Σ_g (x_g - x̄)². A slope over rows would be different.
 (Deng, Xu, Kohavi and Walker 2013, WSDM; Lin 2013, Ann. Appl. Stat. 7.)
 """
 
@@ -30,9 +30,9 @@ from streammetrics.kernels.inference.variances import jackknife_variance
 
 @dataclass(frozen=True, slots=True)
 class UserTotals:
-    """Sums over the users of one arm: n users, of the covariate x and the outcome y of each.
+    """Sums over the n users of one arm, of the covariate x and the outcome y of each user.
 
-    Sums of several shards add up. An outcome may be counted row by row, since the covariate of a
+    Sums of several shards add up. An outcome may be counted row by row, because the covariate of a
     user does not change: then y and xy are sums over rows, and n, x and xx over users.
 
     >>> UserTotals.of([1, 2, 3], [2, 4, 7]) + UserTotals.of([1], [1])
@@ -49,7 +49,7 @@ class UserTotals:
     def of(cls, x: ArrayLike, y: ArrayLike) -> Self:
         """The sums of these users; x, y: [n] finite numbers, one for each user.
 
-        Sums are exact, of products that are rounded once. InputError for columns of other shapes or
+        The sums are exact; each product is rounded once. InputError for columns of other shapes or
         values, or of unequal lengths.
         """
         known, counted = _finite(x, "x"), _finite(y, "y")
@@ -64,9 +64,9 @@ class UserTotals:
 
 
 def user_slope(arms: Sequence[UserTotals]) -> float:
-    """θ of least squares over users, pooled within arms, rounded once; 0 where x does not vary.
+    """The least-squares slope θ over users, pooled within arms, rounded once; 0 if x is constant.
 
-    What a plan freezes, from an earlier period: of all users then, as one arm.
+    A plan freezes the slope of an earlier period, with all users of that period as one arm.
 
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
@@ -79,12 +79,12 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covariate:
-    """States of UserGroups with the k and salt of the metric's, of each arm.
+    """The covariate's states of both arms: UserGroups with the same k and salt as the metric's.
 
-    view: of its result, None: the first. theta: the slope where it was frozen before the data, as
-    what is looked at more than once needs. users: totals of the users of control and treatment,
-    for the slope over users; without either it is that over groups, which another salt moves.
-    SettingsError for both, and for a slope that is no number.
+    view: of its result, None: the first. theta: the slope, frozen before the data, as more than
+    one look requires. users: totals of the users of control and treatment, for the slope over
+    users; without either it is the slope over groups, which depends on the salt. SettingsError if
+    both are given, and for a slope that is not a finite number.
     """
 
     control: Accumulator
@@ -107,8 +107,8 @@ class Covariate:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCovariate:
-    """What the plan takes out of a metric: another one, `metric` or `metric.view`, counted of the
-    same users in the same groups, and the slope, frozen before the data (`user_slope`)."""
+    """The planned covariate of a metric: another metric, `metric` or `metric.view`, of the same
+    users in the same groups, and the slope, frozen before the data (`user_slope`)."""
 
     metric: str
     theta: float
@@ -118,7 +118,7 @@ class PlannedCovariate:
 
 
 def check_slope(value: object, where: str) -> None:
-    """SettingsError for what is no finite number."""
+    """Raise SettingsError for a slope that is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingsError(
             expected="a finite number",
@@ -129,10 +129,10 @@ def check_slope(value: object, where: str) -> None:
 
 
 def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
-    """The pair with the covariate taken out of both arms; the effect is d_y - θ d_x.
+    """The pair with both arms adjusted for the covariate; the effect is d_y - θ d_x.
 
-    The estimates are moved to where both arms have the mean covariate of the two. SettingsError
-    where there are no groups, or other ones.
+    The estimates are adjusted to the mean covariate of the two arms. SettingsError if there are no
+    groups, or different ones.
     """
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
@@ -147,12 +147,12 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
 
 
 def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple[Arm, Arm]:
-    """Control and treatment with θ x taken out; undefined where an arm's covariate is.
+    """Control and treatment adjusted by θ x; undefined if an arm's covariate is undefined.
 
-    SettingsError where there are no groups, or other ones.
+    SettingsError if there are no groups, or different ones.
     """
     if not all(one.rows for one in y):
-        return y  # there is nothing to adjust
+        return y  # nothing to adjust
     if not all(one.rows for one in x):
         return _unknown(y[0]), _unknown(y[1])
     _require_same_groups(y, x)
@@ -161,7 +161,7 @@ def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple
 
 
 def _unknown(arm: Arm) -> Arm:
-    """The arm where nobody knows what is to be taken out."""
+    """The arm as undefined, because its covariate is unknown."""
     why = "the covariate has no rows in an arm"
     bare = replace(arm, value=math.nan, variance=math.nan, lower=-math.inf, upper=math.inf)
     return replace(bare, share=None, replicates=None, reason=why)
@@ -192,7 +192,7 @@ def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
-    """θ over groups; 0 where the covariate does not vary."""
+    """The slope θ over groups; 0 if the covariate is constant."""
     products, squares = [], []
     for one, other in zip(y, x, strict=True):
         pairs = [both for both in _by_group(one, other) if both and all(map(math.isfinite, both))]
@@ -205,8 +205,8 @@ def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
 
 
 def _by_group(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:
-    """The replicates of both by group, None where neither has rows; a group without rows of one of
-    them leaves that as it is."""
+    """The replicates of both by group, None if neither has rows in it; if only one has none, its
+    replicate is the estimate of all groups."""
     for a, b in zip(y.replicates or (), x.replicates or (), strict=True):
         if a is None and b is None:
             yield None

@@ -1,4 +1,4 @@
-"""An experiment: the states of its variants, epoch by epoch, and what may be concluded."""
+"""An experiment: the states of its variants, by epoch, and the conclusions from them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ UnitStates = Mapping[str, Mapping[str, Units]]
 class Experiment:
     """A plan and the states: states[epoch][variant][metric], units[epoch][variant].
 
-    Without epochs there is one, of any name. It is pure: it reads, and changes nothing; its
-    findings are a function of the rows and the plan, however the rows were sharded. metrics: that
-    may have no state yet. SettingsError for a variant of the states that the plan does not name,
-    and, where findings are asked for, for a metric of the plan that is neither here nor there.
+    Without epochs, use one of any name. An experiment is pure: it changes nothing, and its findings
+    are a function of the rows and the plan, however the rows were sharded. metrics: names that may
+    have no state yet. SettingsError for a variant of the states that the plan does not name, and,
+    from the findings, for a metric of the plan that is neither in the states nor in `metrics`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -64,16 +64,15 @@ class Experiment:
         return sample_ratio(self.plan, self._units())
 
     def in_several(self) -> UnitsResult | None:
-        """The units that have been seen in several variants; None where units are not counted."""
+        """The units that were seen in several variants; None if units are not counted."""
         return seen_in_several(self.plan, self._units())
 
     def contrasts(self, watched: Collection[str] | None = None) -> tuple[Contrast, ...]:
-        """One for each metric of the plan and each treatment, decisions first; of `watched` alone,
-        as the plan names them, where that is given.
+        """One contrast for each metric of the plan and each treatment, decisions first.
 
-        Where the plan says "drop", they are of the states without units of several variants.
-        Raises InputError for a view that a metric has not got, and SettingsError for a metric that
-        does not keep units apart, so that it cannot drop any.
+        watched: only these metrics, as the plan names them. With "drop" in the plan, the states are
+        those without units of several variants. Raises InputError for a view that a metric does not
+        have, and SettingsError for a metric that does not keep units apart and so cannot drop any.
         """
         counted, dropped = self._units(), self._dropped()
         if dropped is not None:
@@ -91,15 +90,15 @@ class Experiment:
         return tuple(found)
 
     def readings(self) -> dict[str, Anytime]:
-        """What a look of now keeps, by the name of the contrast: for `Look.at`."""
+        """The current readings by the name of the contrast, for `Look.at`."""
         return {one.name: one.anytime for one in self.contrasts()}
 
     def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
-        """All of it, in words; watched: what the looks so far say, `Monitor.watched` by name."""
+        """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""
         return self.outcome().report(watched)
 
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
-        """All that is read of the states, once: for who keeps it, and reports with later looks.
+        """Everything read from the states, once, to keep and report with later looks.
         watched: as in `contrasts`."""
         units = self._units()
         several = seen_in_several(self.plan, units)
@@ -112,7 +111,7 @@ class Experiment:
         )
 
     def _dropped(self) -> UnitsResult | None:
-        """The units that leave the states; None where none are to, or nobody knows which."""
+        """The units to drop from the states; None if none must be dropped or they are unknown."""
         found = self.in_several() if self.plan.on_several_variants == "drop" else None
         return None if found is None or why_unknown(found) else found
 
@@ -172,7 +171,7 @@ class Experiment:
         return arm_of(state, view, self.plan.level)
 
     def _named(self, watched: str) -> tuple[str, str | None]:
-        """The metric and the view; the longest metric's name where several would do."""
+        """The metric and the view; the longest metric name if several match."""
         names = {name for arms in self.states.values() for one in arms.values() for name in one}
         for name in sorted(names, key=len, reverse=True):
             if watched == name:
@@ -195,7 +194,7 @@ class Experiment:
     def _sizes(
         self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
     ) -> dict[str, int]:
-        """Units of both arms by epoch; rows where units are not known of every epoch."""
+        """The units of both arms by epoch; their rows unless units are known in every epoch."""
         found: dict[str, int] = {}
         for epoch in pairs:
             arms = counted.get(epoch, {})

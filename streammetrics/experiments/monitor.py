@@ -1,9 +1,9 @@
-"""The monitor: a fold of the looks that were taken at an experiment.
+"""The monitor: a fold of the looks at an experiment.
 
-A look is keyed by what it saw: experiment, generation and head vector (how far each source had
-been read). The same look taken twice, or kept in two places, is one look. So monitors merge by
-union: in any order, any number of times. It stands beside the metrics' state and is no part of
-it: looks of disjoint shards are not looks at the experiment, and must not be merged.
+A look is keyed by the data it saw: experiment, generation and head vector (how far each source
+was read). The same look taken twice, or stored twice, is one look. So monitors merge by union: in
+any order, any number of times. A monitor is separate from the metrics' state: looks at disjoint
+shards are not looks at the experiment, and must not be merged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXACT: Final = 1e-6
 
 def anytime_lift(contrast: Contrast, side: int) -> float:
     """The lower (side 0) or upper (side 1) end of the always-valid interval of treatment / control
-    - 1; infinite where there is none."""
+    - 1; infinite if there is none."""
     pair, v_opt = contrast.pair, contrast.horizon.v_opt
     if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
         return EVERYTHING[side]
@@ -55,11 +55,11 @@ def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
 
 
 def treatment_is_nearer(contrast: Contrast) -> bool | None:
-    """Whether the treatment is nearer to the target than the control; None where nobody knows."""
+    """Whether the treatment is nearer to the target than the control; None if uncertain."""
     pair, target, v_opt = contrast.pair, contrast.direction.target, contrast.horizon.v_opt
     if pair is None or target is None or v_opt is None:
         return None
-    # Each of two arms that are known equally well has twice the information of their difference.
+    # Each of two equally precise arms has twice the information of their difference.
     control, treatment = (
         distances(arm, target, 2.0 * v_opt, contrast.alpha / 2.0)
         for arm in (pair.control, pair.treatment)
@@ -70,7 +70,7 @@ def treatment_is_nearer(contrast: Contrast) -> bool | None:
 
 
 def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> tuple[float, float]:
-    """The least and the greatest distance of an arm from its target that is not excluded."""
+    """The least and the greatest distance of an arm from its target that are not excluded."""
     value, error = arm.estimate, math.sqrt(arm.variance) if arm.variance > 0 else math.nan
     value, resolution = value - (0.0 if target else target), arm.resolution
     if not (math.isfinite(value) and error > 0):
@@ -98,9 +98,9 @@ Key = tuple[str, int, Heads]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One row: what was read of each comparison when the sources stood at `heads`.
+    """One row: the reading of each comparison with the sources read up to `heads`.
 
-    heads and readings are sorted by name, as `Look.at` makes them.
+    heads and readings are sorted by name, as `Look.at` does.
     """
 
     experiment: str
@@ -116,27 +116,27 @@ class Look:
         heads: Mapping[str, int],
         readings: Mapping[str, Anytime],
     ) -> Look:
-        """A look, whatever the order of these mappings."""
+        """A look, independent of the order of these mappings."""
         return cls(experiment, generation, _sorted(heads), _sorted(readings))
 
     @property
     def key(self) -> Key:
-        """Equal keys are one look."""
+        """The identity of the look: looks with equal keys are one."""
         return self.experiment, self.generation, self.heads
 
     @property
     def place(self) -> tuple[int, Heads]:
-        """Where it stands among the looks of its generation: later ones have read more."""
+        """Sort key among the looks of a generation: later looks have read more."""
         return sum(offset for _, offset in self.heads), self.heads
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What all looks at one comparison say together.
+    """All looks at one comparison, combined.
 
     log_e: the largest, at least 0; p_value: 1 over its e-value. lower, upper: the intersection of
     all intervals; consistent: it is not empty, else the effect drifts or an assumption is false.
-    nested: each look saw at least what the look before it saw. first_reject: the heads of the
+    nested: each look saw at least the data of the look before it. first_reject: the heads of the
     first look whose e-value reached 1/alpha. latest: the last reading; e-BH takes its e-value.
     """
 
@@ -166,7 +166,7 @@ class Monitor:
 
     @classmethod
     def of(cls, looks: Iterable[Look]) -> Monitor:
-        """The fold of rows, in any order; StateError where two rows of one key disagree."""
+        """The fold of looks, in any order; StateError if two looks with one key disagree."""
         found: dict[Key, Look] = {}
         for look in looks:
             known = found.get(look.key)
@@ -179,7 +179,7 @@ class Monitor:
     def watched(
         self, experiment: str, generation: int, comparison: str, alpha: float = 0.05
     ) -> Watched:
-        """What the looks at one comparison, of one generation, say together."""
+        """The looks at one comparison, of one generation, combined."""
         chosen = [
             (look, reading)
             for look in self.looks.values()
@@ -225,17 +225,17 @@ def _united(one: Look, other: Look) -> Look:
 
 
 def _within(early: Heads, late: Heads) -> bool:
-    """Whether the later look has read all that the earlier one had."""
+    """Whether the later look has read everything that the earlier one had read."""
     offsets = dict(late)
     return all(offsets.get(source, -1) >= offset for source, offset in early)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What holds at all looks together. consistent: the looks do not exclude one another.
+    """The reading over all looks together. consistent: the looks do not exclude one another.
 
-    looks: how many were taken; last: what the last of them says alone, or the states of now where
-    none was taken; estimate: the effect that it was read of, nan where that is not known.
+    looks: the number of looks; last: the last look alone, or the current reading if there are no
+    looks; estimate: the effect at `last`, nan if unknown.
     """
 
     lower: float
@@ -253,7 +253,7 @@ class Reading:
 
 
 def reading_of(contrast: Contrast, seen: Watched | None) -> Reading:
-    """The reading of a contrast; seen: what the looks at it say, None where none was taken."""
+    """The reading of a contrast; seen: the looks at it, combined, None if there are none."""
     now, effect = contrast.anytime, contrast.comparison.effect_size
     if seen is None or seen.latest is None:
         consistent = now.lower <= now.upper
@@ -264,7 +264,7 @@ def reading_of(contrast: Contrast, seen: Watched | None) -> Reading:
 
 
 def _estimate(contrast: Contrast, last: Anytime) -> float:
-    """The effect at a look: an interval of two sides lies evenly about it."""
+    """The effect at a look: the midpoint of its two-sided interval, nan for a one-sided one."""
     if last == contrast.anytime:
         return contrast.comparison.effect_size
     if contrast.safeguard is None and math.isfinite(last.lower) and math.isfinite(last.upper):

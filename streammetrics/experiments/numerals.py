@@ -1,4 +1,4 @@
-"""Numbers in sentences: never in scientific notation where a person can read them without it."""
+"""Numbers in sentences, without scientific notation unless they are too large or small to read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
-_LEAST: Final = 1e-9  # below it, and from 1e15, a size is in scientific notation
+_LEAST: Final = 1e-9  # below it, and from 1e15, numbers are in scientific notation
 
 
 def plain(
@@ -21,7 +21,7 @@ def plain(
         return "unknown" if math.isnan(value) else f"{value:+}".removeprefix("" if signed else "+")
     if value and not _LEAST <= abs(value) < 1e15:
         return f"{value:{'+' if signed else ''}.{digits - 1}e}"
-    exact = Decimal(repr(value + 0.0))  # as it is written: 0.06 is not rounded down to 0.059
+    exact = Decimal(repr(value + 0.0))  # as written: 0.06 is not rounded down to 0.059
     places = max(0, digits - 1 - exact.adjusted()) if value else 0
     found = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
     text = f"{found:+,f}" if signed else f"{found:,f}"
@@ -29,7 +29,7 @@ def plain(
 
 
 def least(value: float, digits: int = 2) -> str:
-    """Of "at least": rounded towards 0.
+    """A number for "at least": rounded towards 0.
 
     >>> least(0.0579), least(6.899), least(0.06)
     ('0.057', '6.8', '0.06')
@@ -38,7 +38,7 @@ def least(value: float, digits: int = 2) -> str:
 
 
 def most(value: float, digits: int = 2) -> str:
-    """Of "at most": rounded up.
+    """A number for "at most": rounded up.
 
     >>> most(0.0571), most(1234.5)
     ('0.058', '1,235')
@@ -47,7 +47,7 @@ def most(value: float, digits: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that is at least so large.
+    """A share in percent for "at least": rounded down.
 
     >>> percent(0.0579), percent(6.899), percent(23.456)
     ('5.7 %', '680 %', '2,300 %')
@@ -69,7 +69,7 @@ def p_value(value: float) -> str:
 
 
 def about(count: float) -> str:
-    """A number of units that nobody knows exactly, to two digits and rounded up.
+    """An estimated number of units, to two digits and rounded up.
 
     >>> about(12_345.6), about(3.2)
     ('13,000', '4')

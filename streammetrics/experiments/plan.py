@@ -1,4 +1,4 @@
-"""The plan of an experiment: all that is decided before there are data."""
+"""The plan of an experiment: everything that is decided before there are data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at_horizon(
     """1 / (σ² deff (1/n_A + 1/n_B)) at `units` of both arms together.
 
     variance: σ² of one unit, p (1 - p) for a rate p; deff: the design effect, from an earlier
-    period. nan where this is no amount: units, variance or deff not above 0, a share not between.
+    period. nan if units, variance or deff is not positive and finite, or the share not in (0, 1).
 
     >>> at_horizon(10_000, 0.25)
     10000.0
@@ -32,10 +32,10 @@ def at_horizon(
 
 
 def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The information at which a fixed two-sided test finds this effect with this power.
+    """The information at which a fixed two-sided test detects this effect with this power.
 
-    ((z_{1-α/2} + z_power) / effect)². (Lachin 1981, Control. Clin. Trials 2, 93-113.) nan where
-    the effect is 0 or not finite.
+    ((z_{1-α/2} + z_power) / effect)². (Lachin 1981, Control. Clin. Trials 2, 93-113.) nan if the
+    effect is 0 or not finite.
 
     >>> round(for_effect(0.01), 3)
     78488.797
@@ -54,13 +54,13 @@ _ONE_OF_TWO: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """The planned end of an experiment: units with what one of them varies, or an effect.
+    """The planned end of an experiment: units with the variance of one of them, or an effect.
 
     units: of both arms together; with baseline, the rate of an earlier period, or variance, that
-    of one unit. mde: instead, the least absolute effect that matters, found with this power by a
-    fixed test. treatment_share, deff (the design effect) belong to units. `v_opt` is the share
-    `optimize_at` of the information at that end. It is frozen: to declare it again once there are
-    data voids what the intervals promise.
+    of one unit. mde: instead, the least absolute effect that matters, detected with this power by
+    a fixed test. treatment_share, deff (the design effect): used with units. `v_opt` is the share
+    `optimize_at` of the information at that end. It is frozen: changing it once there are data
+    voids the guarantee of the intervals.
 
     >>> Horizon(units=10_000, baseline=0.5).v_opt
     5000.0
@@ -98,13 +98,13 @@ class Horizon:
 
     @property
     def v_opt(self) -> float | None:
-        """What `ConfidenceSequence` takes, or None."""
+        """The `v_opt` of `ConfidenceSequence`, or None."""
         v = self.optimize_at * self._information()
         return v if 0 < v < math.inf else None
 
     @property
     def reason(self) -> str:
-        """Why there is no `v_opt`; "" where there is one."""
+        """Why there is no `v_opt`; "" if there is one."""
         if self.v_opt is not None:
             return ""
         if self.units is None and self.mde is None:
@@ -138,7 +138,7 @@ _WORDS: Final = {"higher": HIGHER, "lower": LOWER, "none": NONE}
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise SettingsError for the first thing that is wrong with a plan."""
+    """Raise SettingsError for the first error in a plan."""
     check_share("level", plan.level)
     _one_of("correction", plan.correction, ("bonferroni", "none"))
     _one_of("cluster", plan.cluster, ("groups", "none"))
@@ -170,14 +170,14 @@ def check_plan(plan: Plan) -> None:
 
 
 def known(names: Iterable[str], expected: Collection[str], where: str, what: str) -> None:
-    """Refuse the first name that is not among those that are expected."""
+    """Raise SettingsError for the first name that is not among the expected ones."""
     for name in names:
         if name not in expected:
             refuse(where, f"{what}: {', '.join(expected)}", name, nearest(name, expected))
 
 
 def refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:
-    """Raise the SettingsError of these four parts."""
+    """Raise a SettingsError with these four parts."""
     raise SettingsError(expected=expected, got=shown(got), where=where, hint=hint)
 
 
@@ -198,7 +198,7 @@ def _check_safeguards(plan: Plan) -> None:
 
 
 def _check_directions(plan: Plan) -> None:
-    """Names are those of the plan, or a metric of which it names a view, or a view of a metric."""
+    """Check the directions; a name is a metric of the plan, its view, or the metric of its view."""
     for where, names in (("lower_is_better", plan.lower_is_better), ("better", plan.better)):
         strangers = [name for name in names if not _is_of(name, plan.watched)]
         known(strangers, plan.watched, where, "metrics of decision and guardrails")
@@ -237,7 +237,7 @@ Weights = Mapping[str, int | float]
 class Safeguard:
     """A metric that must not get worse by `margin` or more; `metric` or `metric.view`.
 
-    higher_is_better: None for what the plan or the view declares, and True where neither does.
+    higher_is_better: None: as the plan or the view declares, True if neither does.
     SettingsError for a negative margin.
     """
 
@@ -253,24 +253,23 @@ class Safeguard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is compared with what, on which metrics, until when.
+    """The variants to compare, the metrics to compare them on, and the planned end.
 
-    variants: all that users may see, control among them; each other one is a treatment.
+    variants: all variants that users may see, with the control; each other one is a treatment.
     decision: the metrics that decide, `metric` for its headline or `metric.view`. guardrails:
-    those that must not get worse. horizon: of every metric but those that `horizons` names as they
-    are named there, of all variants' units together; the end planned for a rate does not fit an
-    area or a mean, which need one of their own. level: of all decisions together.
-    correction: "bonferroni" makes the always-valid intervals hold all together; "none" each alone.
-    shares: the planned weight of each variant, equal where none are given; epoch_shares: the same
-    by epoch, for those in which it differs. cluster, unit: as they are said to the reader; "groups"
-    where the states are UserGroups. on_several_variants: what is done with units that have been
-    seen in several variants: they stay, are dropped from the states, which must keep the rows of
-    each unit apart, or the experiment is not believed. epochs: in their order, where that is not
-    the order of their names. covariates: what is taken out of a metric, as named (CUPED), by a
-    slope that was frozen before the data. better: in which direction a metric of the plan is
-    better, where its view does not declare it or declares another: "higher", "lower", "none", or a
-    number that it should be near to; lower_is_better: the same as "lower" for each of these. Raises
-    SettingsError for what contradicts itself, and for names that are not in the plan.
+    the metrics that must not get worse. horizon: of every metric that `horizons` does not name, in
+    units of all variants together; the horizon of a rate does not fit an area or a mean, which
+    need their own. level: of all decisions together.
+    correction: "bonferroni" makes all always-valid intervals hold together; "none" each alone.
+    shares: the planned weight of each variant, equal by default; epoch_shares: the same for epochs
+    with other shares. cluster: as reports show it; "groups" if the states are UserGroups.
+    on_several_variants: the handling of units seen in several variants: "keep" them; "drop" them
+    from the states, which must keep the rows of each unit apart; or "error": do not believe the
+    experiment. epochs: in their order, if that is not the order of their names. covariates: the
+    CUPED covariate of each metric, as named, with a slope frozen before the data. better: the
+    direction in which a metric of the plan is better, if its view declares none or another one:
+    "higher", "lower", "none", or a target value; lower_is_better: metrics with "lower". Raises
+    SettingsError for contradictions, and for names that are not in the plan.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
     ('bts',)
@@ -304,26 +303,26 @@ class Plan:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The decision metrics and the guardrails, as they were named."""
+        """The decision metrics and the guardrails, as named in the plan."""
         return (*self.decision, *(one.metric for one in self.guardrails))
 
     @property
     def alpha(self) -> float:
-        """1 - level, of each decision's interval after the correction."""
+        """The alpha of each decision's interval: 1 - level, after the correction."""
         many = max(1, len(self.decision) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
 
     def direction_of(self, watched: str, metric: str, view: str, own: Direction) -> Direction:
-        """In which direction a metric, as it was named, is better; own: as its view declares it.
+        """The direction in which a metric, as named, is better; own: as its view declares it.
 
-        SettingsError for a guardrail of a metric with a target, of which the plan does not say
-        which side is harm.
+        SettingsError for a guardrail on a metric with a target, unless the plan declares which
+        side is harm.
         """
         rail = next((one for one in self.guardrails if one.metric == watched), None)
         if rail is not None and rail.higher_is_better is not None:
             return HIGHER if rail.higher_is_better else LOWER
         found = own
-        for name in (metric, f"{metric}.{view}", watched):  # the last one is the most exact
+        for name in (metric, f"{metric}.{view}", watched):  # the last one takes precedence
             said = self.better.get(name)
             if said is not None:
                 found = _WORDS[said] if isinstance(said, str) else Direction("target", float(said))
@@ -338,7 +337,7 @@ class Plan:
         return found
 
     def is_for_rates(self, metric: str) -> bool:
-        """Whether the horizon of a metric, as it was named, rests on the baseline of a rate."""
+        """Whether the horizon of a metric, as named, is derived from the baseline of a rate."""
         horizon = self.horizons.get(metric, self.horizon)
         known = horizon.mde is not None or horizon.variance is not None
         return horizon.units is not None and horizon.baseline is not None and not known
@@ -349,12 +348,12 @@ class Plan:
         return {one: declared.get(one, 0) if declared else 1 for one in self.variants}
 
     def ordered(self, epochs: Iterable[str]) -> list[str]:
-        """Epochs in the order in which they began."""
+        """The epochs in order: those of the plan, then the others by name."""
         place = {name: i for i, name in enumerate(self.epochs)}
         return sorted(epochs, key=lambda one: (place.get(one, len(place)), one))
 
     def horizon_of(self, metric: str, treatment: str) -> Horizon:
-        """That of a metric as it was named, with the units of the control and this treatment."""
+        """The horizon of a metric, as named, with the units of the control and this treatment."""
         horizon = self.horizons.get(metric, self.horizon)
         if horizon.units is None:
             return horizon

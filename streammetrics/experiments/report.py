@@ -1,4 +1,4 @@
-"""What an experiment may conclude: findings with their sentences, and what to check first."""
+"""The conclusions of an experiment: findings in sentences, the recommendation and the notes."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from streammetrics.experiments.verdict import (
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import NONE, Direction
 
-# Several comparisons, by name: adjusted p-values, and which e-values are rejected.
+# Multiple comparisons, by name: adjusted p-values, and rejections by e-values.
 
 
 def adjust_fwer(
     pvalues: Mapping[str, float], method: Literal["holm", "bonferroni"] = "holm"
 ) -> dict[str, float]:
-    """p-values adjusted so that any false rejection has probability alpha at most.
+    """p-values adjusted so that the probability of any false rejection is at most alpha.
 
     "bonferroni": min(1, m p) (Dunn 1961, J. Am. Stat. Assoc. 56, 52-64). "holm": the i-th smallest,
     from 0, is max over j <= i of (m - j) p_(j), at most 1 (Holm 1979, Scand. J. Stat. 6, 65-70).
-    Of anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
+    For anytime p-values (`Watched.p_value`) this holds at all looks together. Raises SettingsError
     for another method.
 
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
@@ -67,16 +67,16 @@ def adjust_fwer(
 
 
 def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[str, bool]:
-    """Which comparisons are rejected, with a false discovery rate of alpha at most (e-BH).
+    """Which comparisons are rejected, with a false discovery rate of at most alpha (e-BH).
 
-    e_values: of this look, never the largest so far. Rejected are the k largest of m, for the
-    largest k with e_(k) >= m / (alpha k). Compared as rational numbers, with alpha as it is written
+    e_values: of this look, never the largest so far. The k largest of m are rejected, for the
+    largest k with e_(k) >= m / (alpha k). Compared as rational numbers, with alpha as written
     (0.05 is 1/20), so that equality counts. (Wang and Ramdas 2022, J. R. Stat. Soc. B 84, 822-852.)
 
     >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
     {'ctr': True, 'auc': False}
     """
-    # Equal e-values stand or fall together, so that no order of the comparisons decides.
+    # Equal e-values are all rejected or all kept, so that the order does not matter.
     m, level, least = len(e_values), Fraction(repr(float(alpha))), math.nan
     for rank, e in enumerate(sorted(e_values.values(), reverse=True), start=1):
         if e == math.inf or (e > 0 and Fraction(e) >= Fraction(m, rank) / level):
@@ -84,11 +84,11 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
     return {name: e >= least for name, e in e_values.items()}
 
 
-# What to do now, by everything that the experiment says together.
+# The recommendation, from all findings together.
 
 _DISBELIEVED: Final = "Not to be believed: "
 _ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
-_VERBS: Final[dict[Action, tuple[str, str]]] = {  # alone, and of one of several treatments
+_VERBS: Final[dict[Action, tuple[str, str]]] = {  # for the only treatment, and for one of several
     "ship": ("Ship", "Ship {}"),
     "do_not_ship": ("Do not ship", "Do not ship {}"),
     "decide": ("Decide", "Decide on {}"),
@@ -99,7 +99,7 @@ _VERBS: Final[dict[Action, tuple[str, str]]] = {  # alone, and of one of several
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """On one treatment: reason completes "Ship: ...", after: whole sentences behind it."""
+    """Advice on one treatment; reason: completes "Ship: ..."; after: sentences that follow."""
 
     action: Action
     reason: str
@@ -110,8 +110,8 @@ class _Advice:
 def recommendation_of(
     plan: Plan, findings: Sequence[Finding], against: str, doubt: str, *, stops: bool = True
 ) -> Recommendation:
-    """against: why nothing is to be believed, or ""; doubt: on units of several variants, or "";
-    stops: whether nothing is shipped for that."""
+    """The recommendation. against: why nothing can be believed, or ""; doubt: the warning on units
+    of several variants, or ""; stops: whether the doubt prevents shipping."""
     if against:
         why = f"Check the setup: {against.removeprefix(_DISBELIEVED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
@@ -148,7 +148,7 @@ def _sentence(name: str, advice: _Advice, alone: bool) -> str:
 
 
 def _on(findings: Sequence[Finding]) -> _Advice:
-    """What to do with one treatment: the first of these that there is a reason for."""
+    """The advice on one treatment: the first action that has a reason."""
     decisions = [one for one in findings if one.contrast.safeguard is None]
     rails = [one for one in findings if one.contrast.safeguard is not None]
     drifting = _with(findings, "disbelieved")
@@ -237,7 +237,7 @@ def _names(findings: Sequence[Finding]) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """As one says it: a, b and c."""
+    """The parts as a list in a sentence: a, b and c."""
     told = [one for one in parts if one]
     return " and ".join(filter(None, (", ".join(told[:-1]), *told[-1:])))
 
@@ -246,14 +246,13 @@ def _joined(parts: Iterable[str]) -> str:
 class Finding:
     """One contrast, read with all the looks at it.
 
-    anytime_lower, anytime_upper, anytime_pvalue: of the looks together, or of this one where none
-    was taken. e_value: of the last look. gated: before the burn-in; reason: why there is no
+    anytime_lower, anytime_upper, anytime_pvalue: of all looks together, or of this reading if there
+    are none. e_value: of the last look. gated: before the burn-in; reason: why there is no
     always-valid interval, or "". verdict: one word, see `verdict.verdict_of`; direction: in which
-    the metric is better; faded: that the last look alone says less than the looks together. holm:
-    the anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them;
-    both None of guardrails, and where only some decisions were asked for. distrusted: that nothing
-    of it is to be believed, whatever the numbers are. sentence: what may be concluded, or why it
-    is distrusted.
+    the metric is better; faded: the last look alone shows less than the looks together. holm: the
+    anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them; both
+    None for guardrails, and if only some decisions were requested. distrusted: the finding must not
+    be believed, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
     """
 
     contrast: Contrast
@@ -274,12 +273,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Shown):
-    """All findings of an experiment, decisions first, and what comes before them.
+    """All findings of an experiment, decisions first, with the checks of the whole experiment.
 
-    recommendation: what to do now, by all of it together. contamination: the units seen in several
-    variants beside all, None where units are not counted. notes: sentences of the whole: sample
-    ratio, units seen in several variants where they are few, epochs left out, what is taken as
-    independent, and metrics whose horizon is that of a rate though they are none.
+    recommendation: from all findings together. contamination: the units seen in several variants
+    and their share of all, None if unknown. notes: sentences on the whole experiment: sample ratio,
+    units seen in several variants if they are few, epochs left out, the assumption of independent
+    rows, covariates, and metrics that are no rates but have the horizon of a rate.
     """
 
     name: str
@@ -293,7 +292,7 @@ class Report(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that is read of the states of an experiment; what was looked at so far comes to it."""
+    """Everything read from the states of an experiment; `report` adds the looks so far."""
 
     plan: Plan
     contrasts: tuple[Contrast, ...]
@@ -302,7 +301,7 @@ class Outcome:
     contamination: Contamination | None = None
 
     def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
-        """It in words; watched: what the looks so far say, `Monitor.watched` by name."""
+        """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""
         watched = watched or {}
         plan, contrasts = self.plan, self.contrasts
         decisions = [one for one in contrasts if one.safeguard is None]
@@ -389,7 +388,7 @@ def _notes(found: Outcome) -> list[str]:
         one.watched
         for one in contrasts
         if one.comparison.kind != "rate"
-        and one.comparison.least_count  # without rows it is not known what it is
+        and one.comparison.least_count  # without rows the kind is unknown
         and plan.is_for_rates(one.watched)
     )
     if unfit:

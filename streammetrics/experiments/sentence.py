@@ -1,7 +1,7 @@
-"""What may be concluded, in a sentence that nobody can misread.
+"""The conclusion of a contrast as an unambiguous sentence.
 
-A sentence says the verdict, the interval that it rests on, and where nothing can be said, why.
-What is "at least" is rounded towards 0.
+A sentence states the verdict and its interval, or the reason why there is no verdict. Numbers
+after "at least" are rounded towards 0.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from streammetrics.kernels.inference.tails import normal_isf
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
-_MANY: Final = 1e12  # units that nobody waits for
+_MANY: Final = 1e12  # more units than anyone would wait for
 
 
 @dataclass(frozen=True, slots=True)
 class MoreUnits:
-    """size: the declared difference, absolute. more: units of both arms together, beside those
-    that were counted, with which one look shows a true difference of that size with probability
-    `power`; 0 where there are enough. units: whether they are units, or rows. power: as declared.
+    """The additional units that show a difference of the declared size.
+
+    size: the declared absolute difference. more: units of both arms together, in addition to those
+    counted, with which one look shows a true difference of that size with probability `power`; 0
+    if there are enough. units: whether `more` is in units, else in rows. power: as declared.
     excluded: whether differences of this size and more are excluded.
     """
 
@@ -41,12 +43,12 @@ class MoreUnits:
 
 
 def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | None:
-    """None where the plan declares no size, or nothing is known of how fast information comes.
+    """The additional units, or None if the plan declares no size or the standard error is unknown.
 
     lower, upper: of the always-valid interval.
 
-    Information v = 1 / V grows with the units, as long as they come as they came. A true
-    difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
+    Information v = 1 / V grows in proportion to the units if future units are like past ones. A
+    true difference d is shown with this power once d √v = c(v) + z_power, c the multiplier.
     """
     size, v_opt, found = contrast.horizon.mde, contrast.horizon.v_opt, contrast.comparison
     error, pair = found.std_error, contrast.pair
@@ -64,8 +66,8 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
 
 
 def _information(size: float, power: float, rho: float, alpha: float, df: float) -> float:
-    """The v with size √v = c(v) + z, by putting it in until it moves by less than a thousandth:
-    c hardly depends on v, and units are said to two digits."""
+    """The v with size √v = c(v) + z, by fixed-point iteration until it changes by less than 0.1 %:
+    c hardly depends on v, and units are reported to two digits."""
     z, found = normal_isf(1.0 - power), 0.0
     v = -2.0 * math.log(alpha) / (size * size)  # c is at least √(2 ln(1/α))
     for _ in range(_STEPS):
@@ -76,11 +78,11 @@ def _information(size: float, power: float, rho: float, alpha: float, df: float)
     return v
 
 
-_SURE: Final = 1e6  # an e-value of which more digits say no more
+_SURE: Final = 1e6  # above it the exact e-value does not matter
 
 
 def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
-    """Why nothing of this experiment is to be believed; "" where nothing is known against it."""
+    """Why this experiment must not be believed; "" if nothing is known against it."""
     if srm.alarm:
         e = f"above {plain(_SURE)}" if srm.e_value > _SURE else plain(srm.e_value, 2)
         counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
@@ -98,7 +100,7 @@ def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) ->
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
-    """What may be concluded of one contrast, of an experiment that is to be believed."""
+    """The conclusion on one contrast of an experiment that can be believed."""
     match verdict:
         case "disbelieved":
             return (
@@ -137,7 +139,7 @@ def _last(reading: Reading) -> str:
 
 
 def _grown(reading: Reading) -> str:
-    """Of a difference that is shown: that the last estimate lies beyond the interval."""
+    """For a difference that is shown: a sentence if the last estimate lies beyond the interval."""
     found, up = reading.estimate, reading.lower > 0
     if not (found > reading.upper if up else found < reading.lower):
         return ""
@@ -153,7 +155,7 @@ def _cannot_tell(contrast: Contrast, reading: Reading) -> str:
 
 
 def planned(found: MoreUnits) -> str:
-    """What the planned size says of a difference that is not shown yet."""
+    """A sentence on the planned size, for a difference that is not shown yet."""
     size = f"a difference of the planned size, {plain(found.size)},"
     if found.excluded:
         return f"{size.capitalize()} is excluded."
@@ -165,7 +167,7 @@ def planned(found: MoreUnits) -> str:
 
 
 def _at_least(contrast: Contrast, reading: Reading) -> str:
-    """Relative to the control where that is certain as well, else in points."""
+    """The least difference: relative to the control if that is certain as well, else absolute."""
     size = min(abs(reading.lower), abs(reading.upper))
     found = contrast.comparison
     if found.kind in ("rate", "mean") and found.control > 0:
@@ -224,7 +226,7 @@ def _nothing(contrast: Contrast, reading: Reading) -> str:
 
 
 def _what(contrast: Contrast) -> str:
-    """Ctr (bts - random): a metric by its name, with its view where that is another word."""
+    """The metric as the plan names it, with both variants: ctr (bts - random)."""
     return f"{contrast.watched} ({contrast.treatment_variant} - {contrast.control_variant})"
 
 

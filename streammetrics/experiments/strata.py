@@ -1,8 +1,8 @@
-"""Two arms side by side: of one epoch of allocation, or of several as one.
+"""Pairs of arms: of one epoch of allocation, or of several epochs, stratified.
 
-Where the arms' shares change while the base rate drifts, pooled rates differ without any effect
-(Simpson's paradox): such a ramp made a pooled A/A test reject 98.9 %. Within an epoch the shares
-are fixed, so each epoch is compared with itself: the estimate is Σ w_e (B_e - A_e) with
+If the arms' shares change while the base rate drifts, pooled rates differ without any effect
+(Simpson's paradox): a pooled A/A test rejected in 98.9 % of such ramps. Within an epoch the shares
+are fixed, so the arms are compared within each epoch: the estimate is Σ w_e (B_e - A_e) with
 w_e = N_e / N, its variance Σ w_e² V_e, and the clock of a confidence sequence 1 over that.
 (Cochran 1954, Biometrics 10, 417-451, for strata of 2 x 2 tables.)
 """
@@ -26,7 +26,7 @@ Number = int | float | Fraction
 class Stratum:
     """The effect within one epoch: the units of both arms, the effect and its variance.
 
-    df: degrees of freedom of the variance, inf where it is not from groups.
+    df: degrees of freedom of the variance, inf if it is not from groups.
     """
 
     units: int
@@ -45,7 +45,7 @@ class Combined:
 
 
 def smoothed_variance(successes: int, units: int) -> Fraction:
-    """p̃ (1 - p̃) / n of a rate, p̃ = (S + ½) / (n + 1), n > 0: above 0 also without a success.
+    """p̃ (1 - p̃) / n of a rate, p̃ = (S + ½) / (n + 1), n > 0: positive even without a success.
 
     >>> smoothed_variance(0, 1)
     Fraction(3, 16)
@@ -58,7 +58,7 @@ def combined(strata: Iterable[Stratum]) -> Combined:
     """Σ w_e effect_e and Σ w_e² V_e, w_e = N_e / N; exact until each is rounded once.
 
     Degrees of freedom after Welch and Satterthwaite, (Σ w² V)² / Σ (w² V)² / df. nan without a
-    stratum, or where one of them has an effect or a variance that is nan.
+    stratum, or if the effect or the variance of one is not finite.
 
     >>> combined([Stratum(10, 0.5, 0.25), Stratum(30, 0.25, 0.125)])
     Combined(effect=0.3125, variance=0.0859375, df=inf)
@@ -77,7 +77,7 @@ def combined(strata: Iterable[Stratum]) -> Combined:
 
 
 def _df(parts: list[Fraction], found: list[Stratum]) -> float:
-    """Infinite where every part's are."""
+    """Degrees of freedom of the sum; infinite if those of every part are."""
     spread = [
         p * p / Fraction(one.df) for p, one in zip(parts, found, strict=True) if one.df < math.inf
     ]
@@ -93,7 +93,7 @@ IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each a
 class Pair:
     """Control and treatment on one view; effect: their exact difference, rounded once.
 
-    used: the epochs that it is of; left_out: those in which an arm has too little.
+    used: the epochs compared; left_out: those in which an arm has too few rows.
     """
 
     control: Arm
@@ -104,19 +104,19 @@ class Pair:
 
 
 def pair_of(control: Arm, treatment: Arm) -> Pair:
-    """The two of one epoch."""
+    """The pair of one epoch."""
     return Pair(control, treatment, _difference(control, treatment))
 
 
 def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Pair | None:
     """The stratified pair; None without an epoch.
 
-    arms: control and treatment by epoch. units: N_e of both together. An epoch is left out where
-    an arm has no estimate, or has fewer than 10 rows (of a class), or than 2 groups; never for
-    what the rows say, which would bias the effect. One epoch is as it is, so that its variance is
-    that of `compare`. Of several, of rows that are independent, V = Σ w_e² V_e, with half a success
-    added to the rates of an epoch, which may have none; of groups the jackknife of the stratified
-    estimate, since a user may be in several epochs.
+    arms: control and treatment by epoch. units: N_e of both together. An epoch is left out if an
+    arm has no estimate, or fewer than 10 rows (of a class), or fewer than 2 groups; never because
+    of the values of its rows, which would bias the effect. A single epoch stays unchanged, with the
+    variance of `compare`. For several epochs of independent rows V = Σ w_e² V_e, with half a
+    success added to each rate, because an epoch may have none; for groups V is the jackknife
+    variance of the stratified estimate, because a user may be in several epochs.
     """
     used = [one for one, pair in arms.items() if all(map(_enough, pair)) and units[one]]
     left_out = tuple(one for one in arms if one not in used)
@@ -148,7 +148,7 @@ def _enough(arm: Arm) -> bool:
 
 
 def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
-    """The arm of all epochs."""
+    """The stratified arm of all epochs."""
     first = arms[0]
     sized = list(zip(sizes, arms, strict=True))
     whole = combined(
@@ -166,7 +166,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
     weights = [n / sum(sizes) for n in sizes]
     alone = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
-    )  # the variance, were rows independent
+    )  # the variance if rows were independent
     counted = tuple(map(sum, zip(*(arm.counted for arm in arms), strict=True))) if alike else ()
     rows = sum(arm.rows for arm in arms)
     return Arm(
@@ -189,7 +189,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
 
 
 def _stratified_replicates(arms: Sequence[Arm], sizes: Sequence[int]) -> tuple[float | None, ...]:
-    """Σ_e w_e θ_e(-g) by group: an epoch in which the group has no rows stays as it is."""
+    """Σ_e w_e θ_e(-g) by group; an epoch in which the group has no rows keeps its estimate."""
     total = sum(sizes)
     found: list[float | None] = []
     for group in zip(*(arm.replicates or () for arm in arms), strict=True):

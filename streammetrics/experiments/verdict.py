@@ -1,4 +1,4 @@
-"""The verdict on one comparison, and the recommendation for the whole experiment: plain values."""
+"""The verdict on one comparison, and the recommendation for the experiment, as plain values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
 from streammetrics.experiments.plan import Safeguard
 
-WHALE = 0.25  # of an arm's rows in one group, from which it is said
+WHALE = 0.25  # share of an arm's rows in one group, above which a warning follows
 
 
 def why_nothing(contrast: Contrast, reading: Reading) -> str:
-    """What is missing for an interval; of an earlier look than that of now, what it said."""
+    """Why there is no interval; if the last look is older than the states, its own reason."""
     infinite = _infinite(contrast)
     if infinite and contrast.horizon.v_opt is not None:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
@@ -48,13 +48,13 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
 
 
 def never(contrast: Contrast) -> bool:
-    """Whether waiting would not help: no size was declared, an estimate is infinite, as a log loss
-    stays once it is, or there is no standard error of such rows."""
+    """Whether waiting would not help: no horizon was declared, an estimate is infinite (an infinite
+    log loss stays infinite), or there is no standard error for such rows."""
     return contrast.horizon.v_opt is None or bool(_infinite(contrast)) or has_no_error(contrast)
 
 
 def has_no_error(contrast: Contrast) -> bool:
-    """Whether an arm has an estimate of several rows, and no formula for how well it is known."""
+    """Whether an arm has an estimate from several rows, but no formula for its standard error."""
 
     def unknown(arm: Arm) -> bool:
         known = arm.replicates is not None or not math.isnan(arm.variance)
@@ -64,7 +64,7 @@ def has_no_error(contrast: Contrast) -> bool:
 
 
 def whales(contrast: Contrast) -> str:
-    """A sentence on arms of which one group of users has a quarter of the rows, else ""."""
+    """A sentence on arms with over a quarter of their rows in one group of users, else ""."""
     said = [
         f"one user or group of users has {100 * arm.largest_group:.0f} % of the rows of {name}"
         for name, arm in _arms(contrast)
@@ -90,7 +90,7 @@ def _variants(contrast: Contrast, test: Callable[[Arm], bool]) -> list[str]:
 
 
 def _arms(contrast: Contrast) -> list[tuple[str, Arm]]:
-    """Both arms by their variants; none where nobody knows them."""
+    """Both arms by their variants; none if unknown."""
     names, pair = (contrast.control_variant, contrast.treatment_variant), contrast.pair
     return [] if pair is None else list(zip(names, (pair.control, pair.treatment), strict=True))
 
@@ -115,13 +115,13 @@ ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to do now, by everything that the experiment says together.
+    """The recommended action, from all findings of the experiment together.
 
-    action: "ship"; "do_not_ship"; "decide", where a person has to judge: of a metric with no
-    declared direction, or where no difference is shown and one of the planned size would be;
-    "wait"; "check_setup", where waiting would not help. sentence: the action and its reason.
-    rests_on: the names of the contrasts that it follows from, none where it follows from the
-    units. treatments: the variants that the action is about.
+    action: "ship"; "do_not_ship"; "decide", if a person must judge: a metric has no declared
+    direction, or no difference is shown and one of the planned size would be; "wait";
+    "check_setup", if waiting would not help. sentence: the action and its reason. rests_on: the
+    names of the contrasts that it follows from, none if it follows from the units. treatments: the
+    variants that the action is about.
     """
 
     action: Action
@@ -131,12 +131,12 @@ class Recommendation:
 
 
 def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdict:
-    """The verdict on one contrast; against: why nothing of the experiment is to be believed.
+    """The verdict on one contrast; against: why the experiment must not be believed, or "".
 
-    "not_started" where there is no always-valid interval yet, or none will come. Of a decision:
-    "better" and "worse" where the difference has a direction, "higher" and "lower" where it has
-    none, or where it is not certain which arm is nearer to the target; "faded" where `has_faded`.
-    Of a guardrail: "kept", "broken" or "open", and "kept" only where it has not faded.
+    "not_started" if there is no always-valid interval, yet or ever. For a decision: "better" and
+    "worse" if the metric has a direction, "higher" and "lower" if it has none, or if it is not
+    certain which arm is nearer to the target; "faded" if `has_faded`. For a guardrail: "kept",
+    "broken" or "open", and "kept" only if it has not faded.
     """
     if against or not reading.consistent:
         return "disbelieved"
@@ -163,8 +163,8 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
 
 
 def has_faded(contrast: Contrast, reading: Reading) -> bool:
-    """Whether the last look alone says less than the looks together: it does not show what they
-    show, or its estimate lies nearer to no effect than their interval."""
+    """Whether the last look alone shows less than the looks together: it does not show the same
+    difference, or its estimate lies nearer to no effect than their interval."""
     if not (reading.known and reading.consistent) or reading.looks < 2:
         return False
     rail, last = contrast.safeguard, reading.last
@@ -190,5 +190,5 @@ def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
 
 
 def _worst(of: Reading | Anytime, sign: float) -> float:
-    """The least effect that is not excluded; sign: -1 where less is better."""
+    """The worst effect that is not excluded, as a gain; sign: -1 if lower is better."""
     return of.lower if sign > 0 else -of.upper

@@ -1,7 +1,7 @@
-"""Figures as Vega-Lite specifications, made from plain values; each kind is written once.
+"""Figures as Vega-Lite specifications, made from plain values; each kind is defined once.
 
-The page, the report and `.plot()` of every result show these. What a result shows of itself is
-said in `streammetrics.results`.
+The page, the report and `.plot()` of every result show these. The results themselves are in
+`streammetrics.results`.
 """
 
 from streammetrics.present.notebook import chart

@@ -1,4 +1,4 @@
-"""Figures of counts: how scores are distributed, how reliable they are, and what is confused."""
+"""Figures of counts: the distribution of scores, their reliability, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from streammetrics.present.spec import (
 from streammetrics.present.theme import DASHES, Spec
 
 BINS: Final = 40
-_WIDE: Final = 50.0  # times that the middle score lies under the greatest: then the axis is of logs
+_WIDE: Final = 50.0  # ratio of the greatest to the middle score above which the axis is logarithmic
 CLASSES: Final = ("positives", "negatives")
 MOST_CLASSES: Final = 15  # of a confusion matrix
 REST: Final = "(rest)"
@@ -31,8 +31,8 @@ REST: Final = "(rest)"
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """scores: [k], ascending; counts: int64 [2, k], negatives and positives there. reason: why
-    they are not known, if so."""
+    """Counts by score. scores: [k], ascending; counts: int64 [2, k], negatives and positives at
+    each score. reason: why they are unknown, or ""."""
 
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -44,7 +44,7 @@ def distribution(
 ) -> Spec:
     """The share of each class in each bin, as steps.
 
-    Bins are about equally wide; they begin at scores that occurred, so that no bucket is divided.
+    Bins are about equally wide; each begins at an observed score, so that no bucket is divided.
 
     >>> spec = distribution({"": Scores(np.array([0.25, 0.5]), np.array([[1, 1], [0, 2]]))})
     >>> [row["y"] for row in spec["data"]["values"] if row["class"] == "negatives"]
@@ -58,7 +58,7 @@ def distribution(
     x = quantity("x", "score", scale={"type": "log"} if log else {"zero": False})
     y = quantity("y", "share of the class in a bin", axis={"format": "~%"})
     legend = {"title": None}
-    below = {"title": None, "orient": "bottom"}  # beside the other one it has no room
+    below = {"title": None, "orient": "bottom"}  # there is no room beside the other legend
     of_class: Spec = {"field": "class", "type": "nominal", "sort": None, "legend": below}
     of_class["scale"] = {"domain": list(CLASSES), "range": list(DASHES[:2])}
     colour: Spec = {"field": "series", "type": "nominal", "sort": None, "legend": legend}
@@ -91,7 +91,7 @@ def distribution(
 
 
 def _skewed(one: Scores) -> bool:
-    """Whether logs of the scores say more: all are positive, and most far under the greatest."""
+    """Whether a log axis fits: all scores are positive, the middle one far below the greatest."""
     if not one.scores[0] > 0 or not np.isfinite(one.scores[-1]):
         return False
     total = np.cumsum(one.counts.sum(axis=0))
@@ -116,14 +116,13 @@ def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
         shares = np.add.reduceat(of_class, starts) / all_
         for x, y in zip(scores[starts].tolist(), shares.tolist(), strict=True):
             rows.append({"series": name, "class": label, "x": number(x), "y": y})
-        rows.append({**rows[-1], "x": float(scores[-1])})  # where the last step ends
+        rows.append({**rows[-1], "x": float(scores[-1])})  # the end of the last step
     return rows
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The rows of a bin. lower, upper: the interval of the positive share; nan where there is
-    none."""
+    """The rows of a bin. lower, upper: the interval of the positive share; nan if there is none."""
 
     mean_score: float
     positive_share: float
@@ -137,7 +136,7 @@ def reliability(
 ) -> Spec:
     """The share of positives over the mean score of each bin that has rows, by series.
 
-    Of a calibrated model the points lie on the thin line.
+    The points of a calibrated model lie on the thin line.
 
     >>> reliability({"": [Bin(0.25, 0.5, 8)]})["data"]["values"][0]["y"]
     0.5
@@ -188,8 +187,8 @@ def reliability(
 
 
 def _axes(bins: Sequence[Bin]) -> tuple[float, float, bool]:
-    """Where the axes of scores and of shares end, and whether a share is past that: bins with less
-    than a hundredth of the rows do not decide it."""
+    """The ends of the score and share axes, and whether a share lies beyond its axis: bins with
+    less than 1 % of the rows do not affect the share axis."""
     seen = [one for one in bins if one.units and math.isfinite(one.mean_score)]
     rows = sum(one.units for one in seen)
     far = max((one.mean_score for one in seen), default=0.0)
@@ -207,7 +206,7 @@ def confusion(
 ) -> Spec:
     """Counts [truth, prediction] of each series, coloured by their share of the class.
 
-    Of more than 15 classes the rarest are one.
+    With more than 15 classes the rarest are merged into one.
 
     >>> spec = confusion({"": np.array([[3, 1], [0, 2]])})
     >>> spec["data"]["values"][1]
@@ -261,7 +260,7 @@ def confusion(
 
 
 def _chosen(support: NDArray[np.int64]) -> tuple[list[str], list[int] | None]:
-    """The names of rows and columns, and the classes that are kept; None for all."""
+    """The names of rows and columns, and the classes that are kept (None: all)."""
     if len(support) <= MOST_CLASSES:
         return [str(i) for i in range(len(support))], None
     order = np.argsort(-support, kind="stable")[: MOST_CLASSES - 1]

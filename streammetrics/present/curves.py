@@ -1,4 +1,4 @@
-"""ROC, precision-recall, gain and lift, each with a band that is certain to hold the exact one."""
+"""ROC, precision-recall, gain and lift, each with a band that certainly holds the exact curve."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from streammetrics.present.spec import (
 from streammetrics.present.theme import Spec
 
 Floats = NDArray[np.float64]
-Bounds = tuple[float, float, float]  # a value, and its certain ends
+Bounds = tuple[float, float, float]  # a value and its certain bounds
 
-PARTS: Final = 20  # equal parts of the rows, of gain and lift
-_ROUNDED: Final = 2.0**-50  # more than a few roundings of counts and shares
+PARTS: Final = 20  # equal parts of the rows, for gain and lift
+_ROUNDED: Final = 2.0**-50  # exceeds a few roundings of counts and shares
 _ONE_CLASS: Final = "there are no rows of one of the two classes"
 _NO_POSITIVES: Final = "there are no positives"
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What the curves of two classes are drawn from.
+    """The data of the curves of two classes.
 
     steps: counts at each threshold. thresholds: [k + 1], those of the steps. exact: each step is
-    one score; of buckets, the curve may be anywhere in the box of a step. reason: why nothing is
-    known, if so.
+    one score; with buckets the curve may be anywhere in the box of a step. reason: why the curve
+    is unknown, or "".
     """
 
     steps: Steps
@@ -51,10 +51,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Points [k] of a curve, and the ends [k] of its band from each point to the next.
+    """Points [k] of a curve, and the bounds [k] of its band from each point to the next.
 
-    The band holds the exact curve, whatever points were left out; it is None where no point was
-    and nothing is uncertain.
+    The band holds the exact curve, including the omitted points; None if the curve is exact and no
+    point was omitted.
     """
 
     x: Floats
@@ -64,10 +64,10 @@ class Drawn:
 
 
 def kept(position: Floats, most: int) -> NDArray[np.intp]:
-    """At most `most` of the places [k] of a curve, the first and the last among them.
+    """At most `most` of the indices [k] of a curve's points, with the first and the last.
 
-    position: [k], ascending: how far along the curve each lies. Between two that are kept either
-    nothing is left out, or less than 2 / most of the whole length.
+    position: [k], ascending: the distance of each point along the curve. Between two adjacent kept
+    points either none is omitted, or the distance is less than 2 / most of the whole length.
 
     >>> kept(np.linspace(0.0, 1.0, 101), 6).tolist()
     [0, 50, 51, 100]
@@ -114,7 +114,7 @@ def pr_points(curve: Curve, most: int) -> Drawn:
         fewest, most_fp = fp[at][:-1], fp[at][1:]
         low, high = np.zeros(len(least)), np.ones(len(least))
         np.divide(least, least + most_fp, out=low, where=least > 0)
-        # Where nothing is predicted, precision is 1 by convention.
+        # With no predicted positives, precision is 1 by convention.
         np.divide(most_tp, most_tp + fewest, out=high, where=least + fewest > 0)
         band = low, high
     return _drawn(x, y, curve.thresholds[at], band)
@@ -123,7 +123,7 @@ def pr_points(curve: Curve, most: int) -> Drawn:
 def roc(curves: Mapping[str, Curve], *, title: str = "ROC curve", theme: str = "light") -> Spec:
     """True positive rate over false positive rate, and chance as a thin line.
 
-    curves: by the name of the series; "" of a single one.
+    curves: by the name of the series; "" for a single one.
     """
     usable, reason = _usable(curves, both=True)
     points = {name: roc_points(one, each(len(usable))) for name, one in usable.items()}
@@ -140,8 +140,8 @@ def pr(
     title: str = "Precision and recall",
     theme: str = "light",
 ) -> Spec:
-    """Precision over recall. Where precision is small, its axis ends above what is there past a
-    recall of 2 %, and says so."""
+    """Precision over recall. If precision is small, its axis is cut above the largest precision
+    past a recall of 2 %, and its title reports it."""
     usable, reason = _usable(curves, both=False)
     points = {name: pr_points(one, each(len(usable))) for name, one in usable.items()}
     far = [float(one.y[one.x >= 0.02].max()) for one in points.values() if (one.x >= 0.02).any()]
@@ -171,7 +171,7 @@ def _drawn(
     x: Floats, y: Floats, thresholds: NDArray[np.floating], band: tuple[Floats, Floats] | None
 ) -> Drawn:
     if band is not None:
-        # Divisions were rounded; the ends must hold all the same.
+        # Divisions were rounded; the bounds must still hold.
         low = np.clip(band[0] * (1 - _ROUNDED), 0.0, 1.0)
         high = np.clip(band[1] * (1 + _ROUNDED), 0.0, 1.0)
         band = np.append(low, low[-1:]), np.append(high, high[-1:])
@@ -258,7 +258,7 @@ def gain(
 def lift(
     found: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
 ) -> Spec:
-    """The rate of positives in the highest i/k of the scores over that of all rows, by series."""
+    """Rate of positives among the highest i/k of the scores, divided by that of all rows."""
     x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
     y = quantity("y", "rate of positives over that of all rows", scale={"zero": True})
     described = "Rate of positives in the rows with the highest scores over that of all rows."

@@ -1,4 +1,4 @@
-"""The figures of any result: which kinds it has, and each of them for one result or for several."""
+"""The figures of any result: its kinds, and each of them for one result or for several."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from streammetrics.present.values import NamedValue, values
 from streammetrics.present.views import headline_of
 
 LEVEL: Final = 0.95
-CURVES: Final = 8  # classes of which each has a curve
-CLASSES: Final = 50  # classes of which each has a line
+CURVES: Final = 8  # classes with a curve each
+CLASSES: Final = 50  # classes with a line each
 _NONE: Final = (math.nan, math.nan)
 Value = float | Bounded
 
@@ -59,7 +59,7 @@ class _Bins(Protocol):
 
 
 def curves_in(result: object) -> Mapping[str, HasCurve]:
-    """The curve of two classes, or that of each of many against the rest; the first 8."""
+    """The curve of two classes, or the one-vs-rest curves of the first 8 of many classes."""
     if callable(getattr(result, "roc", None)):
         return {"": cast("HasCurve", result)}
     each = getattr(result, "curves", ())
@@ -67,12 +67,12 @@ def curves_in(result: object) -> Mapping[str, HasCurve]:
 
 
 def curve_of(found: HasCurve) -> Curve:
-    """What ROC and precision-recall curves are drawn from."""
+    """The data of the ROC and precision-recall curves."""
     return Curve(found._steps, found.roc().thresholds, found.exact, found.reason)
 
 
 def bins_of(result: object) -> Sequence[Bin]:
-    """The bins of calibration; with Wilson's interval where no row is weighted."""
+    """The bins of calibration; with Wilson's interval if no row is weighted."""
     table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
     weighted = getattr(result, "weight_units", None), getattr(result, "rows_rounded", None)
     q, found = critical(LEVEL), []
@@ -93,7 +93,7 @@ def table_of(result: object) -> NDArray[np.int64] | None:
 
 
 def classes_title(result: object) -> str:
-    """What `classes_of` gives: the AUC of each class, or else its F1; "" where it has neither."""
+    """The title of `classes_of`: the AUC of each class, or else its F1; "" if it has neither."""
     if getattr(result, "curves", ()):
         return "AUC of each class"
     both = callable(getattr(result, "rates", None)) and callable(getattr(result, "f1", None))
@@ -101,7 +101,7 @@ def classes_title(result: object) -> str:
 
 
 def classes_of(result: object, series: str) -> list[NamedValue]:
-    """What each class, or label, says by itself; the first 50."""
+    """The value of each class or label; the first 50."""
     known = cast("_HasClasses", result)
     found = known.auc(None) if getattr(result, "curves", ()) else known.f1(None)
     return [
@@ -110,7 +110,7 @@ def classes_of(result: object, series: str) -> list[NamedValue]:
 
 
 def headlines(result: object) -> Iterator[tuple[str, Value]]:
-    """The views that it is known by, with their values; no other is computed."""
+    """The headline views with their values; no other view is computed."""
     if isinstance(getattr(result, "means", None), Mapping):
         means = cast("Mapping[str, float]", result)
         yield from ((str(name), means[name]) for name in means)
@@ -119,8 +119,8 @@ def headlines(result: object) -> Iterator[tuple[str, Value]]:
 
 
 def values_of(result: object, about: object, series: str) -> list[NamedValue]:
-    """The views that a result is known by, with bounds and intervals. about: what knows the
-    intervals, the result itself or one that wraps it."""
+    """The headline views of a result, with bounds and intervals. about: the source of the
+    intervals, the result itself or its wrapper."""
     interval = getattr(about, "interval", None)
     found = []
     for name, value in headlines(result):
@@ -132,7 +132,7 @@ def values_of(result: object, about: object, series: str) -> list[NamedValue]:
 
 def effects_of(result: object, series: str) -> list[NamedValue] | None:
     """The effect of a comparison, or of each finding of a report with its always-valid interval;
-    None of what is neither."""
+    None for other results."""
     if hasattr(result, "effect_size_ci_lower"):
         both = result.effect_size_ci_lower, result.effect_size_ci_upper  # type: ignore[attr-defined]
         effect = float(getattr(result, "effect_size", math.nan))
@@ -153,20 +153,20 @@ def effects_of(result: object, series: str) -> list[NamedValue] | None:
 
 
 def parts_of(result: object) -> Mapping[object, object] | None:
-    """The results of which it is a mapping: by key, by metric or by window; None of others."""
+    """The results in a mapping of results: by key, by metric or by window; None for others."""
     found = getattr(result, "results", None)
     return found if isinstance(found, Mapping) else None
 
 
 def bounds(value: Value) -> Bounds:
-    """A value with its certain ends, which are the value where it is exact."""
+    """A value with its certain bounds, which equal the value if it is exact."""
     if isinstance(value, Bounded):
         return value.value, value.low, value.high
     return value, value, value
 
 
 def _bounded(value: Value) -> Bounds:
-    """A value with its certain ends, which are nan where it is exact."""
+    """A value with its certain bounds, which are nan if it is exact."""
     return bounds(value) if isinstance(value, Bounded) else (float(value), *_NONE)
 
 
@@ -185,7 +185,7 @@ _CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] 
 
 
 def kinds_of(result: object) -> tuple[str, ...]:
-    """The kinds of figures that a result has, the one that `plot` takes first; () for none.
+    """The kinds of figures that a result has, with the default of `plot` first; () if none.
 
     >>> from streammetrics import HistogramAUC, Ratio
     >>> kinds_of(Ratio().compute())
@@ -218,7 +218,7 @@ def figure_of(
     """The figure of a result as a Vega-Lite specification, a plain dict.
 
     kind: one of `kinds_of(result)`, None for the first. title: "" for that of the kind. theme:
-    "light" or "dark". InputError for a kind that the result has not got.
+    "light" or "dark". InputError for a kind that the result does not have.
 
     >>> from streammetrics import Ratio
     >>> ctr = Ratio()
@@ -240,7 +240,7 @@ def figure_by_series(
     title: str = "",
     theme: str = "light",
 ) -> Spec:
-    """The same of several results, such as one for each variant, together; the first 20.
+    """One figure of several results, such as one for each variant; the first 20.
 
     >>> from streammetrics import Ratio
     >>> spec = figure_by_series({"random": Ratio().compute(), "bts": Ratio().compute()})
@@ -321,7 +321,7 @@ def _windows(results: Mapping[str, object], title: str, theme: str) -> Spec:
 
 
 def _shared(results: Iterable[object]) -> tuple[str, ...]:
-    """The kinds that all of these have, in the order of the first."""
+    """The kinds that all these results have, in the order of the first."""
     kinds = [kinds_of(one) for one in results]
     first = kinds[0] if kinds else ()
     return tuple(kind for kind in first if all(kind in other for other in kinds))
@@ -335,12 +335,12 @@ def _has_headline(result: object) -> bool:
 
 
 def _inner(result: object) -> object:
-    """The result that figures are drawn of: that which a UserGroupsResult is about."""
+    """The result that figures are drawn from: the value of a UserGroupsResult, else the result."""
     return result.value if hasattr(result, "estimate_of") else result  # type: ignore[attr-defined]
 
 
 def text_of_key(key: object) -> str:
-    """The name of a key of a mapping of results; one of several columns has several."""
+    """The text of a key of a mapping of results; the values of several columns are joined."""
     if isinstance(key, Mapping):
         return str(dict(key))
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -1,4 +1,4 @@
-"""A result as a small HTML table, for notebooks and reports; every text in it is escaped."""
+"""A result as a small HTML table, for notebooks and reports; all text in it is escaped."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def chart(spec: Spec) -> Chart:
-    """The figure as an Altair chart; SettingsError where Altair is not installed."""
+    """The figure as an Altair chart; SettingsError if Altair is not installed."""
     try:
         import altair
     except ImportError as error:
         raise not_installed("Altair", "plot", error) from None
-    # What a specification of ours says is valid, as the tests show; and charts are made often.
+    # No validation: our specifications are valid, as the tests show, and charts are made often.
     found: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
     return found
 
@@ -40,9 +40,9 @@ _Line = tuple[str, str, str, str]
 
 
 def html_table(result: object) -> str:
-    """Each view with its bounds and its interval, then counts and what is said in words.
+    """Each view with its bounds and its interval, then counts and texts.
 
-    Of a mapping of results a line for what each is known by; of the report of an experiment its
+    A mapping of results has a line for each headline view; the report of an experiment has its
     effects and sentences. The first 100 lines.
 
     >>> from streammetrics import Ratio
@@ -93,7 +93,7 @@ def _lines(result: object, before: str = "") -> Iterator[_Line]:
 
 
 def _bounds(low: float, high: float) -> str:
-    """Both, or nothing where neither says anything."""
+    """Both bounds, or "" if they are nan or both infinite."""
     if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
         return ""
     return f"[{low:.6g}, {high:.6g}]"
@@ -109,7 +109,7 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 
 
 class Shown:
-    """A result that a notebook shows as a table, and that has plots.
+    """A result that notebooks show as a table and that has plots.
 
     directions: of its views, see `views.directed`.
     """
@@ -122,7 +122,7 @@ class Shown:
         """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.
 
         kind: one of `streammetrics.results.kinds_of(result)`, None for the first. theme: "light"
-        or "dark". The same figure as the page and the report have, from `figure_of`.
+        or "dark". The figure is that of the page and the report, from `figure_of`.
         """
         return chart(figure_of(self, kind, title=title, theme=theme))
 

@@ -1,4 +1,4 @@
-"""What changes: a value by window of event time, and an effect by how much was read."""
+"""Figures over time: a value by window of event time, and an effect by rows read or time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from streammetrics.present.spec import (
 from streammetrics.present.theme import Spec
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Of the years that a date has.
+# The years 1 to 9999, the range of `datetime`.
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
-_FEW: Final = 30  # looks of a series
-_TOLD_APART: Final = 5  # series, whose intervals are drawn; those of more hide one another
+_FEW: Final = 30  # looks per series, up to which rules are drawn
+_TOLD_APART: Final = 5  # the most series with drawn intervals; those of more would overlap
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
-# How a tick is written, by the finest unit that it has; 24 hours, as in tooltips and tables.
+# The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
     "year": "%Y",
     **dict.fromkeys(("quarter", "month"), "%b %Y"),
@@ -43,7 +43,7 @@ T = TypeVar("T", "WindowValue", "EffectValue")
 @dataclass(frozen=True, slots=True)
 class WindowValue:
     """A value of the rows of [start_ms, end_ms), with certain bounds (low, high) and an interval
-    (lower, upper); nan where there is none."""
+    (lower, upper); nan if there is none."""
 
     start_ms: int
     end_ms: int
@@ -57,8 +57,8 @@ class WindowValue:
 
 @dataclass(frozen=True, slots=True)
 class EffectValue:
-    """An effect as one look saw it. at: rows read, or milliseconds since the epoch. lower, upper:
-    the always-valid interval, infinite where there is none. gated: before the burn-in."""
+    """An effect at one look. at: rows read, or milliseconds since the epoch. lower, upper: the
+    always-valid interval, infinite if there is none. gated: before the burn-in."""
 
     at: int
     series: str
@@ -78,9 +78,9 @@ def over_time(
 ) -> Spec:
     """A point in the middle of each window, and a line through those of a series.
 
-    Windows outside of the years 1 to 9999 have no date, and are left out. y: what the values are,
-    and in which unit. Of long series the latest windows are drawn. Bounds and intervals of more
-    than five series would hide one another: they are in the tooltips.
+    Windows outside of the years 1 to 9999 have no date, and are left out. y: the quantity and its
+    unit. Only the latest windows of long series are drawn. The bounds and intervals of more than
+    five series would overlap, so only the tooltips have them.
 
     >>> day = WindowValue(0, 86_400_000, "bts", 0.5)
     >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
@@ -145,7 +145,7 @@ def effect_over_time(
 ) -> Spec:
     """The effect at each look with its always-valid interval, against no effect.
 
-    Once an interval has left the line at 0, there is an effect, however often one looked.
+    Once an interval excludes 0, there is an effect, regardless of the number of looks.
 
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2
@@ -175,7 +175,7 @@ def effect_over_time(
     if some(rows, "lower"):
         band: Spec = {"type": "area", "opacity": 0.2}
         layers.insert(0, between(band, across, axis, ("lower", "upper"), series))
-        # A band of one look has no width; the rules of many would hide it.
+        # The band of one look has no width; the rules of many looks would hide the band.
         if len(rows) <= _FEW * len(series):
             layers.append(_rules(across, axis, series, "lower", "upper", 1))
     layers += [
@@ -198,8 +198,8 @@ def effect_over_time(
 def _latest(
     found: Sequence[T], when: Callable[[T], float], what: str
 ) -> tuple[list[T], list[str], str]:
-    """The last of each series, as many as a figure may have, the series in the order in which they
-    came, and what to say of it."""
+    """The latest points of each series, up to the figure's limit, the series in their given order,
+    and a note if points were omitted."""
     series = list(dict.fromkeys(one.series for one in found)) or [""]
     ordered = sorted(found, key=when)
     most, drawn = each(len(series)), []
@@ -231,22 +231,22 @@ def _utc(title: str, more: Spec) -> Spec:
 
 
 def _windows_axis(found: Sequence[WindowValue]) -> Spec:
-    """No ticks within a window; one window alone is as wide as the axis."""
+    """No ticks within a window; a single window spans the axis."""
     if not found:
         return {}
     spans = {(one.start_ms, one.end_ms) for one in found}
     if len(spans) == 1:
         [ends] = spans
-        # A `domain` of times is one of expressions, whose extent Vega warns of at each update.
+        # A `domain` of times becomes expressions, about whose extent Vega warns at each update.
         start, end = ends
         return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
-    # With room for the intervals of the first and of the last.
+    # With room for the intervals of the first and the last window.
     return {"axis": {"tickMinStep": min(end - start for start, end in spans)},
             "scale": {"padding": 6}}  # fmt: skip
 
 
 def _looks_axis(found: Sequence[EffectValue]) -> Spec:
-    """A look alone is in the middle: an axis of no length has ticks of milliseconds."""
+    """A single look is in the middle, because an axis of zero length has ticks of milliseconds."""
     times = {one.at for one in found}
     if len(times) != 1:
         return {}

@@ -1,9 +1,9 @@
-"""A figure as a Vega-Lite specification, a plain dict that is JSON, and its picture by vl-convert.
+"""A figure as a Vega-Lite specification, a JSON-compatible dict, and its SVG by vl-convert.
 
-The only data set is at the top, is named `rows` and holds values; there are layers but no facets,
-so whoever shows a figure may set its width, and may change its data without drawing it again.
-`usermeta` has the kind, the shape (equal shapes differ in data only) and, where there is nothing
-to draw, the reason.
+The only data set is at the top level, is named `rows` and holds values; there are layers but no
+facets, so a page may set the width of a figure, and may replace its data without a new view.
+`usermeta` has the kind, the shape (specifications with equal shapes differ in data only) and, if
+there is nothing to draw, the reason.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from streammetrics.present.theme import theme as look_of
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-CURVE: Final = 500  # points of a curve, at most
-_NARROW: Final = 260  # pixels that a legend has on a phone
-FIGURE: Final = 2000  # and of all curves of a figure
+CURVE: Final = 500  # the most points of a curve
+_NARROW: Final = 260  # width of a legend on a phone, in pixels
+FIGURE: Final = 2000  # the most points of all curves of a figure
 VEGA_LITE: Final = "6.4"
 _EXPORTS: Final = "export {vegaEmbed, vega, vegaLite};"
 _MARKS: Final[Mapping[str, Sequence[object]]] = {"strokeDash": DASHES, "shape": SHAPES}
@@ -31,7 +31,7 @@ Row = Mapping[str, object]
 
 
 def each(series: int) -> int:
-    """How many points each curve may have, by the number of curves: at least 20.
+    """The most points of each curve, by the number of curves: at least 20.
 
     >>> each(2), each(10)
     (500, 200)
@@ -40,7 +40,7 @@ def each(series: int) -> int:
 
 
 def number(value: object) -> float | int | None:
-    """A number as JSON has it; None where it is nan or infinite.
+    """A number for JSON; None if it is nan or infinite.
 
     >>> number(0.5), number(math.nan), number(3)
     (0.5, None, 3)
@@ -61,7 +61,7 @@ def quantity(field: str, title: str, **more: object) -> Spec:
 
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
-    """What a pointer sees: fields with their titles; numbers have six digits."""
+    """The tooltip channel: fields with their titles; numbers have six digits."""
     texts = ("series", "when", "name", "truth", "prediction", "class")
     return [
         {"field": name, "type": "nominal", "title": title}
@@ -72,9 +72,9 @@ def tooltip(*fields: tuple[str, str]) -> list[Spec]:
 
 
 def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: bool = True) -> Spec:
-    """Channels that tell series apart: colour, and "dash" or "shape" beside it; {} of one unnamed.
+    """Channels that distinguish series: colour, and "dash" or "shape"; {} for one unnamed series.
 
-    strokes: whether the legend shows lines, otherwise points. Layers of one figure agree in it.
+    strokes: whether the legend shows lines, else points; all layers of a figure must agree.
 
     >>> list(by_series(["a", "b"], "dash"))
     ['color', 'strokeDash']
@@ -84,7 +84,7 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
     if list(names) == [""]:
         return {}
     plain: Spec = {"title": None, "columns": _columns(names)}
-    # Without these a legend shows the faint band of a figure, and not its line.
+    # Without these a legend shows the faint band of a figure instead of its line.
     stroke: Spec = {**plain, "symbolType": "stroke", "symbolOpacity": 1}
     shown: object = (stroke if strokes else plain) if legend else None
     domain = list(names)
@@ -99,7 +99,7 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
 
 
 def _columns(names: Sequence[str]) -> int:
-    """How many names of a legend stand beside each other, in the narrowest of figures.
+    """The number of legend columns that fit into the narrowest figure.
 
     >>> _columns(["random", "bts"]), _columns(["some length"]), _columns(["a name of some length"])
     (3, 2, 1)
@@ -109,7 +109,7 @@ def _columns(names: Sequence[str]) -> int:
 
 
 def some(rows: Sequence[Row], field: str) -> bool:
-    """Whether any row has it: a layer of nothing makes its axis infinite, which Vega warns of."""
+    """Whether any row has the field: Vega warns of the infinite extent of an empty layer."""
     return any(row.get(field) is not None for row in rows)
 
 
@@ -138,7 +138,7 @@ def _thin_line(ends: Mapping[str, float]) -> Spec:
 def between(
     mark: Spec, x: Spec, y: Spec, ends: tuple[str, str], names: Sequence[str], *, gaps: bool = True
 ) -> Spec:
-    """A layer from one field of the y axis to another; gaps: whether some rows lack them."""
+    """A layer between two fields of the y axis; gaps: whether some rows lack them."""
     low, high = ends
     encoding = {"x": x, "y": {**y, "field": low}, "y2": {"field": high}, **by_series(names)}
     layer: Spec = {"mark": mark, "encoding": encoding}
@@ -160,8 +160,8 @@ def figure(
 ) -> Spec:
     """The specification.
 
-    title: of the figure, shown as it is. description: one sentence for those who do not see it.
-    reason: why there is nothing to draw. theme: "light" or "dark". size: width and height.
+    title: of the figure, shown as it is. description: one sentence for screen readers. reason: why
+    there is nothing to draw, or "". theme: "light" or "dark". size: width and height.
     """
     if not rows and not reason:
         reason = "there are no rows"
@@ -190,8 +190,8 @@ def figure(
 
 @lru_cache(maxsize=4096)
 def drawable(text: str) -> str:
-    """A text without what XML has no letters for, which is shown by its code: one such letter in
-    the name of a variant ends the process in which vl-convert makes an SVG of it.
+    """A text with the characters that XML cannot represent escaped: one such character in the name
+    of a variant ends the process in which vl-convert makes an SVG.
 
     >>> drawable("a\\x1b[31m")
     'a\\\\x1b[31m'
@@ -200,7 +200,7 @@ def drawable(text: str) -> str:
 
 
 def all_drawable(value: object) -> object:
-    """A specification, or a part of it, of drawable texts."""
+    """A specification, or a part of it, with all its texts `drawable`."""
     if isinstance(value, str):
         return drawable(value)
     if isinstance(value, dict):
@@ -219,18 +219,18 @@ def _short(text: str) -> str:
 
 
 class Place(NamedTuple):
-    """Which colour a series has, and which dash or shape."""
+    """The index of a series' colour, and that of its dash or shape."""
 
     colour: int
     mark: int
 
 
 def placed(spec: Spec, places: Mapping[str, Place]) -> Spec:
-    """The same figure with its series at these places, so that what is a variant's colour in one
-    figure is so in all, and in the tables beside them.
+    """The same figure with these colours and marks, so that a variant has the same colour in all
+    figures and in the tables beside them.
 
-    Series of equal colour need another mark: where a figure has no dashes or shapes for them, it
-    stays as it is.
+    Series of equal colour need different marks: a figure without dashes or shapes for them is
+    returned unchanged.
 
     >>> scale = {"domain": ["bts"]}
     >>> spec = {"encoding": {"color": {"field": "series", "scale": scale}}}
@@ -275,7 +275,7 @@ def _is_of_series(channel: object) -> bool:
 
 
 def _has_marks(found: object) -> bool:
-    """Whether dashes or shapes tell its series apart."""
+    """Whether dashes or shapes distinguish its series."""
     if isinstance(found, list):
         return any(map(_has_marks, found))
     if not isinstance(found, dict):
@@ -286,7 +286,7 @@ def _has_marks(found: object) -> bool:
 
 
 def svg(spec: Spec) -> str:
-    """The figure as an SVG picture; SettingsError where vl-convert-python is not installed."""
+    """The figure as SVG; SettingsError if vl-convert-python is not installed."""
     try:
         import vl_convert
     except ImportError as error:
@@ -298,10 +298,11 @@ def svg(spec: Spec) -> str:
 
 @cache
 def charts_javascript() -> str:
-    """An ES module that exports vegaEmbed, vega and vegaLite, out of the installed package.
+    """An ES module that exports vegaEmbed, vega and vegaLite, from the installed package.
 
-    It is made once, in about three seconds. Draw with the options `ast: true` (no code is made from
-    text), `defaultStyle: false` and `tooltip: {disableDefaultStyle: true}` under a strict policy.
+    It is made once, in about three seconds. Under a strict content security policy embed with the
+    options `ast: true` (no code from text), `defaultStyle: false` and
+    `tooltip: {disableDefaultStyle: true}`.
     """
     try:
         import vl_convert
@@ -311,7 +312,7 @@ def charts_javascript() -> str:
 
 
 def not_installed(package: str, where: str, error: ImportError) -> SettingsError:
-    """The error where a package that draws figures is missing."""
+    """The error for a missing package that draws figures."""
     return SettingsError(
         expected=f"{package}, which draws figures",
         got=str(error),

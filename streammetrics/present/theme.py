@@ -1,7 +1,6 @@
-"""How figures look, light and dark: colours that colour-blind people tell apart, and text.
+"""The light and dark themes of figures: colours safe for colour-blind readers, and text.
 
-A theme is the `config` of a specification and nothing else of it, so that a page changes it
-without new data.
+A theme is only the `config` of a specification, so that a page can change it without new data.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ Spec: TypeAlias = dict[str, object]
 
 THEMES: Final = ("light", "dark")
 # The colours of Okabe and Ito (2008, Color Universal Design), those with most contrast to the
-# background first, and beside them others that stay apart from these for each kind of colour
-# blindness. Dashes and shapes differ too: no colour is needed to read a figure.
+# background first, and others that are distinct from them under each kind of colour blindness.
+# Dashes and shapes differ too, so a figure can be read without colour.
 _LIGHT: Final = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#5A1E00"),
 )
@@ -24,7 +23,7 @@ _DARK: Final = (
 )
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 4])
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-LABEL: Final = 225  # pixels of a name in a legend; what is longer is cut
+LABEL: Final = 225  # pixels of a name in a legend; longer names are cut
 _FONT: Final = "system-ui, sans-serif"
 
 
@@ -74,7 +73,7 @@ def theme(name: str = "light") -> Spec:
         "view": {"stroke": None},
         "range": {
             "category": list(colours),
-            # Ends on which the text of the theme has enough contrast.
+            # The theme's text has enough contrast on both ends.
             "heatmap": ["#1a222b", "#1f6f9f"] if dark else ["#f4f7fa", "#8cc4e8"],
         },
     }

@@ -16,7 +16,7 @@ MOST: Final = 200  # values of a figure
 @dataclass(frozen=True, slots=True)
 class NamedValue:
     """A value of one series. low, high: its certain bounds; lower, upper: its interval; equal to
-    the value, nan or infinite where there is none."""
+    the value, nan or infinite if there is none."""
 
     name: str
     series: str
@@ -37,10 +37,10 @@ def values(
     theme: str = "light",
     kind: str = "values",
 ) -> Spec:
-    """A line for each name, and in it a point for each series.
+    """A line for each name, with a point for each series.
 
-    x: what the values are, and in which unit. zero: whether a line marks 0, as for effects. The
-    first 200 are drawn, and the subtitle says so.
+    x: the quantity and its unit. zero: whether a line marks 0, as for effects. Only the first 200
+    values are drawn; the subtitle reports the others.
 
     >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]
     0.5

@@ -1,12 +1,12 @@
 """The views of a result: which of its attributes they are, their texts, and their directions.
 
-The rule is one for all results, so that a table, a file or a page needs no list of metrics: a
+One rule holds for all results, so that a table, a file or a page needs no list of metrics: a
 float or `Bounded` is a view, a whole number is a count, and everything else (curves, tables,
-texts) is neither. Of a mapping by whole numbers each value is one, named as Python would read it:
-`top_k_accuracies[3]`. A result class declares in which direction its views are better, in
-`directions = directed(...)`, by the name of a view before its arguments: `precision` for
-`precision(micro)`. A subclass adds to what its bases declare, and a result of another one (its
-`value`) has what that one declares.
+texts) is neither. The same holds for each value of a mapping with integer keys, named by its Python
+expression: `top_k_accuracies[3]`. A result class declares the directions of its views in
+`directions = directed(...)`, by the name of a view without its arguments: `precision` for
+`precision(micro)`. A subclass adds to the declarations of its bases, and a result that wraps
+another one (its `value`) has the declarations of that one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from streammetrics.core.errors import InputError, nearest, shown
 
 
 def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bounded]:
-    """The values of a result by name, the one that it is known by first; `headlines`: those alone
-    that it is known by, and no other is computed.
+    """The values of a result by name, the headline first; `headlines`: only the headline views, and
+    no other is computed.
 
-    Of a mapping (the measures of ranked lists) its entries come first, under `str` of their key.
-    Then the properties and then the fields of the class, each in the order of its definition:
-    what a result concludes goes before what it holds.
+    The entries of a mapping (the measures of ranked lists) come first, by `str` of their keys.
+    Then come the properties and then the fields of the class, each in the order of definition:
+    derived values before stored ones.
 
     >>> from streammetrics import Ratio
     >>> ctr = Ratio()
@@ -53,7 +53,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
 
 def counts_of(result: object) -> dict[str, int]:
-    """What a result counted, by name: its denominators.
+    """The counts of a result by name: its denominators.
 
     >>> from streammetrics import Ratio
     >>> ctr = Ratio()
@@ -69,7 +69,7 @@ def counts_of(result: object) -> dict[str, int]:
 
 
 def headlines_of(result: object) -> tuple[str, ...]:
-    """The views that a result is known by: every measure of a mapping, else its first view.
+    """The headline views of a result: every measure of a mapping, else its first view.
 
     >>> from streammetrics import HistogramAUC
     >>> headlines_of(HistogramAUC().compute())
@@ -79,7 +79,7 @@ def headlines_of(result: object) -> tuple[str, ...]:
 
 
 def headline_of(result: object) -> str:
-    """The first view that a result is known by, or "" where it has none; no other is computed.
+    """The first view of a result, or "" if it has none; no other is computed.
 
     >>> from streammetrics import HistogramAUC
     >>> headline_of(HistogramAUC().compute())
@@ -90,7 +90,7 @@ def headline_of(result: object) -> str:
 
 
 def texts_of(result: object) -> dict[str, str]:
-    """What a result says in words, by name: why it is undefined, how exact it is.
+    """The texts of a result by name: why it is undefined, how exact it is.
 
     >>> from streammetrics import GroupedAUC
     >>> texts_of(GroupedAUC().compute())["compared_as"]
@@ -134,7 +134,7 @@ def _names(kind: Hashable) -> tuple[str, ...]:
 
 @cache
 def _floats(kind: Hashable) -> frozenset[str]:
-    """Properties that say that they give a float or a `Bounded`: no counts, and some take long."""
+    """Properties annotated as float or `Bounded`: they are no counts, and some are slow."""
     found = set()
     for base in reversed(cast("type", kind).__mro__):
         for name, value in vars(base).items():
@@ -150,15 +150,15 @@ def _floats(kind: Hashable) -> frozenset[str]:
 
 Argument: TypeAlias = int | float | str
 
-# A name, what is called or looked up, and what of it. A text in brackets may have quotes.
+# A name, its arguments or key in brackets, and the rest after a dot. Arguments may have quotes.
 _FORM: Final = re.compile(r"([a-z]\w*)(?:\(([^()]*)\)|\[([^\[\]]*)\])?(?:\.(.+))?", re.IGNORECASE)
 _MOST: Final = 1000  # characters of a view
 
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """A view as it is written. text: without spaces. arguments: in brackets, none if there are no
-    brackets. rest: after the first dot, a view of what comes before it; "" if nothing.
+    """The text of a view, parsed. text: without spaces. arguments: in brackets, None without
+    brackets. rest: after the first dot, a view of the value before it, or "".
 
     >>> ViewText.of("rates(1).f_beta(0.5)")
     ViewText(text='rates(1).f_beta(0.5)', name='rates', arguments=(1,), rest='f_beta(0.5)')
@@ -171,7 +171,7 @@ class ViewText:
 
     @classmethod
     def of(cls, view: object) -> ViewText:
-        """That of a text, or of what prints as one; its name is "" if it has another form."""
+        """Parse a text, or an object that prints as one; the name is "" if it has another form."""
         text = "".join(str(view)[:_MOST].split())
         form = _FORM.fullmatch(text)
         if form is None:
@@ -182,9 +182,9 @@ class ViewText:
         return cls(text, name, given, rest or "")
 
     def figure(self, result: object) -> object:
-        """What it leads to in a result before the dot; InputError where it leads nowhere.
+        """The value before the dot in a result, or None; InputError if its arguments do not fit.
 
-        What a method of the result refuses is an InputError of that method.
+        If a method of the result refuses an argument, its InputError is raised.
         """
         found = getattr(result, self.name, None) if self.name[:1].isalpha() else None
         if not self.name and isinstance(result, Mapping):
@@ -199,7 +199,7 @@ class ViewText:
             raise self.unknown(result) from None
 
     def unknown(self, result: object) -> InputError:
-        """The error for a view that a result has not got."""
+        """The error for a view that a result does not have."""
         return InputError(
             expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
             got=shown(self.text),
@@ -213,9 +213,9 @@ class ViewText:
 
 
 def view_of(result: object, view: object = None) -> ViewText:
-    """A view of a result as it is written; None: of its first one.
+    """A view of a result, parsed; None: its first view.
 
-    Of a mapping, such as measures of lists, a key is a name whatever its form.
+    A key of a mapping, such as the measures of lists, is a name whatever its form.
     """
     given = headline_of(result) if view is None else view
     asked = ViewText.of(given)
@@ -224,9 +224,9 @@ def view_of(result: object, view: object = None) -> ViewText:
 
 
 def value_of(result: object, view: object = None) -> float | Bounded:
-    """The value of a view of a result, also of one with arguments; None: of its first view.
+    """The value of a view of a result, also with arguments; None: of its first view.
 
-    InputError for what is no view.
+    InputError for anything that is not a view.
 
     >>> from streammetrics.results.rates import Rates
     >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
@@ -277,11 +277,11 @@ Directions: TypeAlias = Mapping[str, Direction]
 HIGHER: Final = Direction("higher")
 LOWER: Final = Direction("lower")
 NONE: Final = Direction()
-ENTRIES: Final = "[]"  # what a mapping declares of all its entries
+ENTRIES: Final = "[]"  # the name under which a mapping declares all its entries
 
 
 def directed(*, higher: str = "", lower: str = "", near_1: str = "", none: str = "") -> Directions:
-    """What a class declares: names of views, with spaces between, by their direction.
+    """The directions that a class declares: names of views, separated by spaces, by direction.
 
     >>> found = directed(higher="precision recall", near_1="ratio")
     >>> [f"{name}: {direction}" for name, direction in found.items()]
@@ -294,7 +294,7 @@ def directed(*, higher: str = "", lower: str = "", near_1: str = "", none: str =
 def direction_of(result: object, view: object = None) -> Direction:
     """The direction of a view of a result as its class declares it; None: of its first view.
 
-    `NONE` for what declares nothing. InputError for what is no view.
+    `NONE` without a declaration. InputError for anything that is not a view.
 
     >>> from streammetrics.results.rates import Rates
     >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
@@ -305,7 +305,7 @@ def direction_of(result: object, view: object = None) -> Direction:
 
 
 def declared_of(result: object, view: object = None) -> Direction | None:
-    """The same; None where nobody declared it, be it as `NONE`."""
+    """The declared direction, which may be `NONE`; None if there is no declaration."""
     asked = view_of(result, view)
     if asked.rest:
         part = asked.figure(result)

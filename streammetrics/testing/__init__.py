@@ -1,4 +1,4 @@
-"""The laws that every metric keeps, as functions that you can run on metrics of your own.
+"""The laws that every metric obeys, as functions that you can run on your own metrics.
 
 Needs hypothesis: `pip install streammetrics[testing]`. `strategies` draws rows.
 """

@@ -1,4 +1,4 @@
-"""Case: a metric, rows to feed it, and what is known about it."""
+"""Case: a metric, rows to feed it, and the expected behaviour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Exact: TypeAlias = "Fraction | int | Mapping[Any, Exact] | None"  # None: undefi
 
 @dataclass(frozen=True, eq=False)
 class Case(Generic[Row]):
-    """What the laws need to know about a metric.
+    """The inputs of the laws for one metric.
 
     empty: the metric with its settings.
     row: a hypothesis strategy for one row.
@@ -26,8 +26,8 @@ class Case(Generic[Row]):
     refused: keywords that `update` must refuse with InputError.
     others: metrics that must refuse to merge with this one.
     oracle: exact values of attributes (or keys) of the result by brute force from the rows; a
-    mapping for results within results.
-    small: a few different rows, of which `check_exhaustively` may try every small multiset.
+    mapping for nested results.
+    small: a few different rows; `check_exhaustively` can try every small multiset of them.
 
     >>> from hypothesis import strategies as st
     >>> from streammetrics import Ratio
@@ -57,9 +57,9 @@ class Case(Generic[Row]):
 
 
 def compare(where: str, result: object, exact: Exact) -> None:
-    """Each value is the exact one, correctly rounded, or an interval that contains it.
+    """Check that each value is the exact one, correctly rounded, or an interval that contains it.
 
-    Raises AssertionError with the place and both values.
+    AssertionError names the value's path and both values.
     """
     if isinstance(exact, Mapping):
         for name, inner in exact.items():

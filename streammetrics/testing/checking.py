@@ -1,4 +1,4 @@
-"""The laws under hypothesis, which looks for the smallest rows that break one; and every small
+"""The laws under hypothesis, which searches for the smallest rows that break one; and every small
 multiset of rows against the oracle."""
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def check_law(
     max_rows: int = 30,
     shrink: bool = True,
 ) -> None:
-    """Run one law under hypothesis, which then looks for the smallest rows (`shrink`)."""
+    """Run one law under hypothesis; `shrink`: search for the smallest rows that break it."""
     _run(case, partial(_keeps, (law,)), examples, max_rows, shrink)
 
 
 def broken_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> Mapping[str, str]:
-    """The laws that a metric breaks, by name, each with what went wrong."""
+    """The laws that a metric breaks, by name, each with its error."""
     broken: dict[str, str] = {}
 
     def run(case: Case[Row], rows: Sequence[Row], seed: int) -> None:
@@ -60,7 +60,7 @@ def _keeps(
 
 
 def _follow(law: Callable[..., None], case: Case[Row], rows: Sequence[Row], seed: int) -> None:
-    """Each law has a randomness of its own, whatever other laws are asked."""
+    """Run a law with its own random source, which does not depend on the other laws."""
     law(case, rows, Random(f"{law.__name__} {seed}"))
 
 
@@ -71,7 +71,7 @@ def _run(
     max_rows: int,
     shrink: bool = True,
 ) -> None:
-    """Rows are drawn once for all laws: to draw them takes as long as a law."""
+    """Run `check` on drawn rows, drawn once for all laws because drawing takes as long as a law."""
 
     @settings(
         max_examples=examples,
@@ -92,7 +92,7 @@ def _run(
 def check_exhaustively(case: Case[Row], domain: Sequence[Row], upto: int = 6) -> int:
     """Compare with the oracle on every multiset of up to `upto` rows of `domain`.
 
-    Each is fed as it is, and again in another order and in two batches. Returns how many.
+    Each is fed at once, and again shuffled and in two batches. Returns the number of multisets.
     """
     n = 0
     random = Random(0)

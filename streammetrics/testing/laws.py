@@ -1,4 +1,4 @@
-"""The algebra that every metric keeps, as small functions that raise AssertionError.
+"""The algebra that every metric obeys, as small functions that raise AssertionError.
 
 Each law takes a case, some rows and a source of randomness. `check_laws` runs all of them.
 """
@@ -23,16 +23,16 @@ from streammetrics.core.settings import contents
 from streammetrics.present.views import views_of
 from streammetrics.testing.case import Case, Row, compare
 
-# The caller's side of an update: arrays of the types that callers hold, and what they do next.
+# The caller's side of an update: arrays of the types that callers use, and later changes to them.
 
 _NARROW: Final = {"i": np.uint8, "f": np.float32}
 
 
 def as_array(column: object, *, narrow: bool) -> object:
-    """A list as the array that a caller would hold; anything else as a copy of itself.
+    """A list as the array that a caller would have; anything else as a copy.
 
-    Of objects where the values are mixed; `narrow`: in a narrower type where that holds the same
-    values, since some types are taken without a copy.
+    Mixed values become an array of objects. `narrow`: use a narrower type if it holds the same
+    values, because some types are used without a copy.
     """
     if not isinstance(column, list):
         return copy.deepcopy(column)
@@ -52,7 +52,7 @@ def as_array(column: object, *, narrow: bool) -> object:
 
 
 def is_kept(column: object, before: object) -> bool:
-    """Whether an update left a column as it was."""
+    """Whether an update left a column unchanged."""
     if isinstance(column, DictionaryColumn) and isinstance(before, DictionaryColumn):
         return column.values == before.values and column.codes.tolist() == before.codes.tolist()
     if isinstance(column, np.ndarray) and isinstance(before, np.ndarray):
@@ -63,17 +63,17 @@ def is_kept(column: object, before: object) -> bool:
 
 
 def spoil(column: object) -> None:
-    """Change an array, as a caller may who uses it again."""
+    """Overwrite an array, as a caller that reuses it may."""
     array = column.codes if isinstance(column, DictionaryColumn) else column
     if isinstance(array, np.ndarray):
         array[...] = array[::-1].copy() if array.dtype.kind in "OU" else 1
 
 
 def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, object]) -> Accumulator:
-    """A state from bytes, ready for these columns.
+    """A state from bytes, ready for an update with these columns.
 
-    Some settings are known by the hash of their content alone then: an update must refuse, and
-    goes on in the metric that has them.
+    Bytes have only the hash of some settings: an update must then refuse, and is possible after a
+    merge into the metric that has their content.
     """
     if all(content.known for content in contents(state.settings())):
         return state
@@ -88,12 +88,12 @@ def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, obje
     raise AssertionError("an update went without the content of a setting")
 
 
-_OFTEN: Final = 0.6  # the share of steps after which a state goes through bytes
+_OFTEN: Final = 0.6  # the share of steps after which a state is written and read again
 
 
 def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """`to_bytes` never writes what `from_bytes` refuses, whatever a state went through, and a state
-    that is read goes on as the one that was written."""
+    """`from_bytes` reads all bytes written by `to_bytes`, after any sequence of operations, and the
+    state read behaves as the state written."""
     n = random.randint(2, 4)
     shards: list[list[Row]] = [[] for _ in range(n)]
     for row in rows:
@@ -112,7 +112,7 @@ def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def _fed(case: Case[Row], rows: Sequence[Row], random: Random) -> tuple[Accumulator, Accumulator]:
-    """The state of these rows, which went through bytes in between, and the one that did not."""
+    """The state of these rows, written and read in between, and its twin that was not."""
     state, twin = _read(case.empty.empty(), "nothing", random), case.empty.empty()
     while rows:
         cut = random.randint(1, len(rows))
@@ -125,7 +125,7 @@ def _fed(case: Case[Row], rows: Sequence[Row], random: Random) -> tuple[Accumula
 
 
 def _read(state: Accumulator, after: str, random: Random) -> Accumulator:
-    """The state, or what its bytes lead back to."""
+    """The state, or by chance the state read from its bytes."""
     return _again(state, after) if random.random() < _OFTEN else state
 
 
@@ -140,7 +140,7 @@ def _again(state: Accumulator, after: str) -> Accumulator:
 
 
 def idempotence(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Of a metric that says so, `a + a` is `a`, and rows count once however often they come."""
+    """If a metric is declared idempotent, `a + a` is `a`, and repeated rows count once."""
     if not case.empty.idempotent:
         return
     state = case.fed(rows)
@@ -158,8 +158,8 @@ def _equal(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
 
 
 def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Every field of every interval has the same bits however rows are split; thin data, and none,
-    is no error."""
+    """Every field of every interval has the same bits however rows are split; sparse or no data is
+    no error."""
     whole = case.fed(rows)
     if not hasattr(whole.compute(), "interval"):
         return
@@ -177,15 +177,15 @@ def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def _intervals(state: Accumulator) -> dict[str, tuple[str, str]]:
-    """Of each view: repr, in which equal bits are equal, and as it prints."""
+    """The interval of each view: its repr, which is equal if the bits are, and its text."""
     views = views_of(state.compute())
     found = {view: state.confidence_interval(view=view) for view in views}
     return {view: (repr(interval), str(interval)) for view, interval in found.items()}
 
 
-_LARGE_BATCH: Final = 9_000  # rows that are not buffered, but go straight into the state
-# Doublings after which a count of a few is just above 2**24 or 2**53, where floats begin to drop
-# ones; after 32 an int32 would be 0 again. Of few rows all stay below the limit of 2**63.
+_LARGE_BATCH: Final = 9_000  # rows that bypass the buffer
+# Doublings after which a small count is just above 2**24 or 2**53, where floats lose units; after
+# 32 an int32 would overflow to 0. With few rows all stay below the limit of 2**63.
 _HUGE: Final = (*range(19, 26), 32, *range(48, 55))
 
 
@@ -210,8 +210,8 @@ def _huge_counts(a: Accumulator, b: Accumulator, c: Accumulator) -> None:
     for doublings in range(1, _HUGE[-1] + 1):
         full = (
             2 * huge._exact_total_count() + rest._exact_total_count() > MAX_TOTAL_COUNT
-        )  # which is refused
-        if full or huge.nbytes > 1 << 16:  # what holds every row cannot be doubled for long
+        )  # a merge would be refused
+        if full or huge.nbytes > 1 << 16:  # a state that holds every row would grow too large
             return
         huge = huge + huge
         if doublings in _HUGE:
@@ -232,7 +232,7 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
             if batch:
                 state.update(**case.columns(batch))
             if random.random() < 0.3:
-                state.compute()  # looking in between changes nothing
+                state.compute()  # a compute in between changes nothing
         states.append(state)
     while len(states) > 1:
         b = states.pop(random.randrange(len(states)))
@@ -247,11 +247,11 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Rows that wait in small batches are seen by whatever looks at a state first."""
+    """Every operation that reads a state includes its pending rows."""
 
     def fresh() -> Accumulator:
         state = case.empty.empty()
-        for row in rows[:8]:  # more would only take longer
+        for row in rows[:8]:  # more rows would only take longer
             state.update(**case.columns([row]))
         return state
 
@@ -270,7 +270,8 @@ def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """`merge` leaves its argument, `update` its arrays; later changes do not reach the state."""
+    """`merge` and `update` do not change their arguments; later changes to these do not reach the
+    state."""
     first, second = _shards(rows, 2, random)
     a, b = case.fed(first), case.fed(second)
     before = b.to_bytes()
@@ -290,7 +291,7 @@ def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def _updated(state: Accumulator, case: Case[Row], rows: Sequence[Row]) -> bytes:
-    """Its bytes after one more update, of which nothing waits any more."""
+    """The bytes of a state after one more update, without pending rows."""
     state.update(**case.columns(rows))
     return state.to_bytes()
 
@@ -307,7 +308,7 @@ def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None
 
 
 def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """An update that raises leaves the digest as it was."""
+    """An update that raises leaves the digest unchanged."""
     state = case.fed(rows)
     before = state.digest()
     for columns in case.refused:
@@ -323,7 +324,7 @@ def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """States with unequal settings refuse to merge, and stay as they were."""
+    """States with unequal settings refuse to merge, and stay unchanged."""
     state = case.fed(rows)
     before = state.digest()
     for other in case.others:
@@ -347,7 +348,7 @@ def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> Non
 
 
 def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Bytes lead back to an equal state, and equal states have equal bytes."""
+    """The state read from bytes is equal, and equal states have equal bytes."""
     state = case.fed(rows)
     data = state.to_bytes()
     assert state.to_bytes() == data, "to_bytes twice differs"
@@ -374,8 +375,8 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """`compute` twice is the same, changes nothing and keeps nothing: what is merged or updated
-    afterwards shows in the next. On an empty state it is silent."""
+    """`compute` gives the same result twice, changes nothing and caches nothing: the next result
+    includes later merges and updates. On an empty state it gives no warning."""
     state = case.fed(rows)
     before = state.to_bytes()
     with warnings.catch_warnings():
@@ -396,7 +397,7 @@ def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Each value is the exact one, correctly rounded, or an interval that contains it."""
+    """Each value is the exact one, correctly rounded, or its bounds contain the exact value."""
     if case.oracle is not None:
         compare(str(case), case.fed(rows).compute(), case.oracle(rows))
 
@@ -423,7 +424,7 @@ def _shards(rows: Sequence[Row], n: int, random: Random) -> list[list[Row]]:
 
 
 def same(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
-    """Both have one content, whatever led to it."""
+    """Check that both states have equal bytes and compare equal."""
     assert a.to_bytes() == b.to_bytes(), f"{name_a} is not {name_b}"
     if type(a) is not type(b) or type(a).__eq__ is not Accumulator.__eq__:
         assert a == b, f"{name_a} has the bytes of {name_b}, but is not equal"

@@ -1,6 +1,6 @@
-"""Hypothesis strategies for the columns that metrics take: ties, ends of ranges, odd keys.
+"""Hypothesis strategies for the columns of metrics: ties, ends of ranges, unusual keys.
 
-Values that break things are drawn often; the rest of the range now and then.
+Critical values are drawn often; the rest of the range occasionally.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CLOSE = (-0.0, 5e-324, 1e-10, 2.0**-24, 0.1, 0.5 - 2**-54, 0.5 + 2**-53, 1 - 2**-53)
 _FAR = (float("inf"), float("-inf"), -0.0, -0.5, 1e-300, 3.0, 2.0**24, -(2.0**25), 1.7e308)
 _KEYS: tuple[Key, ...] = ("a", "b", "", "é", "\ud800", 0, 1, -1, 1 << 70, None, ("a", 1), ())
-# Near 0, single bits and few of them, multiples of large powers of two, and the ends.
+# Near 0, one or a few bits, multiples of large powers of two, and the ends of the range.
 _IDS = (
     0,
     1,
@@ -44,7 +44,7 @@ def grades() -> st.SearchStrategy[int]:
 
 
 def probabilities() -> st.SearchStrategy[float]:
-    """Scores in [0, 1]: many ties, values that float32 or a grid tells apart from them or not."""
+    """Scores in [0, 1]: many ties, and values close to ties or grid edges."""
     return st.sampled_from(_TIES + _CLOSE) | st.floats(0, 1)
 
 
@@ -61,12 +61,12 @@ def amounts() -> st.SearchStrategy[float]:
 
 
 def keys() -> st.SearchStrategy[Key]:
-    """Keys of every kind; few enough to meet again."""
+    """Keys of every kind; few enough that they repeat."""
     return st.sampled_from(_KEYS)
 
 
 def ids() -> st.SearchStrategy[int]:
-    """Integers of 64 bits: some meet again, others are sparse in all of the range."""
+    """64-bit integers: some repeat, others are spread over the whole range."""
     powers = st.builds(lambda sign, bit: sign << bit, st.sampled_from((1, -1)), st.integers(0, 62))
     return st.sampled_from(_IDS) | st.integers(-(1 << 63), (1 << 63) - 1) | powers
 
@@ -82,7 +82,7 @@ def times_ms() -> st.SearchStrategy[int]:
 def columns(
     *names: str,
 ) -> Callable[[Sequence[tuple[object, ...]]], Mapping[str, list[object]]]:
-    """A function from rows (tuples) to the columns of these names, as `Case.columns` wants.
+    """A function from rows (tuples) to the columns of these names, for `Case.columns`.
 
     >>> columns("labels", "scores")([(1, 0.5), (0, 0.25)])
     {'labels': [1, 0], 'scores': [0.5, 0.25]}

@@ -1,8 +1,8 @@
-"""Accumulators over Spark: batch states, their merge and results, and states of a stream.
+"""Accumulators on Spark: states of tables, their merge and results, and states of a stream.
 
-Nothing here is an RDD, a driver's accumulator or a broadcast, so it runs over Spark Connect too.
-What helps: `spark.sql.execution.arrow.maxRecordsPerBatch=65536`, and for streams the state store
-of RocksDB. Executors need this package, and PYSPARK_PYTHON names the Python that has it.
+It uses no RDD, driver accumulator or broadcast, so it also runs over Spark Connect. Recommended
+settings: `spark.sql.execution.arrow.maxRecordsPerBatch=65536`, and for streams the RocksDB state
+store. Executors need this package; PYSPARK_PYTHON must name a Python that has it.
 """
 
 try:

@@ -1,5 +1,5 @@
-"""States of tables: counted by tasks, merged inside the engine, and read as rows; and what a table
-must have for that, and what is taken of it."""
+"""States of tables: counted by tasks, merged inside the engine, and read as rows; and the selection
+and checks of the table's columns."""
 
 from __future__ import annotations
 
@@ -41,23 +41,22 @@ def states(
     job: str | None = None,
     provenance: Positions | bool = True,
 ) -> DataFrame:
-    """A table (by..., bucket int, state binary): what each task counted, to be stored or merged.
+    """A table (by..., bucket int, state binary): the state of each task, to store or merge.
 
     spec: an empty accumulator. by: columns of strings, integers or bools; null is a group. columns:
-    argument of `spec.update` -> column, where the names differ.
+    argument of `spec.update` -> column, if the names differ.
 
-    user, n_buckets: the rows of a user meet in one of `n_buckets` buckets; each group and bucket is
-    counted apart, so that a task holds one of them at a time. scope: what the rows are, such as
-    "2026-11-01": then each bucket is sealed, and GroupedAUC is a kilobyte instead of its
-    users.
-    Without buckets each task of the table counts what it has, and nothing is shuffled.
+    user, n_buckets: the rows of a user are in one of `n_buckets` buckets; each group and bucket is
+    counted separately, so that a task holds one of them at a time. scope: a name for the rows, such
+    as "2026-11-01": then each bucket is sealed, and GroupedAUC is a kilobyte instead of its users.
+    Without buckets each task of the table counts its own rows, and nothing is shuffled.
 
-    Beside a state stands what it counted: its task of `job` (default: a new name for each call), or
-    with Positions the ranges of offsets of the rows, or with False nothing. A state that is merged
-    with a second try of itself refuses.
+    The provenance of a state is its task of `job` (default: a new name for each call), with
+    Positions the ranges of offsets of the rows, with False nothing. A retry of a state refuses to
+    merge with the first try.
     """
     positions = provenance if isinstance(provenance, Positions) else None
-    # Of `df`, whatever stands before it: a task's own number is another one in a union.
+    # Evaluated on `df` itself: in a union the number of the running task would be different.
     task = F.spark_partition_id()
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, task)
     named = (job or f"spark-{uuid.uuid4().hex}") if provenance is True else None
@@ -74,11 +73,11 @@ def merge(
     replay: str = "refuse",
     tree: int = 0,
 ) -> DataFrame:
-    """A table (by..., bucket = 0, state): one state for each group of some of the columns.
+    """A table (by..., bucket = 0, state): one state per group of the columns `by`.
 
-    by: default all columns of the groups. replay="skip": a state that is wholly counted already is
-    left out; "refuse" raises OverlapError for it. tree: into how many states of each group
-    neighbouring buckets are merged first, side by side; for thousands of tasks.
+    by: default all group columns. replay="skip": a state that is already fully counted is left
+    out; "refuse" raises OverlapError for it. tree: the number of states per group that buckets are
+    merged into first, in parallel; for thousands of tasks.
     """
     keys = groups_of(states_df) if by is None else tuple(by)
     if tree:
@@ -90,7 +89,7 @@ def merge(
 
 
 def results(states_df: DataFrame, by: Sequence[str] | None = None) -> DataFrame:
-    """A table (by..., metric, view, value, low, high): what the merged states say.
+    """A table (by..., metric, view, value, low, high): the results of the merged states.
 
     Read it with one `toArrow()`. An exact value has low = high = value.
     """
@@ -118,7 +117,7 @@ def aggregate(
 
 
 def groups_of(states_df: DataFrame) -> tuple[str, ...]:
-    """The columns of the groups of a table of states."""
+    """The group columns of a table of states."""
     return tuple(name for name in states_df.columns if name not in (BUCKET, STATE))
 
 
@@ -143,7 +142,7 @@ def _count_group(
 ) -> Callable[[tuple[pa.Scalar, ...], Batches], Batches]:
     spec, by, columns, sealing = rows.spec, rows.by, rows.columns, rows.sealing
 
-    # A task is named by its bucket, not by the partition: adaptive execution joins partitions.
+    # A task is identified by its bucket, because adaptive execution coalesces partitions.
     def count(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
@@ -190,7 +189,7 @@ def _read(keys: Sequence[str]) -> Callable[[Batches], Batches]:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table that has the columns that are counted and no others, and the bucket of each row."""
+    """A table with only the counted columns, and the bucket of each row."""
 
     table: DataFrame
     spec: Accumulator
@@ -214,7 +213,7 @@ def rows_of(
     positions: Positions | None,
     unbucketed: Column,
 ) -> Rows:
-    """The columns that are counted and the bucket, `unbucketed` without users; or SettingsError."""
+    """The counted columns and the bucket, `unbucketed` without users; SettingsError if invalid."""
     by = (by,) if isinstance(by, str) else tuple(by)
     require_users(user, n_buckets)
     if scope and user is None:
@@ -238,13 +237,13 @@ def rows_of(
     if user is None:
         bucket = unbucketed
     else:
-        # xxhash64 and pmod of a long do not overflow, with ANSI arithmetic or without.
+        # xxhash64 and pmod of a long do not overflow, with or without ANSI arithmetic.
         bucket = F.pmod(F.xxhash64(F.col(quoted(user))), F.lit(n_buckets)).cast("int")
     kept = [F.col(quoted(name)) for name in needed]
     rows = Rows(df.select(*kept, bucket.alias(BUCKET)), spec, by, named, None)
     if user is None or n_buckets is None or not scope:
         return rows
-    # The same number is hashed otherwise as an int, a bigint or a string: the type is in the name.
+    # An int, a bigint and a string of the same number have different hashes: the name has the type.
     kind = df.schema[user].dataType.simpleString()
     return replace(rows, sealing=Sealing(user, n_buckets, f"spark-xxhash64({kind})", scope))
 
@@ -252,7 +251,7 @@ def rows_of(
 def columns_of(
     df: DataFrame, spec: Accumulator, columns: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Argument of `spec.update` -> column; what is not named is the column of its own name."""
+    """Argument of `spec.update` -> column; by default the column of the argument's name."""
     columns = renamed_columns(spec, columns or {}, df.columns, "states(columns)")
     takes = spec.arguments()
     strange = sorted(columns.keys() - takes.keys())
@@ -286,5 +285,5 @@ def require_columns(df: DataFrame, names: Sequence[str]) -> None:
 
 
 def quoted(name: str) -> str:
-    """A column's name, dots and all, as Spark's `col` takes it."""
+    """A column name, which may contain dots, quoted for Spark's `col`."""
     return "`" + name.replace("`", "``") + "`"

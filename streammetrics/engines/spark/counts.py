@@ -1,4 +1,4 @@
-"""States from plain counts: Spark counts in SQL, and Python sees a row for each pair of cells."""
+"""States from plain counts: Spark counts in SQL, and Python reads one row per label and cell."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def counts(
     job: str | None = None,
     provenance: bool = True,
 ) -> DataFrame:
-    """`states(df, spec, by)` of a metric that is plain counts: the same states, counted by SQL.
+    """`states(df, spec, by)` for a metric of plain counts: the same states, counted by SQL.
 
-    spec: BinaryConfusion, or HistogramAUC(grid="equal"), whose buckets floats give exactly, without
-    weights. The scores must be of type float or double. What reaches Python is a row for each cell
-    that is in use; `benchmarks/spark_routes.py` says what that saves.
+    spec: BinaryConfusion, or HistogramAUC(grid="equal"), whose buckets are exact in floats, without
+    weights. The scores must be of type float or double. Python reads one row for each non-empty
+    cell; `benchmarks/spark_routes.py` measures the gain.
     """
     named = _checked(df, spec, columns)
     keys = (by,) if isinstance(by, str) else tuple(by)
@@ -49,7 +49,7 @@ def counts(
 
 
 def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -> Mapping[str, str]:
-    """The columns of labels and scores, or SettingsError for what SQL does not count exactly."""
+    """The columns of labels and scores; SettingsError for anything SQL cannot count exactly."""
     metric: object = spec
     known = isinstance(metric, BinaryConfusion)
     if isinstance(metric, HistogramAUC):
@@ -68,7 +68,7 @@ def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -
 
 
 def _truth(label: Column, positive: int | str) -> Column:
-    """1, 0, or -1 for what is no label, which `from_counts` refuses."""
+    """1, 0, or -1 for an invalid label, which `from_counts` refuses."""
     if positive != 1:
         is_positive = F.when(label == F.lit(positive), 1).otherwise(0)
         return F.when(label.isNull(), -1).otherwise(is_positive)
@@ -77,7 +77,7 @@ def _truth(label: Column, positive: int | str) -> Column:
 
 
 def _cell(score: Column, spec: Counting) -> Column:
-    """The prediction or the bucket, or -1 for what is no score. Multiples of 2**r are exact."""
+    """The prediction or the bucket, or -1 for an invalid score. Products with 2**r are exact."""
     no_score = score.isNull() | F.isnan(score)
     if isinstance(spec, BinaryConfusion):
         above = (score >= F.lit(float(spec.threshold))).cast("int")

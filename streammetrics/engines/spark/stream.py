@@ -1,4 +1,4 @@
-"""States of a stream: each micro-batch adds to them, and they are emitted as a whole."""
+"""States of a stream: each micro-batch adds to them, and emits the whole states."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def stream(
     """A streaming table (by..., bucket int, state binary): states of all rows so far.
 
     A micro-batch emits the whole state of each group and bucket that it changed, so that a sink
-    replaces the row of (by..., bucket), and one that is written twice is the same. Write it with
-    outputMode("update") and a checkpoint; Spark needs the state store of RocksDB for it:
+    replaces the row of (by..., bucket), and writing it twice is harmless. Write it with
+    outputMode("update") and a checkpoint; Spark needs the RocksDB state store for it:
     `org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider`.
 
-    The arguments are those of `states`. A group and bucket is read and written by each micro-batch
-    that has rows of it. What stands beside a state are the batches of the query, `QUERY/batches:
-    [0, 7)`, or with Positions the ranges of offsets.
+    The arguments are those of `states`. Each micro-batch reads and writes the groups and buckets of
+    its rows. The provenance of a state is the batches of the query, `QUERY/batches: [0, 7)`, or
+    with Positions the ranges of offsets.
     """
     positions = provenance if isinstance(provenance, Positions) else None
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, F.lit(0))
@@ -46,7 +46,7 @@ def stream(
 
 
 class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in each environment
-    """Keeps one state for each group and bucket; gives it, sealed where `sealing` says so."""
+    """Keeps one state for each group and bucket; emits it, sealed if `sealing` is given."""
 
     def __init__(self, by: Sequence[str], sealing: Sealing | None, *, note_batches: bool) -> None:
         self._by = tuple(by)
@@ -79,11 +79,11 @@ class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in 
         yield Row(**group, **{STATE: shown.to_file_bytes()})
 
     def close(self) -> None:
-        """Nothing is held outside of Spark's state."""
+        """Do nothing: all state is in Spark's state store."""
 
 
 def _note_batch(state: Accumulator, piece: str) -> None:
-    """The batch of the query, which is the same when the batch is run again."""
+    """Note the batch of the query in the provenance; a rerun of the batch has the same number."""
     context = TaskContext.get()
     batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
     if context is not None and batch is not None:
