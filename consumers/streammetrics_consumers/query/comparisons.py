@@ -287,7 +287,7 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
 
 
 def of_users(row: Result, users: Users) -> Result:
-    """The row; that of a variant with the interval of its user groups, if they are known."""
+    """The row, with the interval of its user groups if it is of a variant and they are known."""
     if row.interval is None or tuple(row.slice) != ("variant",):
         return row
     key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric

@@ -62,7 +62,7 @@ class Declared:
 
 
 def declared(generation: Generation) -> Declared | None:
-    """The experiment of a generation; None where it has none."""
+    """The experiment of a generation; None if it has none."""
     metrics = {
         metric.name: metric
         for metric in generation.metrics
@@ -146,7 +146,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
-    """The panes of a window; those of the total where it has no start."""
+    """The panes of a window; those of the total if it has no start."""
     if start_ms is None or end_ms is None:
         return [pane for pane in panes if pane.is_total]
     return [p for p in panes if p.start_ms is not None and start_ms <= p.start_ms < end_ms]
@@ -166,7 +166,7 @@ def _better(metric: Metric) -> Mapping[str, Better]:
 
 
 def _variants(metric: Metric) -> tuple[str, ...]:
-    """The declared variants, in the order of the config where that is known."""
+    """The declared variants, in the order of the config if that is known."""
     if metric.variants:
         return metric.variants
     names = cast("tuple[str, list[str] | None]", metric.description["variant"])[1]

@@ -22,7 +22,7 @@ from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a metric's states are laid out: the names of each grouping, and the windows."""
+    """The layout of a metric's states: the names of each grouping, and the windows."""
 
     groupings: tuple[tuple[str, ...], ...]
     windows: Spans

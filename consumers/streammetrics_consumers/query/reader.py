@@ -74,7 +74,7 @@ def states_of(
 
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
-    """The state of a window: the sum of its panes. None where nothing was counted."""
+    """The state of a window: the sum of its panes. None if nothing was counted."""
     if span is None:
         return panes.get(None)
     found = [state for start, state in panes.items() if start is not None and span.holds(start)]

@@ -192,7 +192,7 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
 
 
 def n_states(state: Accumulator) -> int:
-    """How many states `plain_states` yields."""
+    """The number of states that `plain_states` yields."""
     match state:
         case Windows():
             windows = (len(spans) * n_states(one) for spans, one in state.window_states())

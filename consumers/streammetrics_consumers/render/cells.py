@@ -50,7 +50,7 @@ from streammetrics_consumers.render.verdict_words import (
     words,
 )
 
-VARIANT: Final = "variant"  # the role whose values stand side by side
+VARIANT: Final = "variant"  # the role whose values are columns
 NONE: Final = "none"
 COLUMN: Final = 24  # characters of the name of a column
 ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
@@ -169,7 +169,7 @@ def headline_rows(results: Results) -> list[Result]:
 def value_texts(
     value: float, low: float, high: float, decimals: int | None = None
 ) -> tuple[str, str]:
-    """A value and its certain bounds, "" where it is exact."""
+    """A value and its certain bounds, "" if it is exact."""
     if decimals is None:
         decimals = formatting.decimals_for((value, low, high))
     certain = formatting.interval(low, high, decimals) if low < high else ""
@@ -184,7 +184,7 @@ def window_text(window: Window) -> str:
 
 
 def interval_bounds(row: Result) -> tuple[float, float]:
-    """The bounds of the statistical interval; nan where there is none."""
+    """The bounds of the statistical interval; nan if there is none."""
     one = row.interval
     return (math.nan, math.nan) if one is None else (one.lower, one.upper)
 

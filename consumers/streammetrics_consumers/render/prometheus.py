@@ -48,7 +48,7 @@ _ROW_GAUGES: Final = {
 
 
 def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
-    """The metric families of one scrape, from the results by window; without results, one gauge."""
+    """The metric families of one scrape, from the results by window; without any, `results_up`."""
     yield _gauge("results_up", "Whether the results can be read", bool(found))
     if not found:
         return

@@ -195,7 +195,7 @@ def advice(found: Recommendation, mixed: Contamination | None) -> Text:
 
 
 def join_table(found: Join | None) -> Iterator[RenderableType]:
-    """The part of `results` and `status` about the join; nothing where events are not joined."""
+    """The part of `results` and `status` about the join; nothing if events are not joined."""
     if found is None:
         return
     yield Text(f"\njoined, {join_window(found)}\n", "bold cyan")
@@ -300,7 +300,7 @@ def _lines(
 
 
 def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:
-    """The estimated and the true difference of two variants, where the truth is known."""
+    """The estimated and the true difference of two variants, if the truth is known."""
     control, treatment = (figure.rows[arm] for arm in arms)
     true = None if truth is None else truth.by_figure.get((figure.metric, figure.view))
     if true is None or control is None or treatment is None:

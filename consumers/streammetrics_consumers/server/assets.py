@@ -59,7 +59,7 @@ class Asset:
 
 
 def asset(name: str) -> Asset | None:
-    """The asset of this name; None where there is none."""
+    """The asset of this name; None if there is none."""
     if name == CHARTS:
         return charts()
     if not _NAME.fullmatch(name):

@@ -79,7 +79,7 @@ class Events:
 
 
 def event(name: str, data: Json | Answer) -> bytes:
-    r"""One event. Its data is one line: JSON has no line breaks but the last.
+    r"""One event. Its data is one line: the JSON has only the final line break.
 
     >>> event("moved", {"looks": 1})
     b'event: moved\ndata: {"looks": 1}\n\n'
