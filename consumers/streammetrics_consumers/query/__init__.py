@@ -1,1 +1,1 @@
-"""What was counted, read from the ledger and shown."""
+"""Reading results, the experiment and the status from the ledger."""

@@ -1,8 +1,8 @@
-"""The answers to queries, from which every surface is made, and the JSON that they become.
+"""The answers to queries, which every surface renders, and their JSON.
 
-/openapi.json is made from these classes, docstrings and constraints included. An object is closed:
-it has exactly these keys. JSON has sorted keys, UTF-8 and a last newline. It is a function of the
-rows that were counted and of the offsets read: no clock, host or worker is in results.
+/openapi.json is generated from these classes, including docstrings and constraints. Objects are
+closed: they have exactly these keys. The JSON has sorted keys, is UTF-8 and ends with a newline.
+Results depend only on the counted rows and the offsets read, never on a clock, host or worker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 from streammetrics.experiments import Action, Verdict
 from streammetrics_consumers.query.query import Slice, WindowState
 
-ALARM: Final = 1000.0  # an e-value against the declared shares, from which on it is one
+ALARM: Final = 1000.0  # an e-value against the declared shares is an alarm from here on
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 Tone = Literal["good", "bad", "warn", "neutral"]
@@ -26,7 +26,7 @@ HealthState = Literal["live", "idle", "stale", "broken"]
 
 if TYPE_CHECKING:
     Number: TypeAlias = float
-else:  # as JSON has it, for the schema
+else:  # the JSON form, for the schema
     Number: TypeAlias = Annotated[
         float | Literal["inf", "-inf"] | None, Meta(description="a double; null where undefined")
     ]
@@ -56,8 +56,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
-    """The texts of one object of an answer: what people read in place of its numbers, as the view
-    model of `render.cells` writes it."""
+    """The texts of one object, shown in place of its numbers; `render.cells` writes them."""
 
 
 class ResultText(Text, frozen=True):
@@ -188,7 +187,7 @@ class Direction(Answer, frozen=True):
 
 
 class ContrastNames(Answer, frozen=True):
-    """A treatment beside the control."""
+    """A treatment and the control that it is compared with."""
 
     metric: str
     view: str
@@ -241,7 +240,7 @@ class Comparison(ContrastNames, frozen=True):
 
     @property
     def name(self) -> str:
-        """By which its looks are known."""
+        """The name under which its looks are stored."""
         return f"{self.metric}.{self.view}/{self.treatment_variant}"
 
 
@@ -274,7 +273,7 @@ class SampleRatio(Answer, frozen=True):
 
     @property
     def alarm(self) -> bool:
-        """Whether effects are not to be believed."""
+        """Whether effects must not be trusted."""
         return self.e_value >= ALARM
 
 
@@ -313,7 +312,7 @@ class Join(Answer, frozen=True):
 
 
 class _Counted(Answer, frozen=True):
-    """What was read."""
+    """Counts of the events read, and the watermark."""
 
     rows_read: Count
     quarantined: Count
@@ -326,8 +325,8 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """What tables know of results beside them. variants: as they are declared, in the order of
-    their columns; headlines: each metric and view that is shown unasked."""
+    """The extra data that tables need. variants: as declared, in the order of the columns;
+    headlines: each metric and view that is shown by default."""
 
     variants: tuple[str, ...] = ()
     headlines: frozenset[tuple[str, str]] = frozenset()
@@ -360,7 +359,7 @@ class Results(
 
     @property
     def incomplete_text(self) -> str | None:
-        """In a sentence which logs are incomplete; None where none is."""
+        """A sentence that names the incomplete logs; None if there are none."""
         if not self.incomplete:
             return None
         logs = ", ".join(
@@ -424,20 +423,20 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
 
 
 def dumps(value: Json | Answer) -> bytes:
-    """JSON with sorted keys, in UTF-8, with a last newline; nan is null, infinities are texts."""
+    """JSON with sorted keys, UTF-8, a final newline; nan is null and infinities are strings."""
     text = json.dumps(finite(plain(value)), sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # A lone surrogate has no UTF-8; its backslash form is what JSON writes for it.
+    # A lone surrogate has no UTF-8 form; JSON writes it as a backslash escape.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def plain(value: Json | Answer) -> Json:
-    """An answer as mappings, sequences, numbers and texts."""
+    """An answer as mappings, sequences, numbers and strings."""
     found: Json = to_builtins(value, enc_hook=_builtin)
     return found
 
 
 def finite(value: Json) -> Json:
-    """The same with nulls and texts in place of the floats that JSON does not have."""
+    """The value with nulls and strings in place of the floats that JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, dict):
@@ -446,7 +445,7 @@ def finite(value: Json) -> Json:
 
 
 def _builtin(value: object) -> object:
-    """A number of NumPy or a view of a mapping as JSON has it."""
+    """A NumPy number or a mapping as a built-in type."""
     for kind in (float, int, str):
         if isinstance(value, kind):
             return kind(value)

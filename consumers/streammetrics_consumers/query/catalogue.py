@@ -1,4 +1,4 @@
-"""What a store can be asked for: its metrics with their views, groupings, windows and variants."""
+"""The queryable contents of a store: metrics with their views, groupings, windows and variants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
 
-MAX_SPANS: Final = 1000  # windows that are listed, the newest
+MAX_SPANS: Final = 1000  # listed windows, the newest ones
 OVER_TIME: Final = "history"  # a figure that every metric has
 EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
 
@@ -32,7 +32,7 @@ class StoreMetric(Answer, frozen=True):
     figures: tuple[str, ...]
 
     def view(self, asked: str | None) -> str:
-        """This view, or the first that the metric is known by; QueryError where there is none."""
+        """The view asked for, by default the first headline view; QueryError if there is none."""
         if asked is None and self.headlines:
             return self.headlines[0]
         if asked is None or asked not in self.views:
@@ -70,13 +70,13 @@ class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"
 
 
 def watched_by(of: Declared) -> set[str]:
-    """The metrics that an experiment compares; it may name a view of one, after a dot."""
+    """The metrics that an experiment compares; its plan may name a view of one, after a dot."""
     return {of.metric_of(named) for named in of.plan.watched}
 
 
 class Catalogue:
-    """Reads it from a ledger, for any number of threads. Views are read from a stored state, once
-    for each metric: settings alone do not say what a measure is called."""
+    """Reads the catalogue of a ledger. Thread-safe. Views are read from a stored state, once for
+    each metric, because the settings alone do not give the names of measures."""
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, name
@@ -84,7 +84,7 @@ class Catalogue:
         self._known: dict[tuple[str, str], StoreMetric] = {}
 
     def known(self, metric: str, generation: int | None = None) -> StoreMetric:
-        """What is known of one metric."""
+        """The catalogue entry of one metric."""
 
         def read(now: View) -> StoreMetric:
             return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
@@ -92,7 +92,7 @@ class Catalogue:
         return view(self._ledger, read, generation=generation)
 
     def grouping(self, names: frozenset[str], generation: int | None = None) -> frozenset[str]:
-        """The smallest grouping that has these names, or the smallest that there is."""
+        """The smallest grouping that contains these names, else the smallest of all."""
 
         def read(now: View) -> frozenset[str]:
             metrics = metrics_of(_bare(now), Query())

@@ -1,9 +1,9 @@
-"""The experiment of an answer: comparisons over each of its windows, and the whole in one sentence.
+"""The experiment of an answer: comparisons over each of its windows, and a verdict in one sentence.
 
-Comparisons are of all rows together. Reading takes no look: the service takes them, at the total
-since the start alone; what is always valid of another window is what this window says now, with no
-look behind. An experiment counts its metrics in groups of users: where it has counted the rows of a
-result, the interval of that result is the one of the groups.
+Comparisons always use all rows. Reading takes no look: only the service takes looks, and only at
+the total since the start. The always-valid values of any other window use its current rows, without
+earlier looks. An experiment counts its metrics in groups of users: where it counted the rows of a
+result, that result has the interval of the groups.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from streammetrics_consumers.query.results import interval_answer
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
-TRIES: Final = 5  # to read rows, and what stands beside them, of one moment
-_COMPARED: Final = (  # fields of the library's Comparison, under their own names
+TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
+_COMPARED: Final = (  # fields of the library's Comparison, with the same names
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
     *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
     *("statistic", "std_error", "df", "level", "n", "n_eff", "deff", "method", "reason"),
@@ -58,9 +58,9 @@ _COMPARED: Final = (  # fields of the library's Comparison, under their own name
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Of one window: which rows it is made of, what they say, and what is known of users.
+    """One window: the rows that it is made of, their outcome, and the user groups.
 
-    alone: what they say without looks, of a window that is not the total, at which nobody looks.
+    alone: the findings without looks, of windows other than the total; only the total has looks.
     """
 
     made_of: object
@@ -69,12 +69,12 @@ class Counted:
     alone: tuple[Finding, ...] = ()
 
 
-Totals: TypeAlias = dict[int, Counted]  # of all time, by generation
+Totals: TypeAlias = dict[int, Counted]  # the totals since the start, by generation
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Of one moment: what is shown, and what it was made of but the looks."""
+    """The experiment at one store version, which does not include the looks."""
 
     version: StoreVersion
     offsets: dict[str, int]
@@ -87,8 +87,8 @@ class _Found:
 def of_one_moment(
     read: Callable[[], Results], beside: Callable[[Results], tuple[T, Mapping[str, int] | None]]
 ) -> tuple[Results, T]:
-    """What `read` answers, with what `beside` finds at the same offsets; None: at any. If others
-    commit faster than we read, it may be of a later moment."""
+    """The results of `read`, and the finding of `beside` at the same offsets (None: at any). If
+    others commit faster than we read, the two may be of different moments."""
     results = read()
     for _ in range(TRIES):
         found, offsets = beside(results)
@@ -99,10 +99,10 @@ def of_one_moment(
 
 
 class ComparisonReader:
-    """What answers to one query say of the experiment. It remembers the last moment's, and what it
-    read of each window, until other rows are stored of it.
+    """Reads the experiment for the answers to one query. It caches the last moment, and each window
+    until its stored rows change.
 
-    totals: where what is read of the total is kept, for answers to other queries too."""
+    totals: a cache of the totals, which other queries may share."""
 
     def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
         self._ledger, self._query = ledger, query
@@ -112,8 +112,8 @@ class ComparisonReader:
         self._counted: dict[Span, Counted] = {}
 
     def beside(self, read: Callable[[], Results]) -> Results:
-        """What `read` answers, with the experiment of the same moment. (If others commit faster
-        than we read, it may be of a later one.)"""
+        """The results of `read`, with the experiment of the same moment. (If others commit faster
+        than we read, it may be of another one.)"""
 
         def of(results: Results) -> tuple[_Found | None, Mapping[str, int] | None]:
             found = view(self._ledger, self._at, generation=results.generation)
@@ -160,7 +160,7 @@ class ComparisonReader:
                 users |= counted.users
                 found = counted.alone
             if self._query.where:
-                continue  # it asks for some of the rows, and an experiment is about all of them
+                continue  # the query selects some of the rows; an experiment compares all of them
             for finding in found:
                 if self._query.metric in (None, finding.contrast.metric):
                     one = seen.get(finding.contrast.name)
@@ -181,8 +181,8 @@ class ComparisonReader:
     def _delta_metadata(
         self, now: View, of: Declared, spans: Sequence[Span]
     ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
-        """By start, what is compared in these windows: one metric where the query names one. The
-        sample ratio and the notes are of the total, which is read whole."""
+        """The rows to compare in these windows, by their start: of one metric if the query names
+        one. The sample ratio and the notes come from the total, which is read with all metrics."""
         if not spans:
             return {}
         metric, found = self._query.metric, defaultdict(list)
@@ -198,7 +198,7 @@ class ComparisonReader:
     def _of(
         self, now: View, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
     ) -> Counted:
-        """One window, from its rows; None is the total. Raises TooLarge."""
+        """One window, computed from its rows; None is the total. Raises TooLarge."""
         made_of = now.version.generation, frozenset(row.id for row in rows)
         generation = now.version.generation.id
         known = self._totals.get(generation) if span is None else self._counted.get(span)
@@ -227,7 +227,7 @@ def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Exper
 
 
 def _late_note(seen: Snapshot) -> tuple[str, ...]:
-    """What is missing of an experiment whose events are joined, where that is much."""
+    """A note if an experiment on joined events lacks many of them because they were late."""
     if not any(metric.name == ROWS and not metric.ended for metric in seen.generation.metrics):
         return ()
     logs = sum((head.counters for head in seen.logs), Counters())
@@ -240,7 +240,7 @@ def _layout(of: Declared) -> Layout:
 
 
 class _Result(Protocol):
-    """What UserGroups of a metric gives: the metric's result, and intervals of its views."""
+    """The result of UserGroups of a metric: the metric's result, and intervals of its views."""
 
     @property
     def value(self) -> object: ...
@@ -248,7 +248,7 @@ class _Result(Protocol):
 
 
 class InGroups:
-    """One metric of one variant and window. What has been asked for is known from then on."""
+    """One metric of one variant and window, in groups of users. It caches what it computes."""
 
     def __init__(self, state: UserGroups) -> None:
         self._state = state
@@ -257,7 +257,7 @@ class InGroups:
         self._intervals: dict[object, answers.Interval] = {}
 
     def interval(self, row: Result) -> answers.Interval | None:
-        """The interval of this row, or that which it has where it is of other rows."""
+        """The interval of the groups; the row's own if the row counted other rows."""
         if self._result is None:
             self._result = self._state.compute()
             self._counts = counts_of(self._result.value)
@@ -273,8 +273,8 @@ Users = Mapping[_Key, InGroups]
 
 
 def users_of(experiment: Experiment, span: Span | None) -> Users:
-    """What an experiment knows of users in one window (None is the total), by variant and metric,
-    over all epochs of the allocation."""
+    """The user groups of an experiment in one window (None is the total), by variant and metric,
+    summed over all epochs of the allocation."""
     sums: dict[tuple[str, str], UserGroups] = {}
     for arms in experiment.states.values():
         for variant, metrics in arms.items():
@@ -287,7 +287,7 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
 
 
 def of_users(row: Result, users: Users) -> Result:
-    """The row of a variant with the interval of its users, where they are known."""
+    """The row, with the interval of its user groups if it is of a variant and they are known."""
     if row.interval is None or tuple(row.slice) != ("variant",):
         return row
     key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
@@ -303,8 +303,8 @@ _NOTHING: Final = "Too early to say: no variant can be compared with the control
 
 
 def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str]:
-    """The state, and what may be concluded in words; `rows`: the comparisons since the start. What
-    to do now is said by `Results.recommendation`."""
+    """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
+    is in `Results.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
     distrusted = next((row for row in rows if row.verdict == "disbelieved"), None)
@@ -354,11 +354,11 @@ def experiment_answer(results: Results, of: Declared | None, looks: int) -> answ
 
 
 def comparison_answer(window: Window, finding: Finding, looks: int) -> Comparison:
-    """A comparison over one window, as it stands after its looks."""
+    """A comparison over one window, after its looks."""
     contrast, holm = finding.contrast, math.nan
     found, rail = contrast.comparison, contrast.safeguard
     if window.start_ms is None and finding.holm is not None:
-        holm = finding.holm  # of windows, one decision may be read without the others
+        holm = finding.holm  # in a window, one decision may be read without the others
     compared: dict[str, Any] = {name: getattr(found, name) for name in _COMPARED}
     return Comparison(
         window=window,
@@ -386,7 +386,7 @@ def comparison_answer(window: Window, finding: Finding, looks: int) -> Compariso
 
 
 def with_report(results: Results, report: Report) -> Results:
-    """The results with what a report says of the whole of an experiment."""
+    """The results with the recommendation, contamination and sample ratio of a report."""
     advice, mixed, ratio = report.recommendation, report.contamination, report.srm
     contamination = None
     if mixed is not None:

@@ -1,7 +1,7 @@
-"""The experiment of a generation, out of the ledger: its plan and the states of its variants.
+"""The experiment of a generation, read from the ledger: its plan and the states of its variants.
 
-All that is needed stands in the ledger, so that whoever has the store alone reads it too. Each of
-the experiment's metrics is described with the plan; its keys are (grouping, epoch, variant).
+The ledger holds all that is needed, so that a reader needs only the store. The description of each
+of the experiment's metrics contains the plan; its keys are (grouping, epoch, variant).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ UNITS: Final = "units"
 class Declared:
     """An experiment as it was declared.
 
-    fingerprint: of the plan but its epochs, by which looks know it; metrics: what is counted for
-    it, by the name in the ledger.
+    fingerprint: of the plan without its epochs and their shares; looks are stored under it.
+    metrics: those that are counted for it, by their names in the ledger.
     """
 
     fingerprint: str
@@ -36,34 +36,33 @@ class Declared:
     metrics: Mapping[str, Metric]
 
     def panes(self, panes: Iterable[Pane]) -> list[Pane]:
-        """Those that hold its states."""
+        """The panes that hold its states."""
         return [pane for pane in panes if pane.metric in self.metrics]
 
     def watched_of(self, metric: str) -> tuple[str, ...]:
-        """What the plan names that is of this metric: itself, or views of it after a dot."""
+        """The names in the plan that refer to this metric: its own, or with a view after a dot."""
         return tuple(told for told in self.plan.watched if self.metric_of(told) == metric)
 
     def needed_for(self, metric: str) -> set[str]:
-        """The metrics whose states the comparisons of this one rest on: itself, and covariates."""
+        """The metrics whose states the comparisons of this one need: itself and its covariates."""
         planned = (self.plan.covariates.get(told) for told in self.watched_of(metric))
         return {metric, *(self.metric_of(one.metric) for one in planned if one is not None)}
 
     def metric_of(self, told: str) -> str:
-        """The metric of what the plan names; the longest where several would do."""
+        """The metric that a name in the plan refers to; the longest if several match."""
         names = (name.removeprefix(f"{FAMILY}/") for name in self.metrics)
         found = (one for one in names if told == one or told.startswith(f"{one}."))
         return max(found, key=len, default=told)
 
     @property
     def alphas(self) -> dict[str, float]:
-        """What a reading's e-value is held against, by what the plan names: a decision or a
-        guardrail."""
+        """The significance level of each decision and guardrail, by its name in the plan."""
         alone = dict.fromkeys((one.metric for one in self.plan.guardrails), 1 - self.plan.level)
         return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
 
 
 def declared(generation: Generation) -> Declared | None:
-    """The experiment of a generation; None where it has none."""
+    """The experiment of a generation; None if it has none."""
     metrics = {
         metric.name: metric
         for metric in generation.metrics
@@ -84,7 +83,7 @@ def plan_of(
     variants: tuple[str, ...],
     better: Mapping[str, Better] | None = None,
 ) -> Plan:
-    """The plan that `ExperimentConfig.plan` says in plain values; better: its directions."""
+    """The plan from the plain values of `ExperimentConfig.plan`; better: its directions."""
     starts = tuple(cast("list[str]", found["epochs"]))
     epochs = (FIRST_EPOCH, *starts) if starts else ()
     shares = cast("list[dict[str, float]]", found["shares"])
@@ -121,7 +120,7 @@ def plan_of(
 
 
 def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experiment:
-    """The experiment over these states, of whatever panes; their sum is what counts."""
+    """The experiment over the sum of these states, which may be of any panes."""
     sums: dict[str, PerKey] = {}
     for pane, state in states:
         if pane.metric in sums:
@@ -147,7 +146,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
-    """The panes of a window; those of the total where it has no start."""
+    """The panes of a window; those of the total if it has no start."""
     if start_ms is None or end_ms is None:
         return [pane for pane in panes if pane.is_total]
     return [p for p in panes if p.start_ms is not None and start_ms <= p.start_ms < end_ms]
@@ -161,13 +160,13 @@ def _place(key: object) -> tuple[str, str]:
 
 
 def _better(metric: Metric) -> Mapping[str, Better]:
-    """The directions that the config declares now; a store may be older than there were any."""
+    """The directions in the current config; none if the store is older than that setting."""
     shown = cast("Mapping[str, object]", metric.description.get(SHOWN, {}))
     return cast("Mapping[str, Better]", shown.get(BETTER, {}))
 
 
 def _variants(metric: Metric) -> tuple[str, ...]:
-    """The declared variants, in the order of the config where that is known."""
+    """The declared variants, in the order of the config if that is known."""
     if metric.variants:
         return metric.variants
     names = cast("tuple[str, list[str] | None]", metric.description["variant"])[1]

@@ -1,15 +1,15 @@
-"""The incremental view of a query: an answer that is kept up to date and reads only what is new.
+"""The incremental view of a query: an answer that is kept up to date by reading only new rows.
 
 Its cursor is the next offset of every head. A delta row counts the offsets [start, end) of its
-head, so it is new where start is at or after the cursor, and known where end is at or before it.
-A row around the cursor was made by the compactor of rows that were known and rows that were not:
-its pane is then read from the beginning. Row ids say nothing: a store may give them again.
+head, so it is new if start is at or after the cursor, and known if end is at or before it. A row
+that spans the cursor was compacted from known and new rows: its pane is then read again from the
+beginning. Row ids do not help, because a store may reuse them.
 
-Rows of a retry count offsets that were passed long ago. There are few, they are never merged, and
-they go only with their pane, so those that were read are remembered.
+Rows of a retry count offsets far below the cursor. They are few, are never compacted, and are
+deleted only with their pane, so the view remembers which of them it has read.
 
-The query cache keeps the views of a server: a page that asks every second costs one look at the
-heads while nothing is counted, and the new rows of the store when something was.
+The query cache keeps the views of a server. A page that asks every second costs one read of the
+heads while nothing is counted, and a read of the new rows otherwise.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ T = TypeVar("T")
 
 MAX_DELTA_BYTES: Final = 512 << 20  # of the stored states that a view reads at once
 MAX_STATE_BYTES: Final = 2 << 30  # of the merged states that it keeps
-CACHED: Final = 256  # views; a page asks for a few of each metric, again and again
-CACHED_BYTES: Final = 1 << 30  # of the states behind them
-WINDOWS: Final = ("total", "latest")  # of the latest results
+CACHED: Final = 256  # views; a page asks repeatedly for a few of each metric
+CACHED_BYTES: Final = 1 << 30  # of their states
+WINDOWS: Final = ("total", "latest")  # of `LatestResults`
 WAIT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What one transaction found: rows to add to panes that are kept, and to begin others with."""
+    """The findings of one transaction: new rows of kept panes, and all rows of panes in `anew`."""
 
     version: StoreVersion
     snapshot: Snapshot
@@ -65,21 +65,21 @@ class _News:
 class IncrementalView:
     """The answer to a query, kept up to date. One thread may use it.
 
-    It equals `read_results` of the same moment. `rows_read` counts the states that it has read,
-    `reloads` the panes that it had to read from the beginning though it knew them.
+    Its rows equal those of `read_results` at the same moment. `rows_read` counts the delta rows
+    that it has read, `reloads` the known panes that it had to read again from the beginning.
     """
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
         self._last: tuple[StoreVersion, Results] | None = None
-        self._taken: _News | None = None  # what `_panes` hold, without its rows
+        self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
         self._nbytes = 0
         self.rows_read = self.reloads = 0
 
     def results(self) -> Results:
-        """The answer now; see `reader.with_states` for what it raises."""
+        """The current answer; see `reader.with_states` for the errors."""
         wanted = self._query.generation
         if wanted is not None:
             require_generation(wanted, [one.id for one in self._ledger.generations()])
@@ -91,7 +91,7 @@ class IncrementalView:
             self._take(news)
         except TooLarge:
             self._forget()
-            # Read after it was seen: what is kept under `seen` may be newer, never older.
+            # Read after `seen`, so the answer kept under it may be newer, never older.
             self._last = seen, read_results(self._ledger, self._query)
             return self._last[1]
         results = self._answer(news)
@@ -99,8 +99,8 @@ class IncrementalView:
         return results
 
     def states(self) -> list[tuple[Slice, Accumulator]]:
-        """What the rows of the answer are made of, by slice. They are ours, and change with the
-        next call."""
+        """The states behind the rows of the answer, by slice. They belong to the view: the next
+        call changes them."""
         self.results()
         if self._taken is None:
             return with_states(self._ledger, self._query, lambda _1, _2, found: _by_slice(found))
@@ -108,11 +108,11 @@ class IncrementalView:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the states that it holds, roughly."""
+        """The approximate bytes of the states that it holds."""
         return self._nbytes
 
     def _news(self, now: View) -> _News:
-        """Within the transaction: what is there and was not taken yet. Changes nothing of ours."""
+        """The data of this transaction that was not taken yet. Does not change the view."""
         seen = now.snapshot
         planned = plan(seen, self._query)
         wanted = frozenset(chosen(seen, planned))
@@ -131,8 +131,8 @@ class IncrementalView:
         return _News(now.version, seen, planned, wanted, anew, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
-        """The next offset of each head when we last looked; empty where nothing is of use: of
-        another generation, or of a store that went back."""
+        """The next offset of each head at the last read; empty if that is of no use: it was of
+        another generation, or the store went back."""
         if self._last is None or self._last[0].generation.token != seen.generation.token:
             return {}
         known, now = self._last[0].heads, {head.id: head for head in seen.heads}
@@ -150,7 +150,7 @@ class IncrementalView:
     def _take(self, news: _News) -> None:
         self.reloads += sum(pane in self._panes for pane in news.anew)
         self.rows_read += len(news.rows)
-        # A failure below leaves nothing half done.
+        # Forget first: a failure below must not leave a half-updated view.
         panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
         retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
         self._forget()
@@ -200,7 +200,7 @@ _Cached = tuple[Lock, IncrementalView, ComparisonReader]
 
 
 class QueryCache:
-    """Reads a ledger for any number of threads. A repeated query costs what was counted since."""
+    """Reads a ledger. Thread-safe. A repeated query reads only the rows counted since."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -219,11 +219,11 @@ class QueryCache:
         )
 
     def rows(self, query: Query) -> Results:
-        """As `read_results`, and nothing of an experiment."""
+        """As `read_results`, without the experiment and the join."""
         return self._with(query, lambda following, _: following.results())
 
     def experiment(self, query: Query) -> Results:
-        """As `read_results`, and no rows."""
+        """As `read_results`, without rows and without the join."""
 
         def read() -> Results:
             return results_of(self._ledger.snapshot(generation=query.generation), ())
@@ -231,13 +231,13 @@ class QueryCache:
         return self._with(query, lambda _, experiment: experiment.beside(read))
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
-        """What `take` makes of the states behind the rows, by slice; it may not keep them."""
+        """The result of `take` on the states behind the rows, by slice; it must not keep them."""
         return self._with(query, lambda following, _: take(following.states()))
 
     def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
         with self._lock:
             one = self._cached.pop(query, None) or self._begin(query)
-            self._cached[query] = one  # as the last one
+            self._cached[query] = one  # as the most recent one
         lock, following, experiment = one
         with lock:
             found = work(following, experiment)
@@ -257,21 +257,21 @@ class QueryCache:
 
 
 class LatestResults:
-    """The results since the start and of the latest window, for any number of threads.
+    """The results since the start and of the latest window. Thread-safe.
 
-    For clients that cannot wait: Prometheus gives up after 10 s, and then it has nothing, not even
-    how the process is. So the results are read in a thread of their own, and a client gets those of
-    the last reading where this one takes too long.
+    For clients that cannot wait: Prometheus gives up after 10 s, and then has nothing, not even the
+    status of the workers. So a separate thread reads the results, and a client gets those of the
+    previous read if this one takes too long.
     """
 
     def __init__(self, cache: QueryCache, wait_s: float = WAIT_S) -> None:
         self._cache, self._wait_s = cache, wait_s
         self._lock = Lock()
-        self._read: Event | None = None  # of the reading that is under way
+        self._read: Event | None = None  # of the read in progress
         self._found: Mapping[str, Results] = {}
 
     def by_window(self) -> Mapping[str, Results]:
-        """The results by window; empty where they cannot be read, or never were in time."""
+        """The results by window; empty if the last read failed, or none has finished yet."""
         with self._lock:
             if self._read is None:
                 self._read = Event()
@@ -288,7 +288,7 @@ class LatestResults:
             asked = (Query(window=window, headlines=True) for window in WINDOWS)
             found = {str(query.window): self._cache.results(query) for query in asked}
         except (LedgerError, QueryError):
-            pass  # the gauge of the store says that it is away
+            pass  # the gauges of the store and of the results report it
         finally:
             with self._lock:
                 self._found, self._read = found, None

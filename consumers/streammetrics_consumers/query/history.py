@@ -1,6 +1,6 @@
 """One view of one metric over time: its value in each window, and the effect look by look.
 
-Arrays run parallel to the windows, so that a month of ten variants is a few lines and not rows.
+Arrays are parallel to the windows, so that a month of ten variants takes few arrays, not many rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.results import slice_key
 
 T = TypeVar("T")
-Effects = Literal["none", "total", "all"]  # compared over no window, since the start, or over all
+Effects = Literal["none", "total", "all"]  # over no window, over the total, or over all windows
 
 MAX_WINDOWS: Final = 400  # the newest
 MAX_SERIES: Final = 40
@@ -136,7 +136,7 @@ def history_of(
 
 
 def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
-    """At most `most` of them, evenly, with the first and the last.
+    """At most `most` points, evenly spaced, with the first and the last.
 
     >>> thinned(range(10), 4)
     [0, 3, 6, 9]
@@ -166,7 +166,7 @@ def _series(cells: Sequence[Result | None]) -> HistorySeries:
 def _effect(
     cells: Sequence[Comparison | None], of: Comparison, looks: Sequence[Point]
 ) -> HistoryEffect:
-    """One comparison: the looks at it since the start, and what each window says by itself."""
+    """One comparison: its looks since the start, and the effect of each window by itself."""
 
     def column(cell: Callable[[Comparison], float]) -> tuple[Number, ...]:
         return tuple(math.nan if one is None else cell(one) for one in cells)
@@ -193,7 +193,7 @@ def _effect(
 
 
 class HistoryReader:
-    """Reads what a view was over time, for any number of threads."""
+    """Reads the history of a view. Thread-safe."""
 
     def __init__(self, ledger: Ledger, answers: QueryCache, catalogue: Catalogue) -> None:
         self._ledger, self._answers, self._catalogue = ledger, answers, catalogue
@@ -203,8 +203,8 @@ class HistoryReader:
     ) -> tuple[Results, History]:
         """The history of one view, the first by default, and the answer that it is made of.
 
-        query: which slices; its window is not looked at. With `where` there are no effects, which
-        are of all rows. Raises QueryError for a metric or view that is not there.
+        query: its window is ignored. With `where` there are no effects, because effects compare all
+        rows. Raises QueryError for an unknown metric or view.
         """
         known = self._catalogue.known(metric, query.generation)
         shown = known.view(asked)
@@ -226,7 +226,7 @@ class HistoryReader:
     ) -> list[Comparison]:
         if of is None or effects == "none" or metric not in watched_by(of):
             return []
-        asked = Query(generation=query.generation)  # of the total, all metrics are read together
+        asked = Query(generation=query.generation)  # the total is read with all metrics
         if effects == "all":
             asked = replace(asked, window="all", metric=metric)
         rows = self._answers.experiment(asked).comparisons

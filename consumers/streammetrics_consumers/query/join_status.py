@@ -1,8 +1,8 @@
-"""How a join stands: pending impressions, repeated and late events, delays of outcomes, and
+"""The status of a join: pending impressions, repeated and late events, delays of outcomes, and
 whether the label window is long enough.
 
-It costs a read of the pending rows: pane by pane, each again only where rows of it were added or
-merged, and one of them in memory at a time.
+It costs a read of the pending rows, with one pane in memory at a time. A pane is read again only
+if rows of it were added or compacted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from streammetrics_consumers.model.formatting import count, percent, plain
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
 from streammetrics_consumers.query.answers import Join, JoinOutcome
 
-TOO_LATE: Final = 0.01  # more than this share of the events being too late is warned of
+TOO_LATE: Final = 0.01  # warn if more than this share of the events is too late
 
 
 def could_be_joined(logs: Counters) -> int:
-    """How many events are impressions or outcomes that nothing but the time may have refused."""
+    """The number of valid impressions and outcomes, those that were too late included."""
     return logs.rows - logs.quarantined - logs.skipped + logs.late
 
 
 def late_warning(late: int, events: int) -> str | None:
-    """A sentence where many of the events were too late to be joined."""
+    """A warning if many of the events were too late to be joined, else None."""
     if late <= TOO_LATE * events:
         return None
     return (
@@ -48,10 +48,10 @@ def late_warning(late: int, events: int) -> str | None:
 
 
 def outcome_answer(waiting: int, delays: OutcomeDelays) -> JoinOutcome:
-    """One outcome. waiting: outcomes that belong to no impression yet for certain; delays: of the
+    """One outcome. waiting: outcomes whose impression is not certain yet; delays: those of
     impressions whose label windows have closed."""
-    # Those that came after their impression's label window for certain: that of others of the
-    # unattributed is not known.
+    # Outcomes that came after the label window of their impression for certain. The impressions of
+    # the other unattributed outcomes are not known.
     after_window = delays.unattributed - delays.unknown
     return JoinOutcome(
         waiting=waiting,
@@ -67,7 +67,7 @@ def outcome_answer(waiting: int, delays: OutcomeDelays) -> JoinOutcome:
 
 
 def join_warnings(found: Join, warn_cut: float) -> Iterator[str]:
-    """A sentence where more than TOO_LATE of the events were too late, and one for each outcome of
+    """A warning if more than TOO_LATE of the events were too late, and one for each outcome of
     which the label window cuts off more than `warn_cut`."""
     late = late_warning(found.late_impressions + found.late_outcomes, found.events)
     if late is not None:
@@ -109,7 +109,7 @@ class _PanePending:
 
 
 class JoinReader:
-    """For any number of threads; it remembers the last status."""
+    """Reads the status of a join, and caches the last one. Thread-safe."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -119,7 +119,7 @@ class JoinReader:
         self.panes_read = 0
 
     def found(self, generation: int | None = None) -> tuple[Join | None, Mapping[str, int] | None]:
-        """How the join stands, and the offsets of that moment; None where events are not joined."""
+        """The status of the join, and the offsets at that moment; None if events are not joined."""
         with self._lock:
             return view(self._ledger, self._at, generation=generation)
 

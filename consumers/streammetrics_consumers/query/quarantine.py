@@ -1,7 +1,7 @@
-"""Refused events as a person or a program reads them: place, reason, and what came.
+"""Refused events as text and as JSON: partition and offset, reason, and payload.
 
-A payload may hold anything, so a person sees it with its control characters escaped, and only
-its beginning; its size and hash are of all of it.
+A payload may contain anything, so the text shows only its beginning, with control characters
+escaped; size and hash are those of the whole payload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streammetrics_consumers.model.commit import QuarantineRow
 from streammetrics_consumers.query.answers import Json, dumps
 
 PAGE: Final = 1000  # entries read in one transaction
-SHOWN_BYTES: Final = 240  # of a payload that a person sees
+SHOWN_BYTES: Final = 240  # of a payload in the text
 
 
 def entries(ledger: Ledger) -> Iterator[QuarantineRow]:
@@ -29,7 +29,7 @@ def entries(ledger: Ledger) -> Iterator[QuarantineRow]:
 
 
 def listing(ledger: Ledger) -> Iterator[str]:
-    """The lines of `quarantine list`: the entries, and at the end how many for each reason."""
+    """The lines of `quarantine list`: the entries, then the count for each reason."""
     reasons: Counter[str] = Counter()
     for entry in entries(ledger):
         reasons[entry.reason] += 1
@@ -54,7 +54,7 @@ def exported(ledger: Ledger) -> Iterator[bytes]:
 
 
 def entry_json(entry: QuarantineRow) -> dict[str, Json]:
-    """One entry. `payload` is text where it is UTF-8, else it is in `payload_base64`."""
+    """One entry. `payload` is text if it is UTF-8; otherwise it is in `payload_base64`."""
     text: str | None
     try:
         text, encoded = entry.payload.decode("utf-8"), None
@@ -91,9 +91,9 @@ def _lines(entry: QuarantineRow) -> Iterator[str]:
 
 
 def _payload(entry: QuarantineRow) -> str:
-    """The beginning of a payload: what is no text or cannot be printed by its code."""
+    """The beginning of a payload; invalid bytes and unprintable characters are escaped."""
     if not entry.size:
         return "(empty)"
-    # Three bytes more than are shown, so that no character is cut in two by us.
+    # Three bytes more than are shown, so that the cut splits no shown character.
     text = entry.payload[: SHOWN_BYTES + 3].decode("utf-8", "backslashreplace")
     return formatting.name(text, SHOWN_BYTES)

@@ -1,10 +1,10 @@
-"""The parameters of a query: which window, which slices, which metric; and the windows of a store.
+"""The parameters of a query (window, slices and metric), and the windows of a store.
 
-The same four words are flags of the command line and parameters of the HTTP interface:
+The same four names are flags of the command line and parameters of the HTTP interface:
 
     window   total (default) | all | latest | START/END in ISO UTC, whole windows, merged
-    by       variant,phase   one grouping of the config; empty: the one of all rows
-    where    variant=bts     slices that say so; given again: and
+    by       variant,phase   one grouping of the config; empty: all rows
+    where    variant=bts     only slices with this value; may be repeated, and all must match
     metric   NAME
 
 and `generation N`, for results that were counted with older settings.
@@ -26,13 +26,13 @@ Slice = Mapping[str, SliceValue]  # name to value; {OTHER: names} for a sum of m
 
 WindowState = Literal["open", "closing", "closed", "total"]
 
-OTHER: Final = "(other)"  # how a slice says that it is the sum of the keys past `max_keys`
+OTHER: Final = "(other)"  # marks the slice that is the sum of the keys past `max_keys`
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|\+00:00)?)?")
 
 
 class QueryError(ValueError):
-    """A query that has no answer: what was expected, what came, where, and what to do."""
+    """A query that has no answer: what was expected, what it got, where, and a hint."""
 
     def __init__(self, *, expected: str, got: str, where: str, hint: str) -> None:
         self.expected, self.got, self.where, self.hint = expected, got, where, hint
@@ -47,7 +47,7 @@ class Span:
     end_ms: int
 
     def holds(self, ms: int) -> bool:
-        """Whether this time lies in it."""
+        """Whether the span contains this time."""
         return self.start_ms <= ms < self.end_ms
 
     def __str__(self) -> str:
@@ -56,8 +56,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The parameters of one query. `window` is a word or a span; `by` is None for every grouping,
-    `generation` for the current one; `headlines` for the views alone that a metric is known by."""
+    """The parameters of one query. window: a word or a span; by: None for every grouping;
+    generation: None for the current one; headlines: only the headline views of each metric."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
@@ -67,7 +67,7 @@ class Query:
     headlines: bool = False
 
     def takes(self, slice_: Slice) -> bool:
-        """Whether `where` asks for this slice."""
+        """Whether this slice matches `where`."""
         return all(name in slice_ and _says(slice_[name], value) for name, value in self.where)
 
 
@@ -78,7 +78,7 @@ def parse_query(
     metric: str | None = None,
     generation: str | int | None = None,
 ) -> Query:
-    """The query that these texts ask for, or a QueryError.
+    """The query in these texts. Raises QueryError.
 
     >>> parse_query("2019-11-24/2019-11-25", "variant", ["phase=eval"]).window.start_ms
     1574553600000
@@ -89,7 +89,7 @@ def parse_query(
 
 
 def parse_generation(text: str | int | None) -> int | None:
-    """The number of a generation, from 1 on."""
+    """The number of a generation, at least 1. Raises QueryError."""
     number = text if not isinstance(text, str) else 0
     if isinstance(text, str) and text.isascii() and text.isdecimal():
         number = int(text[:18])
@@ -115,7 +115,7 @@ def require_generation(wanted: int | None, known: Sequence[int]) -> None:
 
 
 def parse_time(text: str, where: str = "--window") -> int:
-    """Milliseconds since the epoch of a time in ISO UTC; a day alone is its midnight.
+    """Milliseconds since the epoch of a time in ISO UTC; a date alone is its midnight.
 
     >>> parse_time("1970-01-02")
     86400000
@@ -137,7 +137,7 @@ def parse_time(text: str, where: str = "--window") -> int:
 
 
 def iso_utc(ms: int) -> str:
-    """A time in ISO UTC, as short as it can be: `2019-11-24T00:00:00Z`, with .979 if it must.
+    """A time in ISO UTC, such as `2019-11-24T00:00:00Z`; milliseconds only if they are not 0.
 
     >>> iso_utc(1574553663979)
     '2019-11-24T00:01:03.979Z'
@@ -151,7 +151,7 @@ def iso_utc(ms: int) -> str:
 
 
 def store_name(url: str) -> str:
-    """A store as a title names it: its file, or its host and database, and never a password."""
+    """The name of a store in titles: its file, or its host and database, never a password."""
     if "://" not in url:
         return PurePath(url).name
     parts = urlsplit(url)
@@ -206,12 +206,12 @@ class Spans:
 
     @property
     def pane_ms(self) -> int:
-        """Windows are sums of panes of this length."""
+        """The length of a pane; windows are sums of panes."""
         return gcd(self.size_ms, self.slide_ms)
 
     def over(self, panes: Iterable[int], floor_ms: int | None) -> tuple[Span, ...]:
-        """The windows that hold one of these panes (start_ms) and do not start below the
-        retention floor, in order of time.
+        """The windows that contain one of these panes (start_ms) and do not start below the
+        retention floor, in time order.
 
         >>> Spans(20, 10).over([30], None)
         (Span(start_ms=20, end_ms=40), Span(start_ms=30, end_ms=50))
@@ -227,7 +227,7 @@ class Spans:
         )
 
     def require(self, span: Span, floor_ms: int | None) -> None:
-        """Refuse a span that cuts a window in two, or reaches below the retention floor."""
+        """Refuse a span that splits a window or starts below the retention floor."""
         starts = span.start_ms // self.slide_ms * self.slide_ms
         last = max(span.end_ms - self.size_ms, starts) // self.slide_ms * self.slide_ms
         nearest = Span(starts, last + self.size_ms)
@@ -249,8 +249,7 @@ class Spans:
 
 
 def state_of(end_ms: int, least_ms: int | None, lateness_ms: int) -> WindowState:
-    """How far a window is that ends at `end_ms`, where every partition has read an event of
-    `least_ms` or later.
+    """The state of a window that ends at `end_ms`, given the watermark `least_ms`.
 
     >>> [state_of(100, least, 10) for least in (None, 99, 100, 110)]
     ['open', 'open', 'closing', 'closed']

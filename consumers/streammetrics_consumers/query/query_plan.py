@@ -1,10 +1,11 @@
-"""What a query needs of a store: its metrics, groupings and windows, and how far each window is.
+"""The metrics, groupings and windows that a query reads, and the state of each window.
 
-The watermark is for display, and in no value and no digest. A partition without new events must not
-hold the windows of all others open, so one whose newest event is more than `windows.idle_timeout_s`
-older than the newest of all is idle, and passed over. Both are event times: the watermark follows
-from what was counted, never from a clock, and is the same for every reader. While a backlog is
-read, a partition that is read later than the others counts as idle; its events are counted anyway.
+The watermark is for display only, and part of no value and no digest. A partition without new
+events must not hold the windows of all others open. So a partition is idle, and ignored, if its
+newest event is more than `windows.idle_timeout_s` older than the newest of all. Both are event
+times: the watermark depends on the counted events, never on a clock, and is the same for every
+reader. While a backlog is read, a partition that is read later than the others counts as idle; its
+events are counted anyway.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a metric's states are laid out: the names of each grouping, and the windows."""
+    """The layout of a metric's states: the names of each grouping, and the windows."""
 
     groupings: tuple[tuple[str, ...], ...]
     windows: Spans
 
     @staticmethod
     def of(metric: Metric) -> Layout:
-        """From the description that the ledger keeps of a metric."""
+        """The layout in the description that the ledger keeps of a metric."""
         slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description["slices"])
         windows = cast("Mapping[str, int]", metric.description["windows"])
         return Layout(
@@ -39,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Of one metric: the groupings by their positions, and the spans, None being the total."""
+    """What a query reads of one metric: groupings by position, and spans; None is the total."""
 
     layout: Layout
     groupings: frozenset[int]
@@ -51,14 +52,14 @@ class Wanted:
             return False
         if pane.start_ms is None:
             return None in self.spans
-        # Spans are in order of time, so the first and the last say what all of them cover; a
-        # pane that falls between two is read in vain, which costs time and changes nothing.
+        # Spans are in time order, so the first and the last give the range of all of them. A pane
+        # between two spans is read in vain, which costs time and does not change the answer.
         spans = [span for span in (self.spans[:2] + self.spans[-1:]) if span is not None]
         return bool(spans) and spans[0].start_ms <= pane.start_ms < spans[-1].end_ms
 
 
 def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
-    """What the query means for each of its metrics; QueryError where that is nothing."""
+    """What the query reads of each of its metrics. Raises QueryError if that is nothing."""
     planned = {}
     for metric in metrics_of(snapshot, query):
         _require_variants(metric, query)
@@ -69,7 +70,7 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
 
 
 def _require_variants(metric: Metric, query: Query) -> None:
-    """Where variants are declared, there are no others."""
+    """Refuse a variant that is not declared, if variants are declared."""
     for name, value in query.where:
         if name == "variant" and metric.variants and value not in metric.variants:
             raise QueryError(
@@ -81,7 +82,7 @@ def _require_variants(metric: Metric, query: Query) -> None:
 
 
 def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
-    """One metric by its name, or all that the config still has."""
+    """The metric that the query names, or all that the config still has. Raises QueryError."""
     known = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
     if query.metric is None:
         return [metric for metric in known if not metric.ended]
@@ -97,7 +98,7 @@ def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
 
 
 def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
-    """The groupings, by their positions, that are `by` and have every name of `where`."""
+    """The positions of the groupings that equal `by` and contain every name of `where`."""
     known = [frozenset(names) for names in layout.groupings]
     if query.by is not None and query.by not in known:
         raise QueryError(
@@ -121,7 +122,7 @@ def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
 
 
 def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | None, ...]:
-    """The spans to answer for, in order of time; None, the total, comes first."""
+    """The spans of the answer, in time order; None, the total, comes first."""
     floor_ms = snapshot.generation.floor_ms
     if isinstance(query.window, Span):
         windows.require(query.window, floor_ms)
@@ -147,7 +148,7 @@ def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:
 
 
 def window_of(span: Span | None, snapshot: Snapshot) -> Window:
-    """A span with how far it is."""
+    """A span with its state."""
     if span is None:
         return SINCE_THE_START
     least = watermark_ms(snapshot)
@@ -157,7 +158,7 @@ def window_of(span: Span | None, snapshot: Snapshot) -> Window:
 
 def watermark_ms(seen: Snapshot) -> int | None:
     """The event time that every partition has reached that is not idle; None before any event.
-    Where events are joined, up to which label windows are closed."""
+    With joined events, the time up to which label windows are closed."""
     idle = idle_heads(seen)
     times = [
         head.greatest_event_ms
@@ -170,7 +171,7 @@ def watermark_ms(seen: Snapshot) -> int | None:
 
 
 def idle_heads(seen: Snapshot) -> frozenset[int]:
-    """The ids of the open heads whose newest event is old beside that of the others."""
+    """The ids of the open heads whose newest event is much older than the newest of all."""
     limit_ms = _idle_timeout_ms(seen)
     if limit_ms is None:
         return frozenset()
@@ -180,7 +181,7 @@ def idle_heads(seen: Snapshot) -> frozenset[int]:
 
 
 def _idle_timeout_ms(seen: Snapshot) -> int | None:
-    """What the last config says; None where a store has none written down."""
+    """The idle timeout in the last config; None if the store does not have it."""
     for metric in seen.generation.metrics:
         shown = metric.description.get(SHOWN)
         found = shown.get("idle_timeout_s") if isinstance(shown, dict) else None

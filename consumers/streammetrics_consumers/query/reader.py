@@ -1,12 +1,12 @@
-"""From the delta rows of a ledger to states and the rows of an answer, under a limit of memory.
+"""Merges the delta rows of a ledger into states and the rows of an answer, in limited memory.
 
-A reader never touches a worker. It merges the delta rows of one moment: sums are exact, so their
-order, and how many there are, change nothing. States that are too large to be in memory together
-are read one range of keys at a time. Ranges nest and each key lies in one, so a range is merged,
-answered and released before the next. Which keys are kept apart and which are summed into `(other)`
-is decided as in a whole state: the `max_keys` keys with the smallest hash are kept, and ranges come
-in the order of the hash. What fits into memory is read in one transaction and merged after it;
-more is merged within it. It is over before anything is sent: no slow client prolongs it.
+A reader never affects a worker. It merges the delta rows of one moment: sums are exact, so the
+order and the number of the rows do not matter. States that do not fit into memory together are read
+one range of keys at a time. Ranges nest and each key lies in one, so a range is merged, answered
+and released before the next. The keys that are kept and those that are summed into `(other)` are
+those of a whole state: the `max_keys` keys with the smallest hash are kept, and ranges come in the
+order of the hash. Rows that fit into memory are read in one transaction and merged after it; more
+rows are merged within it. It ends before anything is sent: no slow client prolongs it.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, windo
 from streammetrics_consumers.query.results import State, results_of
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]  # bytes of stored states: read so far, and in all
-# Rows, each with what is stored of it, in no certain order.
+Progress = Callable[[int, int], None]  # bytes of stored states: read so far, in total
+# Rows, each with its stored bytes, in no particular order.
 Stored = Callable[[Sequence[DeltaMetadata]], Iterator[tuple[DeltaMetadata, bytes]]]
 _Key = SliceValue | tuple[SliceValue, ...]
 
-HELD_BYTES: Final = 512 << 20  # of the rows of an answer that are in memory before they are merged
-RANGE_BYTES: Final = 64 << 20  # of the rows of one range of keys, as they are stored
+HELD_BYTES: Final = 512 << 20  # of the rows of an answer that are held before they are merged
+RANGE_BYTES: Final = 64 << 20  # of the stored rows of one range of keys
 MAX_RANGE_BYTES: Final = 2 << 30  # of the merged states of one range, in memory
 
 
 def no_report(done: int, total: int) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def states_of(
@@ -59,8 +59,8 @@ def states_of(
     state: tuple[str, int],
     panes: Mapping[int | None, PerKey],
 ) -> Iterator[State]:
-    """What a query asks of one metric and grouping, from the state of each of its panes by its
-    start, None for the total."""
+    """The states that a query asks for, of one metric and grouping. panes: the state of each pane
+    by its start; None is the total."""
     name, grouping = state
     wanted = planned[name]
     for span in wanted.spans:
@@ -74,7 +74,7 @@ def states_of(
 
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
-    """The state of a window: the sum of its panes. None where nothing was counted."""
+    """The state of a window: the sum of its panes. None if nothing was counted."""
     if span is None:
         return panes.get(None)
     found = [state for start, state in panes.items() if start is not None and span.holds(start)]
@@ -93,10 +93,7 @@ def slices_of(state: PerKey, names: tuple[str, ...]) -> Iterator[tuple[Slice, Ac
 
 
 def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
-    """The answer to a query; see `with_states` for what it raises.
-
-    An experiment of the store is read beside it, and how its join stands.
-    """
+    """The answer to a query, with the experiment and the join; see `with_states` for the errors."""
 
     def read() -> Results:
         return with_states(ledger, query, lambda seen, _, states: results_of(
@@ -107,8 +104,8 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
 
 
 def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
-    """What `read` answers, with the join of the same moment. (If others commit faster than we
-    read, it may be of a later one.)"""
+    """The results of `read`, with the join of the same moment. (If others commit faster than we
+    read, it may be of another one.)"""
     results, found = of_one_moment(read, lambda results: joins.found(results.generation))
     return results if found is None else replace(results, join=found)
 
@@ -119,14 +116,14 @@ def _slice(key: _Key, names: tuple[str, ...]) -> Slice:
 
 
 class _Keys:
-    """The keys of one window: which are kept apart, and the sum of all others so far."""
+    """The keys of one window: those that are kept, and the sum of all others so far."""
 
     def __init__(self, max_keys: int) -> None:
-        self._seen = PerKey(Ratio(), max_keys)  # it keeps the keys that any metric would keep
+        self._seen = PerKey(Ratio(), max_keys)  # it keeps the same keys for any metric
         self.other: Accumulator | None = None
 
     def take(self, state: PerKey) -> Iterator[tuple[_Key, Accumulator]]:
-        """The keys of the next range that are kept, each with its state."""
+        """The kept keys of the next range, each with its state."""
         keys = state.keys()
         if keys:
             self._seen.update(list(keys), numerators=[0] * len(keys))
@@ -153,11 +150,11 @@ def with_states(
     take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[State]], T],
     report: Progress = no_report,
 ) -> T:
-    """What `take` makes of the states that a query asks for, in one read transaction. `report` is
-    called with the bytes of states that are read so far, and in all.
+    """The result of `take` on the states that a query asks for, in one read transaction. `report`
+    is called with the bytes of states that are read so far, and in total.
 
-    Raises QueryError where the store has no such generation, window, grouping, name or metric, or
-    where even one range of keys is too large to be in memory; LedgerError where it cannot be read.
+    Raises QueryError if the store has no such generation, window, grouping, name or metric, or if
+    a single range of keys does not fit into memory; LedgerError if the store cannot be read.
     """
 
     def look(now: View) -> Callable[[], T]:
@@ -178,7 +175,7 @@ def with_states(
 
 
 def _held(now: View, rows: Sequence[DeltaMetadata]) -> Stored:
-    """What is stored of these rows, in memory: the transaction is over before they are merged."""
+    """The stored bytes of these rows, in memory: the transaction ends before they are merged."""
     held = {row.id: data for row, data in now.states(rows)}
     return lambda some: ((row, held[row.id]) for row in some)
 
@@ -215,7 +212,7 @@ def _by_range(
     state: tuple[str, int],
     ranges: Iterable[Mapping[int | None, PerKey]],
 ) -> Iterator[State]:
-    """As `states_of`, from the panes of one range of keys after the other."""
+    """As `states_of`, from the panes of one range of keys after another."""
     name, grouping = state
     names = planned[name].layout.groupings[grouping]
     keys: dict[Span | None, _Keys] = {}
@@ -235,7 +232,7 @@ def _by_range(
 
 
 def _how_many(size: int) -> int:
-    """Into how many ranges of keys states of `size` bytes are divided."""
+    """The number of key ranges into which states of `size` bytes are divided."""
     ranges = 1
     while size > RANGE_BYTES * ranges and ranges < MAX_RANGES:
         ranges *= 2
@@ -243,7 +240,7 @@ def _how_many(size: int) -> int:
 
 
 def _over(rows: Iterable[DeltaMetadata], at: int, ranges: int) -> list[DeltaMetadata]:
-    """The rows that may hold keys of a range. What a row sums into `(other)` goes with the last."""
+    """The rows that may hold keys of a range. The `(other)` sum of a row is in the last range."""
     unit = MAX_RANGES // ranges
     first, end = at * unit, (at + 1) * unit
     found = []
@@ -261,7 +258,7 @@ def _ranges_merged(
     steps: Sequence[int],
     report: Callable[[int], None],
 ) -> Iterator[dict[int | None, PerKey]]:
-    """The state of each pane, of the keys of one range after the other; a report before each."""
+    """The state of each pane, for one range of keys after another; a report before each."""
     for at, done in enumerate(steps):
         report(done)
         yield _range_merged(stored, rows, at, len(steps))
@@ -270,7 +267,7 @@ def _ranges_merged(
 def _range_merged(
     stored: Stored, rows: Sequence[DeltaMetadata], at: int, ranges: int
 ) -> dict[int | None, PerKey]:
-    """The state of each pane, of the keys of one range."""
+    """The state of each pane, for the keys of one range."""
     panes: dict[int | None, PerKey] = {}
     nbytes = 0
     for row, data in stored(_over(rows, at, ranges)):

@@ -1,5 +1,4 @@
-"""Results: a row for each view of each metric of each slice of each window, and how far the log
-was read."""
+"""Results: a row for each window, slice, metric and view, and how far the logs were read."""
 
 from __future__ import annotations
 
@@ -13,15 +12,15 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.query import Slice, SliceValue, iso_utc
 
-State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # of the metric of this name
+State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
 COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
-MAX_HOLES: Final = 5  # that a sentence names
+MAX_HOLES: Final = 5  # that a note names
 
 
 def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool = False) -> Results:
-    """The rows of these states, with how far the log was read when they were taken; `headlines`:
-    only those that a metric is known by."""
+    """The rows of these states, and how far the logs were read at that moment. headlines: only the
+    rows of headline views."""
     rows: list[Result] = []
     known: set[tuple[str, str]] = set()
     for window, slice_, metric, state in states:
@@ -49,12 +48,12 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
 
 
 def counted(counters: Counters) -> dict[str, int]:
-    """The fields of results and of health that say what was read."""
+    """The fields of results and of health that count the events read."""
     return {"rows_read": counters.rows, **{name: getattr(counters, name) for name in COUNTED}}
 
 
 def hole_notes(seen: Snapshot) -> Iterator[str]:
-    """A sentence for each metric that came back after it had been dropped, and what it missed."""
+    """A sentence for each metric that was dropped and came back, with the ranges it missed."""
     heads = {head.id: head for head in seen.heads}
     for metric in seen.generation.metrics:
         missed = [
@@ -84,14 +83,14 @@ def rows_of(
     *,
     headlines: bool = False,
 ) -> tuple[list[Result], tuple[str, ...]]:
-    """A row for each view of a plain metric's state, and the views that it is known by;
-    `headlines`: rows of those alone, which cost a fraction."""
+    """A row for each view of a plain metric's state, and its headline views. headlines: only the
+    rows of those, which cost a fraction."""
     result = state.compute()
     counts, digest, kind = counts_of(result), state.digest(), type(state).__name__
     rows = []
     for view, figure in views_of(result, headlines=headlines).items():
         value, low, high = bounds(figure)
-        interval = interval_of(result, state, view)  # users are known, or rows independent
+        interval = interval_of(result, state, view)  # by users if the state has them
         rows.append(
             Result(
                 window=window,
@@ -111,20 +110,20 @@ def rows_of(
 
 
 def bounds(figure: float | Bounded) -> tuple[float, float, float]:
-    """(value, low, high): three times the value where it is exact."""
+    """(value, low, high), which are equal if the value is exact."""
     if isinstance(figure, Bounded):
         return float(figure), float(figure.low), float(figure.high)
     return figure, figure, figure
 
 
 def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:
-    """By window (since the start first, then in order of time), slice, metric and view."""
+    """The rows by window (the total first, then in time order), slice, metric and view."""
     return tuple(sorted(rows, key=lambda r: (_window_key(r.window), slice_key(r.slice), r.metric,
                                              r.view)))  # fmt: skip
 
 
 def slice_key(slice_: Slice) -> tuple[object, ...]:
-    """Sorts slices: by their names, then by their values (nothing, numbers, texts), others last."""
+    """The sort key of a slice: its names, then its values (null, integers, strings, others)."""
     names = tuple(sorted(slice_))
     return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
 

@@ -1,8 +1,7 @@
-"""State files: what a store counted, cut out of it (export), joined (merge) and looked at (show).
+"""State files: states exported from a store (export), merged (merge) and displayed (show).
 
-A state file holds one state and, beside it, its provenance: which offsets of which logs, selected
-by which window, slice and metric, were counted. Two files that counted the same rows refuse to be
-merged.
+A state file holds one state and its provenance: the offsets of each log that were counted, and the
+window, slice and metric that selected them. Two files that counted the same rows do not merge.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from streammetrics_consumers.query.reader import (
 )
 from streammetrics_consumers.query.results import State, bounds
 
-# How the library begins to say what it expected where a state is sound, but not for this version.
+# The start of `expected` in an error of the library about a sound state of another version.
 _OTHER_VERSION: Final = ("format version", "a known schema")
 
 MAX_RESULTS: Final = 20_000  # of one file, in JSON
-_MAX_KNOWN: Final = 1_000  # states that may come again
+_MAX_KNOWN: Final = 1_000  # states whose results are remembered
 
 
 class UnknownState(StateError):
@@ -45,7 +44,7 @@ class UnknownState(StateError):
 
 @dataclass(frozen=True, slots=True)
 class PlainState:
-    """A metric inside of a state: the names, keys and windows that lead to it."""
+    """A metric inside a state, with the path of names, keys and windows that leads to it."""
 
     path: tuple[str, ...]
     state: Accumulator
@@ -54,9 +53,9 @@ class PlainState:
 def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumulator:
     """One state of a store, with its provenance; `report` as in `read_results`.
 
-    It is that of one slice: the one that `where` names whole, or all rows without it. A metric
-    that is asked for by name is that metric's state, whose digest stands in `results`; else it is
-    a Panel of all. Raises QueryError where that is not one state, or nothing was counted.
+    It is the state of one slice: the one that `where` names completely, or all rows without it. If
+    the query names a metric, it is that metric's state, whose digest `results` shows; otherwise it
+    is a Panel of all. Raises QueryError if that is not one state, or nothing was counted.
     """
     if query.window == "all":
         raise QueryError(
@@ -77,7 +76,7 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             where="--where",
             hint="name one grouping whole, or leave --where out for all rows",
         ) from None
-    if all(one == one.empty() for *_, one in found):  # or there is none
+    if all(one == one.empty() for *_, one in found):  # or there are none
         raise QueryError(
             expected="a slice with rows",
             got="one in which nothing was counted, or only rows of weight 0",
@@ -110,13 +109,13 @@ def merge_files(
     *,
     skipped: list[Path] | None = None,
 ) -> Accumulator:
-    """The sum of state files. `report` hears how many are done.
+    """The sum of state files. `report` is called with the number of files done.
 
-    skipped: where it is a list, a file of which all rows are counted already, by its provenance,
-    is left out and noted there; one that counted some of them is refused all the same.
+    skipped: if it is a list, a file whose rows are all counted already, by its provenance, is
+    skipped and added to the list; a file with only some of them is still refused.
 
     Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
-    where two files counted the same rows.
+    if two files counted the same rows.
     """
     total = read_state(paths[0])
     report(1)
@@ -130,8 +129,8 @@ def merge_files(
 
 
 def read_state(path: Path) -> Accumulator:
-    """The state in a file; UnknownState (exit 3) where another version of this program is to read
-    it, else StateError (exit 1) where it is none or is not there."""
+    """The state in a file. Raises UnknownState (exit 3) if another version of this program must
+    read it, else StateError (exit 1) if it is not a state file or is missing."""
     try:
         return load(path)
     except StateError as error:
@@ -150,11 +149,11 @@ def read_state(path: Path) -> Accumulator:
 
 
 def write_state(state: Accumulator, path: Path) -> None:
-    """Write a state file whole or not at all: under another name first, then renamed."""
+    """Write a state file atomically: to a temporary file, which is then renamed."""
     try:
         handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
     except OSError as error:
-        # Of the file that was asked for, not of the one that stands in for it.
+        # Name the file that was asked for, not the temporary one.
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
@@ -168,7 +167,7 @@ def write_state(state: Accumulator, path: Path) -> None:
 
 
 def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[PlainState]:
-    """Every metric inside of a state, in its canonical order."""
+    """Every metric inside a state, in its canonical order."""
     match state:
         case Panel():
             for name in state.metrics:
@@ -181,7 +180,7 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
                 yield from plain_states(overflow, (*path, OTHER))
         case Windows():
             for spans, one in state.window_states():
-                inside = list(plain_states(one))  # the same states for windows of the same rows
+                inside = list(plain_states(one))  # windows of the same rows share them
                 for start, end in spans:
                     span = str(Span(start, end))
                     yield from (PlainState((*path, span, *i.path), i.state) for i in inside)
@@ -193,7 +192,7 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
 
 
 def n_states(state: Accumulator) -> int:
-    """How many states `plain_states` yields."""
+    """The number of states that `plain_states` yields."""
     match state:
         case Windows():
             windows = (len(spans) * n_states(one) for spans, one in state.window_states())
@@ -210,7 +209,7 @@ def n_states(state: Accumulator) -> int:
 
 
 def description(state: Accumulator) -> Json:
-    """What `show --json` says of a state."""
+    """The content of `show --json` for a state."""
     results = list(_results_json(islice(plain_states(state), MAX_RESULTS)))
     sealed: dict[str, Json] = {}
     if isinstance(state, Sealed):
@@ -233,13 +232,13 @@ def description(state: Accumulator) -> Json:
 
 
 def settings_json(state: Accumulator) -> dict[str, Json]:
-    """The settings of a state as plain values; metrics inside of it by what they print."""
+    """The settings of a state as plain values; the metrics inside it as their `str`."""
     return {name: _setting_json(value) for name, value in sorted(state.settings().items())}
 
 
 def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
-    """Each state with its figures, which windows of the same rows share."""
-    known: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # holds the states, and so their ids
+    """Each state with its values, which windows of the same rows share."""
+    known: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # keeps states, so ids are unique
     for one in states:
         if id(one.state) not in known:
             if len(known) >= _MAX_KNOWN:
@@ -276,7 +275,7 @@ def _setting_json(value: object) -> Json:
 
 
 def _add_provenance(state: Accumulator, seen: Snapshot, name: str, pieces: Iterable[str]) -> None:
-    """Note the offsets of every log, once for each pane, since panes are what is counted once."""
+    """Add the offsets of every log once for each pane, because a pane counts each row once."""
     metric = next(m for m in seen.generation.metrics if m.name == name)
     sources = _sources(seen.logs)
     for piece in pieces:
@@ -286,7 +285,7 @@ def _add_provenance(state: Accumulator, seen: Snapshot, name: str, pieces: Itera
                 state.provenance.add(sources[head.id], start, max(start, missing), piece)
                 start = goes_on
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
-            # Retries add refused events of these offsets: a state from before one has fewer.
+            # Retries add refused events of these offsets: a state from before a retry lacks them.
             state.provenance.add(f"{sources[head.id]}~retries", 0, seen.retry, piece)
 
 
@@ -302,13 +301,13 @@ def _pieces(wanted: Wanted, window: Window, slice_: Slice, name: str) -> Iterato
 
 
 def _sources(heads: Sequence[Head]) -> dict[int, str]:
-    """A name for the log of each head that no other log has: its offsets mean its events."""
+    """A unique name for the log of each head, so that its offsets identify its events."""
     named: dict[int, str] = {}
     times: Counter[str] = Counter()
     for head in heads:
         log = head.partition
         name = f"{log.cluster}/{log.topic_id}/{log}"
-        # A log that lost its end gives the same offsets to other events.
+        # A log that was truncated gives the same offsets to other events.
         named[head.id] = f"{name}~{times[name]}" if times[name] else name
         times[name] += 1
     return named

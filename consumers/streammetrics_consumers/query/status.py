@@ -1,4 +1,4 @@
-"""How a store stands: its generation, how far each log was read, and what it holds."""
+"""The status of a store: its generation, how far each log was read, and its contents."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
 
 
 def snapshot_of(ledger: Ledger, wanted: int | None) -> Snapshot:
-    """The store now, of one generation or the newest; QueryError where it does not have it."""
+    """The store now, of one generation or the newest. Raises QueryError if it is not there."""
     if wanted is not None:
         require_generation(wanted, [one.id for one in ledger.generations()])
     return ledger.snapshot(generation=wanted)

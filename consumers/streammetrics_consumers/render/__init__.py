@@ -1,1 +1,1 @@
-"""Answers as people and Prometheus see them: one view model (`cells`), and a module a surface."""
+"""Rendering of answers, for people and Prometheus: one view model (`cells`), a module a surface."""

@@ -1,14 +1,14 @@
-"""The view model: what an answer shows, as texts beside the exact values that they stand for.
+"""The view model: the texts that an answer shows, beside the exact values.
 
     block     one table of values: a window, and slices that differ in one name
-      figure  one view of one metric: a row for each column, all to the same number of decimals
+      figure  one view of one metric: a row for each column, all with the same number of decimals
         texts value, certain bounds, statistical interval, rows
     effect    the texts of one comparison of an experiment
-    units     how many units each variant has, and whether that is as planned
+    units     the number of units of each variant, and whether it is as planned
     reading   how far and how well the stream was read
 
-The text table, the terminal and the report render these, so that a number reads the same on each of
-them. Names are cut by each surface to the room that it has.
+The text table, the terminal and the report render these, so that a number looks the same on each of
+them. Each surface cuts names to its own width.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from streammetrics_consumers.render.verdict_words import (
     words,
 )
 
-VARIANT: Final = "variant"  # the role whose values stand side by side
+VARIANT: Final = "variant"  # the role whose values are columns
 NONE: Final = "none"
-COLUMN: Final = 24  # letters of the name of a column
-ATTENTION: Final = ("quarantined", "late", "future", "expired")  # where they are not 0
+COLUMN: Final = 24  # characters of the name of a column
+ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
 OUTCOME_HEAD: Final = (
     "outcome", "attributed", "unattributed", "half in", "99 % in", "after window",
 )  # fmt: skip
@@ -62,7 +62,7 @@ OUTCOME_HEAD: Final = (
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One view of one metric, with a row and its texts for each column of its block; None where the
-    column has no such value. only_view: of its metric, in this block."""
+    column has no value. only_view: whether the block has no other view of the metric."""
 
     metric: str
     view: str
@@ -74,8 +74,8 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows of one window whose slices differ in one name, `across`; all rows where it is None.
-    names: the grouping. fixed: what the slices share."""
+    """The rows of one window whose slices differ in one name, `across` (None: the slice of all
+    rows). names: the grouping. fixed: the names and values that the slices share."""
 
     window: Window
     across: str | None
@@ -86,7 +86,7 @@ class Block:
 
     @property
     def heading(self) -> str:
-        """The window, and what the slices share."""
+        """The window, and the names and values that the slices share."""
         parts = [window_text(self.window)]
         fixed = sorted(self.fixed.items())
         parts += [f"{formatting.name(k)} = {formatting.name(v)}" for k, v in fixed]
@@ -95,8 +95,8 @@ class Block:
         return ", ".join(parts)
 
     def columns(self) -> list[tuple[str, list[Result]]]:
-        """The rows of each value of `across` under its name: variants in the order in which they
-        are declared, then other values in order."""
+        """The rows of each value of `across`, with its name: variants in the order of their
+        declaration, then other values in order."""
         rows = self.rows
         if self.across == VARIANT:
             order: dict[SliceValue, int] = {name: i for i, name in enumerate(self.tables.variants)}
@@ -108,7 +108,7 @@ class Block:
         return [(self._name(*key), some) for key, some in found.items()]
 
     def figures(self) -> list[Figure]:
-        """A figure for each view, in order of the metrics' names."""
+        """A figure for each view, sorted by metric."""
         columns = [{(row.metric, row.view): row for row in rows} for _, rows in self.columns()]
         views = dict.fromkeys(key for column in columns for key in column)
         ordered = sorted(views, key=lambda key: key[0])
@@ -125,8 +125,8 @@ class Block:
 
 
 def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
-    """The blocks of rows that are in order: for each window, grouping, and value of the names that
-    do not stand side by side."""
+    """The blocks of sorted rows: one for each window, grouping, and combination of the values that
+    its slices share."""
     for window, in_window in groupby(rows, key=lambda row: row.window):
         blocks: dict[tuple[object, ...], list[Result]] = {}
         for row in in_window:
@@ -141,27 +141,27 @@ def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
 
 
 def names_of(row: Result) -> frozenset[str]:
-    """The grouping of a row, also where it is the sum of the keys past `max_keys`."""
+    """The grouping of a row, also of one that is the sum of the keys past `max_keys`."""
     other = row.slice.get(OTHER)
     return frozenset(other) if isinstance(other, tuple) else frozenset(row.slice)
 
 
 def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozenset[str]]]:
-    """The grouping that is shown unasked, the smallest that has variants, and all of them; None
-    where there are no rows."""
+    """The default grouping, which is the smallest with variants, else the smallest (None without
+    rows); and all groupings."""
     found = sorted({names_of(row) for row in results.rows}, key=lambda n: (len(n), sorted(n)))
     with_variants = [names for names in found if VARIANT in names]
     return next(iter(with_variants or found), None), found
 
 
 def rows_shown(results: Results) -> list[Result]:
-    """The headline rows of the grouping that is shown unasked."""
+    """The headline rows of the default grouping."""
     chosen, _ = groupings_of(results)
     return [row for row in headline_rows(results) if names_of(row) == chosen]
 
 
 def headline_rows(results: Results) -> list[Result]:
-    """The rows of the views that a metric is known by."""
+    """The rows of headline views."""
     known = results.tables.headlines
     return [row for row in results.rows if (row.metric, row.view) in known]
 
@@ -169,7 +169,7 @@ def headline_rows(results: Results) -> list[Result]:
 def value_texts(
     value: float, low: float, high: float, decimals: int | None = None
 ) -> tuple[str, str]:
-    """A value and its certain bounds, "" where it is exact."""
+    """A value and its certain bounds, "" if it is exact."""
     if decimals is None:
         decimals = formatting.decimals_for((value, low, high))
     certain = formatting.interval(low, high, decimals) if low < high else ""
@@ -184,13 +184,13 @@ def window_text(window: Window) -> str:
 
 
 def interval_bounds(row: Result) -> tuple[float, float]:
-    """The bounds of the statistical interval; nan where there is none."""
+    """The bounds of the statistical interval; nan if there is none."""
     one = row.interval
     return (math.nan, math.nan) if one is None else (one.lower, one.upper)
 
 
 def effects_of(rows: Sequence[Comparison], *, compact: bool = False) -> list[ComparisonText]:
-    """The texts of each comparison. compact: where room is short, with as many decimals as the two
+    """The texts of each comparison. compact: for little room, with only as many decimals as the two
     estimates need, however small the effect is."""
     title, chances = p_column(rows)
     return [_effect(row, p, title, compact) for row, p in zip(rows, chances, strict=True)]
@@ -199,9 +199,9 @@ def effects_of(rows: Sequence[Comparison], *, compact: bool = False) -> list[Com
 def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
     """The title of a column of p-values, and the values; nan where a comparison has none.
 
-    Decisions have the always-valid p-value with Holm's adjustment, where all of them were asked
-    for; guardrails are judged by their margin, and have none. Where only some decisions were asked
-    for, it is not adjusted, and the title says so.
+    Decisions have the always-valid p-value, with Holm's adjustment if the answer has all of them;
+    otherwise it is not adjusted, and the title says so. Guardrails have none: they are judged by
+    their margin.
     """
     adjusted = all(one.guardrail or not math.isnan(one.holm_pvalue) for one in rows)
 
@@ -214,15 +214,15 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
 
 
 def decimals_of(row: Comparison, *, compact: bool = False) -> int:
-    """How many decimals the values of a comparison have."""
+    """The number of decimals of the values of a comparison."""
     effect = [] if compact else [row.effect_size]
     return formatting.decimals_for([row.control, row.treatment, *effect])
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of each variant. p, e_value: of the planned shares, "" where they are not compared;
-    alarm: effects are not to be believed."""
+    """Units of each variant. p, e_value: of the planned shares, "" if they are not compared;
+    alarm: effects must not be trusted."""
 
     counts: tuple[tuple[str, str], ...]
     p: str
@@ -231,14 +231,14 @@ class Units:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The counts, and whether they are as planned; "" where they are not compared."""
+        """The counts, and whether they are as planned, "" if they are not compared."""
         counts = ", ".join(f"{variant} {n}" for variant, n in self.counts) or "not counted"
         planned = f"; as planned: p {self.p}, e-value {self.e_value}" if self.p else ""
         return counts, planned
 
 
 def units_of(found: SampleRatio) -> Units:
-    """The sample ratio check."""
+    """The texts of the sample ratio check."""
     compared, counts = not found.reason, found.counts.items()
     return Units(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
@@ -249,16 +249,16 @@ def units_of(found: SampleRatio) -> Units:
 
 
 def notes_of(results: Results) -> list[str]:
-    """The notes that no comparison says already."""
+    """The notes that are not the sentence of a comparison."""
     said = {row.sentence for row in results.comparisons}
     return [note for note in results.notes if note not in said]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """counts: of the events that were not simply counted, each with whether it asks for attention.
-    newest: the time of the newest event. incomplete: of which logs events are still missing, or
-    "". skipped_all: whether the config left out every event."""
+    """How far and how well the stream was read. counts: of late, refused and other such events,
+    each with whether it needs attention. newest: the time of the newest event. incomplete: the
+    sentence about incomplete logs, or "". skipped_all: whether the config left out every event."""
 
     rows: str
     counts: tuple[tuple[str, bool], ...]
@@ -289,7 +289,7 @@ def join_window(found: Join) -> str:
 
 
 def join_line(found: Join) -> str:
-    """A join in a line."""
+    """The counts of a join in one line."""
     unattributed = sum(one.unattributed for one in found.outcomes.values())
     return (
         f"{formatting.count(found.closed)} impressions counted, "
@@ -300,7 +300,7 @@ def join_line(found: Join) -> str:
 
 
 def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
-    """What became of the events of a join: a name, a count, and its share."""
+    """The events of a join by their status: name, count, and share."""
     count, late = formatting.count, found.late_impressions + found.late_outcomes
     yield "impressions counted", count(found.closed), ""
     yield "  pending", count(found.pending), _share(found.share_pending, "impressions")
@@ -311,7 +311,7 @@ def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
 
 
 def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
-    """For each outcome of a join the cells under OUTCOME_HEAD."""
+    """The cells under OUTCOME_HEAD for each outcome of a join."""
     for name, one in found.outcomes.items():
         alone = one.unattributed
         share = f" ({formatting.percent(one.share_unattributed)})" if alone else ""
@@ -379,8 +379,8 @@ def _share(share: float, of: str) -> str:
 
 
 def _within(found: Join, one: JoinOutcome, share: float) -> str:
-    """In how many seconds at most such a share of the attributed came, by the bins of the delays;
-    "" where there are none."""
+    """An upper bound of the delay of this share of the attributed outcomes, by the bins of the
+    delays; "" if there are none."""
     least, so_far = share * one.attributed, 0
     for _, end_s, n in one.delays_s:
         so_far += n
@@ -393,7 +393,7 @@ def _within(found: Join, one: JoinOutcome, share: float) -> str:
 
 
 def results_with_texts(results: Results) -> Results:
-    """The answer to a query, each number as the table of its window and slices shows it."""
+    """The answer to a query, with the text of each number in the table of its window and slices."""
     texts = {
         id(row): text
         for block in blocks_of(results.rows, results.tables)
@@ -410,7 +410,7 @@ def results_with_texts(results: Results) -> Results:
 
 
 def experiment_with_texts(answer: Experiment) -> Experiment:
-    """The answer about an experiment, each number as its table shows it."""
+    """The answer about an experiment, with the text of each number in its table."""
     advice, mixed = answer.recommendation, answer.contamination
     if advice is None:
         return answer

@@ -24,11 +24,11 @@ from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.query import OTHER, Slice
 
 Theme = Literal["light", "dark"]
-MAX_SERIES: Final = 12  # curves in one figure; more nobody tells apart
+MAX_SERIES: Final = 12  # curves in one figure; more cannot be told apart
 
 
 def series_name(slice_: Slice) -> str:
-    """A slice as a legend names it.
+    """The name of a slice in a legend.
 
     >>> series_name({"variant": "bts", "phase": None})
     'bts, null'
@@ -47,7 +47,7 @@ def figure_of_states(
     title: str,
     theme: Theme,
 ) -> dict[str, object]:
-    """The figure of one kind of these states of one metric, by slice, in one window."""
+    """A figure of the states of one metric in one window, with a series for each slice."""
     order: dict[object, int] = {name: i for i, name in enumerate(variants)}
     ordered = sorted(states, key=lambda one: order.get(one[0].get("variant"), len(order)))
     shown = {series_name(slice_): state.compute() for slice_, state in ordered[:MAX_SERIES]}
@@ -58,7 +58,7 @@ def figure_of_states(
 def figure_of_history(
     history: History, variants: Sequence[str], title: str, theme: Theme
 ) -> dict[str, object]:
-    """Values by window, a series for each slice."""
+    """The values by window, with a series for each slice."""
     shown = history.series[:MAX_SERIES]
     values = [
         WindowValue(
@@ -122,7 +122,7 @@ def figure_of_effects(
 
 
 def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place]:
-    """The colour of a slice is its variant's, as in every table; its mark is that of the rest.
+    """The colour of a slice is that of its variant, as in every table; its mark is of the rest.
 
     >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], ("a", "b"))
     {'b': Place(colour=1, mark=1), '(other)': Place(colour=2, mark=2)}
@@ -143,5 +143,5 @@ def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place
 
 
 def _counted(title: str, series: int) -> str:
-    """A title that says how many series are left out."""
+    """The title, with the number of series drawn if some are left out."""
     return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are drawn)"

@@ -1,8 +1,8 @@
-"""A report as one HTML file: no script, no other file, nothing from elsewhere.
+"""A report as one HTML file, without scripts, other files or anything from another host.
 
-Every text that came from a stream or a config goes through `escaped`, which shows a character that
-cannot be printed by its code. The same store gives the same bytes: no clock is in them. A table has
-one line for each number, so that ten variants fit on paper.
+Every text from a stream or a config goes through `escaped`, which shows the code of a character
+that cannot be printed. The same store gives the same bytes, because no clock is in them. A table
+has one line for each number, so that ten variants fit on paper.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def escaped(text: object, limit: int = 200) -> str:
 
 
 def report_html(material: Material) -> bytes:
-    """The file."""
+    """The bytes of the file."""
     style = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{style}'"
     title = f"{escaped(material.name, 80)}, generation {material.results.generation}"
@@ -186,7 +186,7 @@ def _reading(results: Results) -> Iterator[str]:
 
 
 def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
-    """The recommendation first of all."""
+    """The recommendation, then the comparisons and the units."""
     results = material.results
     yield "<h2>What may be concluded</h2>"
     tone = tone_of(advice, results.contamination)
@@ -195,10 +195,10 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     if material.verdict:
         yield f"<p>{escaped(material.verdict, 1000)}</p>"
     yield from _warnings(notes_of(results))
-    if results.comparisons:  # there are none of some slices alone
+    if results.comparisons:  # an answer for some slices has none
         yield _effects(results.comparisons)
     sentences = dict.fromkeys(row.sentence for row in results.comparisons)
-    sentences.pop(material.verdict, None)  # it stands above
+    sentences.pop(material.verdict, None)  # it is shown above
     yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
     if results.srm is not None:
         yield _units(results.srm)
@@ -210,7 +210,7 @@ def _warnings(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _with_mixed(sentence: str, results: Results) -> str:
-    """A sentence as HTML, in which words about units of several variants are amber."""
+    """A sentence as HTML, with the words about units of several variants in amber."""
     before, said, after = (
         escaped(part, 1000) if part else "" for part in parted(sentence, results.contamination)
     )
@@ -236,8 +236,7 @@ def _values(block: Block) -> str:
 
 
 def _effects(rows: Sequence[Comparison]) -> str:
-    """Each comparison with its verdict and always-valid interval, and what one planned look would
-    say."""
+    """Each comparison with its verdict, always-valid interval, and interval of one planned look."""
     found = effects_of(rows)
     head = ("metric", "treatment - control", "verdict", "effect", "always valid", found[0].p_title,
             "one look", "looks")  # fmt: skip
@@ -257,7 +256,7 @@ def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
 
 
 def _units(found: SampleRatio) -> str:
-    """Units of each variant, and whether they are as planned."""
+    """The units of each variant, and whether they are as planned."""
     units, caption = units_of(found), "units"
     if units.e_value:
         caption += f"; as planned: e-value {html.escape(units.e_value)} (1,000 is an alarm)"
@@ -265,7 +264,7 @@ def _units(found: SampleRatio) -> str:
 
 
 def join_tables(found: Join) -> Iterator[str]:
-    """What became of events that are joined, and of each outcome."""
+    """The tables of a join: its events by status, and its outcomes."""
     yield _table(join_window(found), ("what", "count", "share"), 1, join_counts(found))
     yield _table("outcomes of closed label windows", OUTCOME_HEAD, 1, join_outcomes(found))
 
@@ -277,8 +276,8 @@ def _table(
     lines: Iterable[tuple[str, ...]],
     tones: Iterable[str] = repeat(""),
 ) -> str:
-    """The first `names` cells of a line name it, and the others are numbers; the last of the names
-    has the tone of its line. The caption is HTML already."""
+    """A table. The first `names` cells of a line are its names, the others are numbers; the last
+    name has the tone of its line. The caption is HTML already."""
     classes = [""] * names + [' class="number"'] * (len(head) - names)
     titles = "".join(
         f'<th scope="col"{look}>{html.escape(title)}</th>'
@@ -343,7 +342,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _method(plan: Plan | None, rows: Sequence[Result]) -> Iterator[str]:
-    """How the numbers were made, for the people who decide by them."""
+    """How the numbers are computed, for the people who decide by them."""
     yield from (f"<p>{text}</p>" for text in GENERAL)
     if plan is not None:
         yield f"<p>{LOOKING}</p>"

@@ -21,7 +21,7 @@ from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_FIGURES: Final = 120
 WIDTH: Final = 560  # of a figure, in pixels
-# The kinds that a report shows; what tables say better is left out.
+# The kinds that a report shows; tables show the others better.
 KINDS: Final = ("roc", "pr", "reliability", "scores", "lift", "confusion", "classes")
 EFFECTS: Final = "effects"
 WINDOWS: Final = "windows"
@@ -33,13 +33,13 @@ class Picture:
 
     metric: str
     kind: str
-    source: str  # a data: address
+    source: str  # a data: URL
     description: str
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some figures are missing."""
+    """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some could not be drawn."""
 
     name: str
     results: Results
@@ -53,7 +53,7 @@ class Material:
 def gather(
     ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
 ) -> Material:
-    """Read and draw it all; `report` hears how many figures of how many are drawn."""
+    """Read and draw everything; `report` is called with the figures drawn, and in total."""
     if query.window == "all":
         raise QueryError(
             expected="one window", got="'all'", where="--window",
@@ -98,7 +98,7 @@ class _Reader:
         self._by = names_of(self._rows[0]) if self._rows else frozenset()
 
     def verdict(self) -> str:
-        """What may be concluded, over the total; "" where the recommendation says it all."""
+        """The conclusion over the total; "" if the recommendation says it all."""
         if self.of is None:
             return ""
         total = self._answers.experiment(Query(generation=self._query.generation))
@@ -133,6 +133,6 @@ class _Reader:
 
 
 def _image(spec: dict[str, object]) -> str:
-    # An image of its own: names inside one picture cannot meet those of another, and nothing runs.
+    # A separate image: names inside one cannot clash with those of another, and no script runs.
     picture = svg({**spec, "width": WIDTH})
     return "data:image/svg+xml;base64," + base64.b64encode(picture.encode()).decode()

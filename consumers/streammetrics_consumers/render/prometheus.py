@@ -1,9 +1,9 @@
 """Answers for Prometheus: values, bounds, intervals and effects as gauges, and the state of a join.
 
-Shown are headline views since the start (`window="total"`) and over the latest window
+The gauges show headline views since the start (`window="total"`) and over the latest window
 (`window="latest"`), and effects since the start. Variants and slices come from the stream and may
-be many: at most `ROWS` rows of each window and `EFFECTS` effects are shown, those of groupings with
-few names first, and a gauge says how many are left out. A row has one to six series.
+be many: at most `ROWS` rows of each window and `EFFECTS` effects are shown, groupings with few
+names first, and a gauge counts those left out. A row has one to six series.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ _ROW_GAUGES: Final = {
 
 
 def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
-    """The families of one scrape, from the results by window; where there are none, one gauge says
-    so."""
+    """The metric families of one scrape, from the results by window; without any, `results_up`."""
     yield _gauge("results_up", "Whether the results can be read", bool(found))
     if not found:
         return
@@ -89,7 +88,7 @@ def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
     seen: set[tuple[str, ...]] = set()
     for window, row in rows:
         labels = (row.metric, row.view, window, *slice_labels(row.slice))
-        if labels in seen:  # a number and a text that read alike
+        if labels in seen:  # a number and a string with the same text
             continue
         seen.add(labels)
         counted = float(row.counts.get("rows", math.nan))
@@ -122,7 +121,7 @@ def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
 
 
 def join_gauges(found: Join | None) -> Iterator[Metric]:
-    """The families of a join; none where events are not joined."""
+    """The metric families of a join; none if events are not joined."""
     if found is None:
         return
     yield _by(
@@ -170,7 +169,7 @@ def _outcome_families(found: Join) -> Iterator[Metric]:
 
 
 def _buckets(found: Join, one: JoinOutcome) -> list[tuple[str, float]]:
-    """Those of all delays within the label window, whichever have come so far."""
+    """Buckets for all delays within the label window, also those that have not occurred yet."""
     bounds = [1]
     while bounds[-1] < found.label_window_s:
         bounds.append(2 * bounds[-1])
@@ -191,13 +190,13 @@ def _by(name: str, what: str, label: str, values: Iterable[tuple[str, float]]) -
 
 
 def families_of(gauges: Mapping[str, str], labels: Sequence[str]) -> list[GaugeMetricFamily]:
-    """A family for each of these gauges, by its name and what it says."""
+    """A metric family for each of these gauges, from its name and help text."""
     return [GaugeMetricFamily(name, what, labels=labels) for name, what in gauges.items()]
 
 
 def slice_labels(slice_: Slice) -> tuple[str, str]:
-    """The labels `variant` and `slice`: the variant, and every other name with its value. The sum
-    of the keys past `max_keys` says which names they are of.
+    """The labels `variant` and `slice`: the variant, and every other name with its value. For the
+    sum of the keys past `max_keys`, the names of its grouping.
 
     >>> slice_labels({"variant": "bts", "phase": "eval"}), slice_labels({})
     (('bts', 'phase=eval'), ('', ''))
@@ -219,5 +218,5 @@ def _escaped(text: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """A text as UTF-8 can have it. The decoders keep slices short."""
+    """A text that UTF-8 can encode. The decoders keep slices short."""
     return text.encode("utf-8", "backslashreplace").decode()

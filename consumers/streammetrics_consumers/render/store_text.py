@@ -28,7 +28,7 @@ from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.render.cells import value_texts
 from streammetrics_consumers.render.text import Style, columns, join_table, rendered
 
-MAX_STATES: Final = 200  # of one file; a person reads no more, and JSON has up to 20,000
+MAX_STATES: Final = 200  # of one file; the JSON has up to 20,000
 MAX_RANGES: Final = 50
 
 
@@ -159,7 +159,7 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
 
 
 def _range(source: str, start: int, end: int) -> str:
-    """A source, what it has a range of unless it says so itself, and the range."""
+    """A source, the unit of its range unless the source names it, and the range."""
     unit = "buckets" if source.startswith("sealed/") else "offsets"
     one = end == start + 1
     unit = "" if source.endswith(("/tasks", "/batches")) else unit[: -1 if one else None] + " "

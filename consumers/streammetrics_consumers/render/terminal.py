@@ -1,7 +1,7 @@
-"""The screen of `watch`: how the stream is read, what may be concluded, and each value with its
-bounds and its course from window to window; tests/consumers/render/snapshots/terminal.txt shows it.
+"""The screen of `watch`: how the stream is read, the conclusion, and each value with its bounds and
+a sparkline over the windows; tests/consumers/render/snapshots/terminal.txt has an example.
 
-How the stream is read stands above all, so that it is seen however low the terminal is.
+How the stream is read comes first, so that it is visible however low the terminal is.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from streammetrics_consumers.render.text import (
 from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_BLOCKS: Final = 20
-NAME: Final = 12  # letters of a metric or variant
-QUIET_S: Final = 30.0  # without an event, until it is said
+NAME: Final = 12  # characters of a metric or variant
+QUIET_S: Final = 30.0  # without an event, until the screen says so
 SPARKS: Final = 24  # bars at most
 SPARKS_LEAST: Final = 6
 BARS: Final = "▁▂▃▄▅▆▇█"
-PLAIN: Final = "_.-=+*#@"  # where a terminal has no such letters
-GONE: Final = " "  # nothing was counted, or it has no value
+PLAIN: Final = "_.-=+*#@"  # for terminals without these characters
+GONE: Final = " "  # nothing was counted, or there is no value
 CERTAIN, INTERVAL = 3, 4
 VERDICT, P = 4, 5
-HISTORY_S: Final = 10.0  # between two readings of the values by window
-SPEED_S: Final = 10.0  # over which the rate of events is taken
+HISTORY_S: Final = 10.0  # between two reads of the values by window
+SPEED_S: Final = 10.0  # over which the rate of events is measured
 MAX_EFFECTS: Final = 10  # comparisons whose looks are shown
 MAX_METRICS: Final = 40  # whose values are shown by window
 FIGURES: Final = {2: "value", CERTAIN: "certain", INTERVAL: "interval"}  # cells of a line
@@ -67,8 +67,8 @@ History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One value: metric, variant, value, certain bounds and interval as texts, and its course, with
-    the bounds of its bars."""
+    """One value: metric, variant, value, certain bounds and interval as texts; its values for a
+    sparkline, and their scale."""
 
     cells: tuple[str, str, str, str, str]
     values: Sequence[float]
@@ -77,8 +77,8 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What there is to show. verdict: the text below the recommendation, or ""; speed: as `speed`
-    has it; looks: the effects of a comparison, by its name, look by look."""
+    """The contents of the screen. verdict: the text below the recommendation, or ""; speed: the
+    text of `speed`; looks: the effects of each comparison, by its name, look by look."""
 
     title: str
     results: Results
@@ -90,12 +90,12 @@ class Shown:
 
 
 def history_key(row: Result) -> tuple[str, str, tuple[object, ...]]:
-    """Where `Shown.history` has the values of a row."""
+    """The key of the values of a row in `Shown.history`."""
     return row.metric, row.view, slice_key(row.slice)
 
 
 def screen(shown: Shown, style: Style, height: int | None = None) -> str:
-    """The text; height: how many lines there are, where further ones are cut off and counted."""
+    """The text. height: the number of lines that fit; further ones are cut off and counted."""
     lines = rendered(list(_parts(shown, style)), style).splitlines()
     if height is not None and len(lines) > height:
         cut = len(lines) - height + 1
@@ -104,7 +104,7 @@ def screen(shown: Shown, style: Style, height: int | None = None) -> str:
 
 
 def speed(rate: float, quiet_s: float) -> str:
-    """How quickly events come, or how long none came.
+    """The rate of events, or the time without any.
 
     >>> speed(1234.5, 0.0), speed(0.0, 95.0), speed(0.0, 3.0)
     ('1,234 events/s', 'nothing new for 1 min 35 s', '')
@@ -145,7 +145,7 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
     widths = {i: max(width, len(FIGURES[i])) for i, width in widths.items() if width}
     least = SPARKS_LEAST if any(line.values for line in lines) else 0
     below = _room(widths, style) < least and {CERTAIN, INTERVAL} <= widths.keys()
-    if below:  # all do not fit beside each other
+    if below:  # they do not all fit on one line
         widths[INTERVAL] = max(widths[INTERVAL], widths.pop(CERTAIN))
     room = min(_room(widths, style), SPARKS) if least else 0
     table = columns("metric", formatting.name(block.across or "", NAME), style="dim")
@@ -163,13 +163,13 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
 
 
 def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME, NAME)) -> int:
-    """What names and figures leave of a line."""
+    """The width of a line that names and figures leave free."""
     return style.width - sum(width + GAP for width in (*names, *widths.values()))
 
 
 def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
-    """A line for each value: its metric in the first, and in the second a view that is not its
-    metric's name."""
+    """A line for each value. The first of a figure has the metric, or the view if the metric has
+    several; the second has the view of an only one, unless the metric's name contains it."""
     headers = [name for name, _ in block.columns()]
     for figure in block.figures():
         mine = [
@@ -191,8 +191,8 @@ def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
 
 
 def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
-    """Each on its own scale, as effects on metrics of several kinds stand below each other. Where
-    a line is short, p-values make room for the looks."""
+    """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
+    p-values are left out to make room for the looks."""
     found = effects_of(rows, compact=True)
     lines = [
         (
@@ -226,11 +226,11 @@ def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     return table
 
 
-# -- courses -----------------------------------------------------------------------------------
+# -- sparklines --------------------------------------------------------------------------------
 
 
 def scale(values: Sequence[float]) -> tuple[float, float]:
-    """The least and the greatest finite value, to draw several rows alike; nan where there is none.
+    """The least and the greatest finite value, as a scale for several rows; nan if there is none.
 
     >>> scale([0.25, float("nan"), 0.75])
     (0.25, 0.75)
@@ -242,7 +242,7 @@ def scale(values: Sequence[float]) -> tuple[float, float]:
 def sparkline(
     values: Sequence[float], width: int, *, bounds: tuple[float, float], bars: str = BARS
 ) -> str:
-    """The last `width` values as bars, each a letter; half as high where all values are equal.
+    """The last `width` values as bars, one character each; half as high if all are equal.
 
     >>> sparkline([0.25, float("nan"), 0.5, 0.75], 10, bounds=(0.25, 0.75))
     '▁ ▅█'
@@ -255,19 +255,19 @@ def sparkline(
 def _bar(value: float, low: float, high: float, bars: str) -> str:
     if not math.isfinite(value) or not low <= value <= high:
         return GONE
-    # Halves first: the distance of two finite values may be infinite.
+    # Halves first: the difference of two finite values may be infinite.
     size = high / 2 - low / 2
     share = (value / 2 - low / 2) / size if size else 0.5
     return bars[min(int(share * len(bars)), len(bars) - 1)]
 
 
-# -- what is shown, read from the store again and again -----------------------------------------
+# -- reading the contents from the store --------------------------------------------------------
 
 
 class Watcher:
-    """Looks at a store, by the clock that it is given. One thread may use it.
+    """Reads a store again and again, by the given clock. One thread may use it.
 
-    The values by window are read for the rows that are shown alone, and every few seconds at most:
+    The values by window are read only for the rows that are shown, and at most every few seconds:
     there may be a month of windows.
     """
 
@@ -277,18 +277,18 @@ class Watcher:
         self._answers = QueryCache(ledger)
         self._history: History = {}
         self._looks: dict[str, list[float]] = {}
-        self._read: tuple[float, int, int] | None = None  # when, generation and rows
+        self._read: tuple[float, int, int] | None = None  # time, generation and rows
         self._seen: deque[tuple[float, int]] = deque()
         self._moved_s = monotonic()
         self.rate = 0.0
 
     @property
     def quiet_s(self) -> float:
-        """Since the last look at which there was something new."""
+        """Seconds since the last read that found new events."""
         return self._monotonic() - self._moved_s
 
     def look(self) -> Shown:
-        """What there is to show now. Raises LedgerError where the store does not answer."""
+        """The current contents. Raises LedgerError if the store does not answer."""
         results = self._answers.results(self._query)
         now_s = self._monotonic()
         self._measure(now_s, results.rows_read)

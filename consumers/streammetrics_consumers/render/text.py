@@ -1,8 +1,8 @@
-"""Answers as text: for a terminal with colours, and plain for a pipe, a file or HTTP;
-tests/consumers/render/snapshots/text.txt shows them.
+"""Answers as text: with colours for a terminal, and plain for a pipe, a file or HTTP;
+tests/consumers/render/snapshots/text.txt has examples.
 
-Unless one metric was asked for, only headline views are shown. Counts that metrics share stand
-above them, once; other counts of a metric stand below it.
+Unless the query names a metric, only headline views are shown. Counts that metrics share are shown
+once, above them; other counts of a metric are below it.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from streammetrics_consumers.render.cells import (
 )
 from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted
 
-WIDTH: Final = 80  # columns of a text whose reader's width is not known
+WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
 MAX_BLOCKS: Final = 60  # more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
-NAME: Final = 30  # letters of a metric, view or count
-ARM: Final = 20  # letters of a name in the heading of a comparison
+NAME: Final = 30  # characters of a metric, view or count
+ARM: Final = 20  # characters of a name in the heading of a comparison
 LABEL: Final = 24  # least width of the labels of a comparison and of a join
 COLOURS: Final[Mapping[Tone, str]] = {
     "good": "bold green",
@@ -68,14 +68,14 @@ COLOURS: Final[Mapping[Tone, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How wide a text may be, and whether it may have colours."""
+    """The width of a text, and whether it may have colours."""
 
     width: int = WIDTH
     colour: bool = False
 
     @staticmethod
     def of(stream: TextIO) -> Style:
-        """That of a stream: plain and 80 wide unless it is a terminal; NO_COLOR is respected."""
+        """The style of a stream: plain, 80 wide unless it is a terminal; NO_COLOR is respected."""
         if not stream.isatty():
             return Style()
         try:
@@ -88,7 +88,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """For a simulated stream: the true differences, treatment less control, by (metric, view)."""
+    """The true differences of a simulated stream, treatment less control, by (metric, view)."""
 
     control: str
     treatment: str
@@ -96,7 +96,7 @@ class Truth:
 
 
 def rendered(parts: Sequence[RenderableType], style: Style) -> str:
-    """The parts below each other, as text without spaces at the ends of its lines."""
+    """The parts, one below the other, as text without trailing spaces."""
     out = io.StringIO()
     console = Console(
         file=out,
@@ -117,7 +117,7 @@ def rendered(parts: Sequence[RenderableType], style: Style) -> str:
 def columns(
     *names: str, numbers: Iterable[str] = (), style: str = "bold", header: bool = True
 ) -> Table:
-    """A table without lines: columns of names, then of numbers, to the right; others may follow."""
+    """A table without rules: columns of names, then right-aligned numbers; others may follow."""
     table = Table(
         box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style=style, show_header=header
     )
@@ -131,8 +131,8 @@ def columns(
 def results_text(
     results: Results, query: Query, style: Style, *, store: str, truth: Truth | None = None
 ) -> str:
-    """The text of `results`, and in plain style of `GET /results.txt`. truth: of a simulated
-    stream, to stand beside the estimates."""
+    """The text of `results`, and in plain style of `GET /results.txt`. truth: that of a simulated
+    stream, to be shown beside the estimates."""
     title = f"{store_name(store)}, generation {results.generation}"
     return table(results, style, title=title, all_views=query.metric is not None, truth=truth)
 
@@ -145,7 +145,7 @@ def table(
     all_views: bool = False,
     truth: Truth | None = None,
 ) -> str:
-    """Of several groupings the one that is shown unasked; a line names the others."""
+    """The text of the default grouping; a line names the others."""
     chosen, groupings = groupings_of(results)
     found = blocks_of(results.rows, results.tables)
     blocks = [block for block in found if block.names == chosen]
@@ -160,7 +160,7 @@ def table(
         parts.append(Text("\nno rows are counted here yet"))
     parts.extend(_experiment(results))
     parts.extend(join_table(results.join))
-    notes = [] if _has_experiment(results) else list(results.notes)  # else they stand there
+    notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     if len(blocks) > MAX_BLOCKS:
         notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or take --json")
     others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
@@ -177,7 +177,7 @@ def table(
 
 
 def health(results: Results) -> list[Text]:
-    """How far and how well the stream was read; what asks for attention is marked."""
+    """How far and how well the stream was read; counts that need attention are marked."""
     reading = reading_of(results)
     line = Text(f"{reading.rows} read")
     for text, is_marked in reading.counts:
@@ -195,7 +195,7 @@ def advice(found: Recommendation, mixed: Contamination | None) -> Text:
 
 
 def join_table(found: Join | None) -> Iterator[RenderableType]:
-    """The part of `results` and `status` about the join; nothing where events are not joined."""
+    """The part of `results` and `status` about the join; nothing if events are not joined."""
     if found is None:
         return
     yield Text(f"\njoined, {join_window(found)}\n", "bold cyan")
@@ -230,7 +230,7 @@ class _Line:
 
 
 def _values(block: Block, all_views: bool, truth: Truth | None, style: Style) -> Iterator[Table]:
-    """The columns of a block, in as many tables below each other as the width asks for."""
+    """The columns of a block, in as many tables as the width requires."""
     headers = [name for name, _ in block.columns()]
     if truth and {truth.control, truth.treatment} <= set(headers):
         arms = headers.index(truth.control), headers.index(truth.treatment)
@@ -300,7 +300,7 @@ def _lines(
 
 
 def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:
-    """The estimated and the true difference of two variants, where the truth is known."""
+    """The estimated and the true difference of two variants, if the truth is known."""
     control, treatment = (figure.rows[arm] for arm in arms)
     true = None if truth is None else truth.by_figure.get((figure.metric, figure.view))
     if true is None or control is None or treatment is None:
@@ -323,7 +323,7 @@ def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
 
 
 def _shared(counted: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """The counts that two metrics or more have alike, or that the only metric has; rows first."""
+    """The counts that are equal for two or more metrics, or of the only metric; rows first."""
     found: dict[str, tuple[str, ...]] = {}
     names = {name for counts in counted for name in counts}
     for name in sorted(names, key=lambda name: (name != "rows", name)):
@@ -346,8 +346,8 @@ def _has_experiment(results: Results) -> bool:
 
 
 def _experiment(results: Results) -> Iterator[RenderableType]:
-    """Of each comparison a table, a verdict and a sentence, then the units and the notes; nothing
-    where there is no experiment, or where it does not compare what was asked for."""
+    """A table, a verdict and a sentence for each comparison, then the units and the notes; nothing
+    if there is no experiment, or if it does not compare what the query asks for."""
     if not _has_experiment(results):
         return
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
@@ -374,7 +374,7 @@ def _comparison(row: Comparison, effect: ComparisonText) -> Table:
     table.add_column(heading, min_width=LABEL)
     table.add_column("", justify="right", no_wrap=True)
     decimals, chance = decimals_of(row), formatting.chance
-    is_decided = not row.guardrail and not row.anytime_reason  # by a p-value that is always valid
+    is_decided = not row.guardrail and not row.anytime_reason  # by an always-valid p-value
     is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
     lines = {
         "control": formatting.number(row.control, decimals),

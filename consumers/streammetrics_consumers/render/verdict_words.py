@@ -1,7 +1,7 @@
-"""Verdicts and recommendations as a person reads them: a word, a symbol beside it, and a tone.
+"""Verdicts and recommendations for people: a word, a symbol beside it, and a tone.
 
-Every surface shows the same verdict by these, and colours by the tone alone: "good" is green, "bad"
-red, "warn" amber, and "neutral" has the colour of the text. Whoever sees no colours has the word.
+Every surface shows verdicts by these, and colours by the tone alone: "good" is green, "bad" red,
+"warn" amber, and "neutral" has the colour of the text. The word is for readers without colours.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def words(verdict: Verdict) -> str:
 
 
 def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
-    """The tone of a recommendation: amber where units of several variants are too many, unless
-    there is worse."""
+    """The tone of a recommendation; "warn" if units of several variants are too many, unless the
+    tone is "bad"."""
     tone = ACTION_TONES[found.action]
     return "warn" if mixed is not None and mixed.warning and tone != "bad" else tone
 
@@ -68,7 +68,7 @@ def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
 def standing(
     state: State, sentence: str, mixed: Contamination | None, found: Recommendation | None
 ) -> str:
-    """The text below the recommendation: "" where the recommendation says why already, and else
+    """The text below the recommendation: "" if the recommendation gives the reason, otherwise
     without its sentences and without the one about units of several variants."""
     if state in ("waiting", "distrusted", "early"):
         return ""
@@ -79,7 +79,7 @@ def standing(
 
 
 def standing_over(of: Declared | None, total: Results) -> str:
-    """The same of an answer over the total; "" where no experiment is declared."""
+    """`standing` for an answer over the total; "" if no experiment is declared."""
     if of is None:
         return ""
     state, sentence = verdict(of, total.comparisons)

@@ -1,8 +1,8 @@
-"""The HTTP face of a store: an ASGI application, what guards it, and the thread that runs it.
+"""The HTTP interface of a store: an ASGI application, its middleware, and the thread that runs it.
 
 Nothing is imported here, so that a command that serves nothing loads no HTTP server.
 """
 
 
 class ServeError(Exception):
-    """The address cannot be had."""
+    """The server cannot listen on this address."""

@@ -34,8 +34,8 @@ from streammetrics_consumers.render.text import Style, results_text
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, parameters_of
 
-CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
-TABLES: Final = 8  # other answers: fewer than there are threads, so that probes find one
+CHARTS: Final = 1  # computed at once: they need the processor, and two slow each other down
+TABLES: Final = 8  # other answers at once: fewer than the threads, so that probes find one
 JSON: Final = "application/json"
 VARIANT: Final = frozenset({"variant"})
 
@@ -51,7 +51,7 @@ class Api:
         self._histories = HistoryReader(ledger, cache, self._catalogue)
 
     def routes(self) -> list[Route]:
-        """All of it but the events, which need no thread for each who listens."""
+        """All routes but the events, which need no thread for each listener."""
         charts, tables = ConcurrencyLimiter(CHARTS), ConcurrencyLimiter(TABLES)
         return [
             checked("/api/store", tables.limited(self.store)),
@@ -65,11 +65,11 @@ class Api:
         ]
 
     def store(self, request: Request) -> Response:
-        """What may be asked."""
+        """The contents of the store that a query may ask for."""
         return _json(self._catalogue.to_json(_generation(request)))
 
     def results(self, request: Request) -> Response:
-        """As `results --json`, to the byte; with texts where they are asked for."""
+        """The bytes of `results --json`, with texts if the request asks for them."""
         query = query_of(request.query_params)
         views = choice(request.query_params, "views")
         results = self._cache.results(replace(query, headlines=views == "headline"))
@@ -78,14 +78,14 @@ class Api:
         return _json(to_json(results))
 
     def results_txt(self, request: Request) -> Response:
-        """As `results` prints them, without colours."""
+        """The text of `results`, without colours."""
         query = query_of(request.query_params)
         results = self._cache.results(replace(query, headlines=query.metric is None))
         text = results_text(results, query, Style(), store=self._store)
         return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 
     def status(self, request: Request) -> Response:
-        """As `status --json`, to the byte."""
+        """The bytes of `status --json`."""
         return _json(status_json(self._ledger, _generation(request)))
 
     def health(self, request: Request) -> Response:
@@ -93,7 +93,7 @@ class Api:
         return _json(dumps(self._monitor.health()))
 
     def experiment(self, request: Request) -> Response:
-        """What may be concluded."""
+        """The experiment since the start: the advice and the conclusion."""
         wanted = _generation(request)
         results = self._cache.experiment(Query(generation=wanted))
 
@@ -146,7 +146,7 @@ class Api:
         return _json(dumps(cast("Json", spec)))
 
     def _grouped(self, query: Query) -> Query:
-        """The same with one grouping: by variant where `by` is not said and that is one."""
+        """The query with one grouping: `by`, or else the one by variant if there is one."""
         if query.by is not None:
             return query
         names = frozenset(name for name, _ in query.where)
@@ -162,7 +162,7 @@ def _generation(request: Request) -> int | None:
 
 
 def checked(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
-    """A route that refuses parameters which its address may not have."""
+    """A route that refuses parameters that its address may not have."""
 
     async def checks(request: Request) -> Response:
         require_known(path, request.query_params)
@@ -172,7 +172,7 @@ def checked(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Rout
 
 
 def in_thread(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """The same answer, in a thread."""
+    """The same answer, computed in a thread."""
 
     async def answers(request: Request) -> Response:
         return await run_in_threadpool(answer, request)
@@ -181,11 +181,11 @@ def in_thread(answer: Callable[[Request], Response]) -> Callable[[Request], Awai
 
 
 class ConcurrencyLimiter:
-    """Works out a few answers of some routes at once, first come, first served.
+    """Limits how many answers of some routes are computed at once; first come, first served.
 
-    Python works at one of them at a time, however many threads wait. A reader who scrolls past
-    fifty charts and opens another page asks fifty times and wants one answer; and a probe that
-    finds no thread free has a healthy worker killed.
+    Python computes one of them at a time, however many threads there are. A reader who scrolls past
+    fifty charts and opens another page sends fifty requests and needs one answer; and if a probe
+    finds no free thread, a healthy worker is killed.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -194,20 +194,20 @@ class ConcurrencyLimiter:
     def limited(
         self, answer: Callable[[Request], Response]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """The same answer, in a thread, once fewer are being worked out; none for a client that has
-        gone."""
+        """The same answer, computed in a thread once fewer are in progress; none for a client that
+        has disconnected."""
 
         async def in_turn(request: Request) -> Response:
             async with self._free:
                 if await request.is_disconnected():
-                    return Response(status_code=499)  # nobody reads it
+                    return Response(status_code=499)  # the client has gone
                 return await run_in_threadpool(answer, request)
 
         return in_turn
 
 
 def query_of(parameters: QueryParams) -> Query:
-    """The query that an address asks."""
+    """The query in the parameters of an address."""
     return parse_query(
         parameters.get("window", "total"),
         parameters.get("by"),
@@ -218,7 +218,7 @@ def query_of(parameters: QueryParams) -> Query:
 
 
 def metric_of(query: Query) -> str:
-    """The metric, where an answer is about one."""
+    """The metric of a query that must name one. Raises QueryError."""
     if query.metric is None:
         raise QueryError(
             expected="a metric", got="none", where="metric", hint="name one, as /api/store does"
@@ -227,7 +227,7 @@ def metric_of(query: Query) -> str:
 
 
 def require_known(path: str, parameters: QueryParams) -> None:
-    """Refuse parameters that an address may not have, and those that are there twice."""
+    """Refuse unknown parameters, and repeated ones other than `where`."""
     known = parameters_of(path)
     for name in parameters:
         if name not in known:
@@ -248,7 +248,7 @@ def require_known(path: str, parameters: QueryParams) -> None:
 
 
 def choice(parameters: QueryParams, name: str, known: Sequence[str] = ()) -> str:
-    """One of these words, by default those of CHOICES; the first where there is none."""
+    """The value of a parameter, one of `known` or else of CHOICES; by default the first."""
     known = known or CHOICES[name]
     found = parameters.get(name, known[0])
     if found not in known:

@@ -1,8 +1,7 @@
-"""The HTTP face of a store: read-only, and the same bytes as the command line prints.
+"""The HTTP interface of a store: read-only, with the same bytes as the command line prints.
 
 docs/interface.md lists the routes. Names in a store come from a stream and may be hostile: they are
-data in JSON or plain text, no answer of ours is HTML with a name in it, and no script but ours may
-run.
+data in JSON or plain text and never part of HTML, and only our own scripts may run.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ def application(
     token: str = "",
     ended: Callable[[], bool] = lambda: False,
 ) -> Starlette:
-    """The ASGI application over a ledger, and over those who count into it.
+    """The ASGI application over a ledger, and over the workers that count into it.
 
-    hosts: the names that it may be called by, beside localhost and numeric addresses. token: what
-    whoever asks must have; "" asks for none. ended: whether open streams are to end.
+    hosts: the allowed host names, besides localhost and numeric addresses. token: the one that
+    clients must send; "" for none. ended: whether open streams must end.
     """
     cache, monitor = QueryCache(ledger), HealthMonitor(ledger, watched)
     api, streams = Api(ledger, cache, monitor, store), Events(monitor, ended)
@@ -73,7 +72,7 @@ def application(
 
 
 def _page(request: Request) -> Response:
-    # Its address says what it shows, and it reads that itself.
+    # The script of the page reads the address, which says what to show.
     assets.prepare()
     found = assets.asset("index.html")
     if found is None:
@@ -109,7 +108,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    # What went wrong inside goes to the log, which uvicorn writes, and not to whoever asks.
+    # uvicorn writes the cause to the log; the client must not see it.
     return _error(500, Problem("an error in this server; its log says more"))
 
 
@@ -117,14 +116,14 @@ def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Re
     return Response(dumps(Error(problem)), status, headers, media_type=JSON)
 
 
-# -- what orchestrators and Prometheus ask: answered whatever else the server is asked for ------
+# -- probes of orchestrators and Prometheus, answered however busy the server is ----------------
 #
-# None of them takes a thread that other answers take. `/healthz` takes none at all; the others have
-# one thread each, and whoever asks while it is at work gets its answer.
+# None of them uses a thread of the other answers. `/healthz` uses none at all; the others have one
+# thread each, and requests that arrive while it works get its answer.
 
 
 def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Route]:
-    """The routes of a server over a ledger, and over those who count into it."""
+    """The probe routes over a ledger, and over the workers that count into it."""
 
     async def healthz(request: Request) -> Response:
         return _told(watched.unhealthy(), "ok")
@@ -144,17 +143,17 @@ def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Rou
 
 
 class _Shared:
-    """An answer that is worked out once for all who ask at a time, in a thread of its own."""
+    """An answer that is computed once for all concurrent requests, in a separate thread."""
 
     def __init__(self, work: Callable[[], Response]) -> None:
         self._work = work
         self._begun: asyncio.Future[Response] | None = None
 
     async def answer(self, request: Request) -> Response:
-        """The answer that is being worked out, or a new one."""
+        """The answer that is being computed, or a new one."""
         if self._begun is None or self._begun.done():
             found: Future[Response] = Future()
-            # A daemon: a store that never answers does not hold up the end of the process.
+            # A daemon: a store that never answers must not delay the end of the process.
             Thread(target=self._work_out, args=(found,), name="probe", daemon=True).start()
             self._begun = asyncio.wrap_future(found)
         return await asyncio.shield(self._begun)

@@ -1,8 +1,8 @@
-"""The page: files of ours beside this module, and the charts' JavaScript out of its package.
+"""The page: our own files beside this module, and the charting library from its package.
 
-Nothing is loaded from another host, and nothing of others is copied: a package from the registry
-holds the library, and gives it as one module, which takes seconds to make. So it is made once in a
-process, and the page shows its tables before it is there.
+Nothing is loaded from another host, and no code of others is copied: a package from the registry
+holds the library and bundles it into one module, which takes seconds. So it is made once in a
+process, and the page shows its tables before the library is ready.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*\.(html|js|css|svg)")
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file of the page, as it is and compressed, with what changes when it does."""
+    """A file of the page, plain and compressed, with its ETag."""
 
     data: bytes
     compressed: bytes
@@ -53,13 +53,13 @@ class Asset:
 
     @staticmethod
     def of(data: bytes, type_: str) -> Asset:
-        """From its bytes."""
+        """The asset of these bytes."""
         tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
         return Asset(data, gzip.compress(data, 6, mtime=0), tag, type_)
 
 
 def asset(name: str) -> Asset | None:
-    """The asset of this name; None where there is none."""
+    """The asset of this name; None if there is none."""
     if name == CHARTS:
         return charts()
     if not _NAME.fullmatch(name):
@@ -68,14 +68,14 @@ def asset(name: str) -> Asset | None:
 
 
 def charts() -> Asset | None:
-    """The library that draws; None where its package is not installed."""
+    """The charting library; None if its package is not installed."""
     with _MAKING:
         return _charts()
 
 
 @cache
 def _charts() -> Asset | None:
-    # In a process of its own: it would hold up every thread of this one, and keep 100 MB.
+    # In a separate process: here it would block every thread, and keep 100 MB.
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, check=False)
     if done.returncode or not done.stdout:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
@@ -85,14 +85,14 @@ def _charts() -> Asset | None:
 
 
 def prepare() -> None:
-    """Make what takes seconds, beside the caller, who is the first to show a page."""
+    """Make the charting library, which takes seconds, in the background on the first call."""
     if not _CHARTS_ASKED.is_set():
         _CHARTS_ASKED.set()
         Thread(target=charts, name="charts", daemon=True).start()
 
 
 def answer(request: Request, found: Asset) -> Response:
-    """The asset, or that the client's copy is the same."""
+    """The asset, or status 304 if the client's copy is the same."""
     headers = {"etag": found.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
     known = request.headers.get("if-none-match", "").split(",")
     if found.tag in (tag.strip().removeprefix("W/") for tag in known):

@@ -1,4 +1,4 @@
-"""HTTP over one connection, by uvicorn, with what uvicorn has not: time limits and a limit of
+"""HTTP connections of uvicorn, with two limits that uvicorn lacks: on time and on the number of
 connections. The same deadline holds whenever it is the peer's turn: to complete a request, and to
 read more of an answer."""
 
@@ -20,18 +20,18 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-PROBES: Final = ("/healthz", "/readyz", "/metrics")  # answered however many are busy
+PROBES: Final = ("/healthz", "/readyz", "/metrics")  # answered however many requests are busy
 PER_PEER: Final = 64
 IN_ALL: Final = 256
 SILENT_S: Final = 10.0
-RESERVED: Final = (8, 32)  # of one peer, in all: they may wait however many are busy
+RESERVED: Final = (8, 32)  # of one peer, in all: these may wait however many are busy
 WARN_S: Final = 60.0
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one server. silent_s: how long a peer may take to complete its request, and to
+    """The limits of one server. silent_s: the time that a peer has to complete its request, and to
     read more of its answer."""
 
     per_peer: int = PER_PEER
@@ -40,8 +40,8 @@ class Limits:
 
     @classmethod
     def of(cls, per_peer: int) -> Limits:
-        """Those of a server whose peers may have `per_peer` connections each. In all they take half
-        of the files that this process may open: the store needs some too."""
+        """The limits of a server with `per_peer` connections for each peer. In all, connections
+        take at most half of the files that this process may open: the store needs some too."""
         in_all = max(IN_ALL, 2 * per_peer)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if files != resource.RLIM_INFINITY:
@@ -59,7 +59,7 @@ class Droppable(Protocol):
 
 
 class OpenConnections:
-    """The open connections of one server; of its event loop alone."""
+    """The open connections of one server. Only its event loop may use them."""
 
     def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
         self.limits, self._monotonic = limits, monotonic
@@ -68,11 +68,11 @@ class OpenConnections:
         self._warned_s = -WARN_S
 
     def opened(self, connection: Droppable) -> None:
-        """A connection was made, and waits."""
+        """Add a new connection, which waits for its first request."""
         self._wait(connection)
 
     def begins(self, connection: Droppable) -> bool:
-        """Its request is complete; False where it is to be refused, and waits on."""
+        """Its request is complete. False if it must be refused; the connection then still waits."""
         peer, limits = connection.peer, self.limits
         if self._busy[peer] >= limits.per_peer or self._busy.total() >= limits.in_all:
             self._warn(peer, "a request is refused")
@@ -82,12 +82,12 @@ class OpenConnections:
         return True
 
     def ends(self, connection: Droppable) -> None:
-        """It was answered, and waits for the next request."""
+        """Its request was answered, and it waits for the next one."""
         self._idle(connection.peer)
         self._wait(connection)
 
     def lost(self, connection: Droppable, *, busy: bool) -> None:
-        """It is closed. busy: between `begins` and `ends`."""
+        """Remove a closed connection. busy: whether it was between `begins` and `ends`."""
         self._waiting.pop(connection, None)
         if busy:
             self._idle(connection.peer)
@@ -121,7 +121,7 @@ class OpenConnections:
 
 
 def peer_of(host: str) -> str:
-    """Whose address it is: that of an IPv6 network of 64 bits, since one machine has all of it.
+    """The peer of an address; for IPv6 its /64 network, since one machine has all of it.
 
     >>> peer_of("10.0.0.7"), peer_of("2001:db8::1:2"), peer_of("::ffff:10.0.0.7")
     ('10.0.0.7', '2001:db8::/64', '10.0.0.7')
@@ -137,15 +137,15 @@ def peer_of(host: str) -> str:
     return str(ipaddress.IPv6Network((address, 64), strict=False))
 
 
-SEND_BUFFER: Final = 1 << 18  # bytes of an answer that the system keeps for a slow reader
-STALL: Final = 3  # times `silent_s`: how long a reader may take none of an answer
+SEND_BUFFER: Final = 1 << 18  # bytes of an answer that the kernel buffers for a slow reader
+STALL: Final = 3  # times `silent_s`: how long a reader may read nothing of an answer
 REFUSAL: Final = PlainTextResponse(
     "too many requests at once from this address\n", 503, {"retry-after": "1"}
 )
 
 
 class HttpProtocol(H11Protocol):
-    """One connection. connections: those of its server; the rest is uvicorn's."""
+    """One connection. connections: those of its server; the other arguments are uvicorn's."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class HttpProtocol(H11Protocol):
         self.peer = ""
         self._open = connections
         self._inner, self.app = cast(ASGIApp, self.app), cast(Any, self._answer)
-        self._requests = 0  # that are counted as busy: one, or two while the first one ends
+        self._requests = 0  # counted as busy: one, or two while the first one ends
         self._deadline: asyncio.TimerHandle | None = None
         self._lost = False
 
@@ -170,8 +170,8 @@ class HttpProtocol(H11Protocol):
         self.peer = peer_of(self.client[0] if self.client else "")
         found: socket.socket = transport.get_extra_info("socket")
         found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-        # Linux then notices a peer that has vanished without a word, such as a laptop that was
-        # closed, while an answer or a stream goes out to it.
+        # Linux then detects a peer that vanished without closing the connection, such as a laptop
+        # that was shut, while an answer or a stream is sent to it.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             limit_ms = int(1000 * STALL * self._open.limits.silent_s)
             found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
@@ -179,19 +179,19 @@ class HttpProtocol(H11Protocol):
         self._open.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
+        """The connection is closed."""
         self._our_turn()
         self._open.lost(self, busy=self._requests > 0)
         self._requests, self._lost = 0, True
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The peer does not read as fast as we answer."""
+        """The peer does not read as fast as we write."""
         super().pause_writing()
         self._peers_turn()
 
     def resume_writing(self) -> None:
-        """It has read."""
+        """The peer has read enough for us to write again."""
         super().resume_writing()
         if self._requests:
             self._our_turn()
@@ -222,7 +222,7 @@ class HttpProtocol(H11Protocol):
 
     def _ends(self) -> None:
         if not self._requests:
-            return  # it was closed
+            return  # the connection was lost
         self._requests -= 1
         if not self._requests:
             self._open.ends(self)

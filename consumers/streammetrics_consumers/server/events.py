@@ -1,7 +1,8 @@
-"""Server-sent events: what a page needs to know in order to ask again.
+"""Server-sent events, which notify a page when it should ask again.
 
-`moved` when something was counted or looked at, `health` when it changes and every few seconds,
-`away` where the store does not answer. No figures: whoever follows asks for those that it shows.
+`moved` is sent when events were counted or a look was taken, `health` when the state changes and
+every few seconds, `away` if the store does not answer. They have no results: a page asks for those
+that it shows.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from streammetrics_consumers.server.health import HealthMonitor, HealthSnapshot
 
 LOOK_S: Final = 1.0
 HEALTH_S: Final = 5.0
-WAIT_S: Final = 0.1  # how long the end of the server may wait for us
+WAIT_S: Final = 0.1  # how long a stream may delay the end of the server
 STREAMS: Final = 32
 STREAM: Final = "text/event-stream"
-# A proxy that collects an answer before it hands it on would hold events back for ever (nginx).
+# A proxy that buffers an answer before it passes it on (nginx) would hold events back for ever.
 HEADERS: Final = {"x-accel-buffering": "no"}
 
 
@@ -36,7 +37,7 @@ class Events:
         self._open = 0
 
     def answer(self, method: str) -> Response:
-        """One more stream; 503 where there are too many."""
+        """One more stream; status 503 if there are too many."""
         if method == "HEAD":
             return Response(media_type=STREAM, headers=HEADERS)
         if self._open >= STREAMS:
@@ -78,7 +79,7 @@ class Events:
 
 
 def event(name: str, data: Json | Answer) -> bytes:
-    r"""One event. Its data is one line: JSON has no line breaks but the last.
+    r"""One event. Its data is one line: the JSON has only the final line break.
 
     >>> event("moved", {"looks": 1})
     b'event: moved\ndata: {"looks": 1}\n\n'

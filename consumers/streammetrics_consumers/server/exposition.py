@@ -1,9 +1,9 @@
-"""What Prometheus reads: the workers' vitals and how the store stands, as they are when it asks.
+"""The metrics for Prometheus: the status of the workers and of the store at the time of a scrape.
 
-Counters of workers begin at 0 with each process; Prometheus knows that. What the store holds goes
-on over restarts, and workers on other machines show the same of it. Labels are names of the config
-(topic), numbers, and reasons from lists of ours; of results (result_gauges.py), names from the
-stream. The library escapes them.
+Counters of workers begin at 0 with each process; Prometheus expects that. Values of the store
+survive restarts, and are the same for workers on other machines. Labels are names of the config
+(topic), numbers, and reasons from fixed lists; those of results (render/prometheus.py) are names
+from the stream. The client library escapes them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from streammetrics_consumers.server.health import Watched, messages_behind
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
-PLACES: Final = 1000  # partitions of one worker that are named; those with the greatest lag
+PLACES: Final = 1000  # partitions of one worker that are listed: those with the greatest lag
 
-_COUNTERS: Final = {  # name: (what, field of WorkerStatus)
+_COUNTERS: Final = {  # name: (help text, field of WorkerStatus)
     "streammetrics_events": ("Events read and committed, refused ones included", "rows"),
     "streammetrics_events_skipped": ("Events that the config leaves out", "skipped"),
     "streammetrics_events_late": ("Late events", "late"),
@@ -52,9 +52,9 @@ _COUNTERS: Final = {  # name: (what, field of WorkerStatus)
 
 
 def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = None) -> bytes:
-    """The text of `/metrics`. A store that is away costs what the store knows, not the rest.
+    """The text of `/metrics`. If the store does not answer, only the metrics from it are missing.
 
-    latest: the results of the ledger, where the caller keeps them.
+    latest: the results of the ledger, if the caller keeps them.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Scrape(ledger, watched, latest or LatestResults(QueryCache(ledger))))
@@ -67,7 +67,7 @@ class _Scrape:
         self._ledger, self._watched, self._latest = ledger, watched, latest
 
     def collect(self) -> Iterator[Metric]:
-        """All families, once."""
+        """All metric families, once."""
         workers = {n: v for n, v in self._watched.workers().items() if v is not None}
         yield from _counted(workers)
         yield _commits(workers)

@@ -1,6 +1,6 @@
-"""Whether the workers live and are ready, whether the store has moved, and what a page is told.
+"""Whether the workers are alive and ready, whether the store has changed, and the health of a page.
 
-However many clients ask, the store is looked at once a second.
+However many clients ask, a snapshot of the store is taken at most once a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
 
-Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has not spoken yet
+Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has sent no status yet
 
 POLL_LIMIT_S: Final = 60.0
 FETCH_LIMIT_S: Final = 120.0
@@ -33,21 +33,21 @@ EVERY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Those who count, and the clocks by which they are judged.
+    """The workers that count, and the clocks by which their health is judged.
 
-    A poll takes half a second at most, so a loop that has not come round for `poll_limit_s` hangs:
-    a client that spins inside `poll` looks to its group as if it lived. A log that nothing was
-    heard from for `fetch_limit_s` is away, whether or not an exception said so.
+    A poll takes half a second at most, so a loop in which none has returned for `poll_limit_s`
+    hangs, although a client that spins inside `poll` seems alive to its group. A log that has not
+    answered for `fetch_limit_s` is unavailable, with or without an exception.
     """
 
     workers: Callable[[], Workers]
-    monotonic: Callable[[], float]  # of the machine, as the workers read it
+    monotonic: Callable[[], float]  # the clock of the machine, which the workers read too
     clock: Callable[[], float]  # seconds since 1970
     poll_limit_s: float = POLL_LIMIT_S
     fetch_limit_s: float = FETCH_LIMIT_S
 
     def unhealthy(self) -> str | None:
-        """Why the process should be started again."""
+        """Why the process should be restarted; None if it need not be."""
         now_s = self.monotonic()
         for name, reported in self.workers().items():
             if reported is None:
@@ -61,7 +61,7 @@ class Watched:
         return None
 
     def unready(self) -> str | None:
-        """Why what it shows may stand still."""
+        """Why the results may be outdated; None if they are not."""
         why = self.unhealthy()
         if why is not None:
             return why
@@ -77,16 +77,15 @@ def _zero() -> float:
     return 0.0
 
 
-NOBODY: Final = Watched(dict, _zero, _zero)  # of a process that shows and does not count
+NOBODY: Final = Watched(dict, _zero, _zero)  # of a process that shows results and does not count
 
 
 def unready(ledger: Ledger, watched: Watched) -> str | None:
-    """Why what a server shows may stand still, or be less than what was counted; None where it
-    may be relied on.
+    """Why the results of a server may be outdated or incomplete; None if they can be relied on.
 
-    What each worker knows of its heads is compared with the store: see ledger/witness.py.
+    The heads that each worker knows are compared with the store: see ledger/witness.py.
     """
-    # First the workers, then the store: a head that a worker knows is never too new.
+    # First the workers, then the store, so that the head of a worker is never too new.
     workers = watched.workers()
     try:
         generations = ledger.generations()
@@ -113,7 +112,7 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
 
 
 def _lost(place: PartitionStatus, head: Head | None) -> str | None:
-    """How a head differs from what its worker knows; None where it is that, or later."""
+    """How a head differs from the one its worker knows; None if it is the same or later."""
     if place.counted is None or (head is not None and head.next_offset > place.counted):
         return None
     name = f"{place.topic}/{place.number}"
@@ -131,9 +130,9 @@ def _lost(place: PartitionStatus, head: Head | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """The store at one look. `version`: what is counted, however many `looks` were taken at it.
-    `moved_s`: when it was first seen in this state, by the monotonic clock; None where that was the
-    first look. `away`: why it did not answer."""
+    """The store at one read. version: of the counted events, independent of `looks`. moved_s: when
+    this state was first seen, by the monotonic clock; None if that was the first read. away: why
+    the store did not answer."""
 
     version: str = ""
     outline: str = ""
@@ -146,7 +145,7 @@ class HealthSnapshot:
 
 
 class HealthMonitor:
-    """Looks at a store, for any number of threads."""
+    """Reads the health of a store. Thread-safe."""
 
     def __init__(self, ledger: Ledger, watched: Watched) -> None:
         self._ledger, self._watched = ledger, watched
@@ -157,7 +156,7 @@ class HealthMonitor:
         self._began_s = watched.monotonic()
 
     def snapshot(self) -> HealthSnapshot:
-        """The last look, or a new one where that is older than a second."""
+        """The last snapshot, or a new one if that is older than a second."""
         with self._lock:
             now_s = self._watched.monotonic()
             if self._snapshot is None or now_s - self._looked_s >= EVERY_S:
@@ -257,7 +256,7 @@ def _worker(
 
 
 def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
-    """The messages that a worker has not read, and the age of the record that it stands at."""
+    """The number of messages that a worker has not read, and the age of its last record."""
     known = [place for place in reported.places if place.end is not None]
     if not known:
         return None, None
@@ -266,7 +265,7 @@ def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
 
 
 def messages_behind(place: PartitionStatus) -> int:
-    """The offsets from where reading stands to the end of the log, if that is known."""
+    """The offsets from the read position to the end of the log; 0 if the end is not known."""
     return max((place.end or 0) - place.position, 0)
 
 

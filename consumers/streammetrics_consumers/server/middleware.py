@@ -1,8 +1,7 @@
-"""What every request must pass, and every response carries.
+"""The checks on every request, and the headers of every response.
 
-A server on loopback is reached by any page that a browser shows, so a name that is not ours in
-`Host` (DNS rebinding) is refused, only GET and HEAD are answered, and no content may load or
-run but our own files.
+Any page in a browser can reach a server on loopback. So a name in `Host` that is not ours (DNS
+rebinding) is refused, only GET and HEAD are answered, and only our own files may load or run.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streammetrics_consumers.query.answers import Error, Problem, dumps
 
-# An optional token: who does not have it sees nothing but whether the service lives.
+# An optional token: without it, a client sees only whether the service is alive and ready.
 
 OPEN: Final = ("/healthz", "/readyz")
 HINT: Final = (
@@ -30,7 +29,7 @@ HINT: Final = (
 
 
 class Token:
-    """ASGI middleware: passes on what comes with the token. "" asks for none."""
+    """ASGI middleware: passes on requests that have the token; "" for no token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self.app, self._token = app, token
@@ -102,8 +101,8 @@ HEADERS: Final[dict[str, str]] = {
 
 
 class HostCheck:
-    """ASGI middleware: refuses other hosts and methods, and sets the headers above, but one that an
-    answer sets itself."""
+    """ASGI middleware: refuses other hosts and methods, and sets the headers above, except those
+    that an answer sets itself."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...] = ()) -> None:
         self.app = app

@@ -1,6 +1,6 @@
-"""The HTTP interface as OpenAPI 3.1: each path, what it takes, and the schema of its answer.
+"""The HTTP interface as OpenAPI 3.1: each path, its parameters, and the schema of its answer.
 
-The schemas are derived from the classes of `answers`. Addresses are checked by the same tables.
+The schemas are derived from the classes of `answers`. Requests are checked by the same tables.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PARAMETERS: Final = {
     "kind": "what to draw, as /api/store lists; without it the first",
     "theme": "light (default) or dark",
 }
-OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answer, parameters
+OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, answer, parameters
     "/api/results": (
         "what `results --json` prints, to the byte", answers.Results,
         (*QUERY, "views", "texts"),
@@ -52,7 +52,7 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answ
     "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
     "/api/health": ("how far and how well the log is read", answers.Health, ()),
 }  # fmt: skip
-OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: what, type, parameters
+OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters
     "/": ("the page; its own script reads the address", "text/html", ()),
     "/assets/{name}": ("a file of the page", "application/octet-stream", ()),
     "/api/events": ("`moved`, `health` and `away`, as they happen", "text/event-stream", ()),
@@ -110,7 +110,7 @@ def openapi_json() -> bytes:
 
 
 def _schemas() -> tuple[list[Schema], Schema]:
-    """The schema of each answer in the order of OF_JSON, and those that they refer to by name."""
+    """The schema of each answer in the order of OF_JSON, and the schemas they refer to by name."""
     types = [answer for _, answer, _ in OF_JSON.values()]
     found, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
     del components["Tables"], components["Results"]["properties"]["tables"]  # not in the JSON
@@ -152,7 +152,7 @@ def _answer(what: str, kind: str, schema: Schema) -> Json:
 _TEXT: Final[Schema] = {"type": "string"}
 _REF: Final = "#/components/schemas/"
 _ERROR: Final[Schema] = {"$ref": f"{_REF}Error"}
-_PRECISE: Final[dict[str, Schema]] = {  # parameters that are more than texts
+_PRECISE: Final[dict[str, Schema]] = {  # parameters that are not plain strings
     "where": {"type": "array", "items": _TEXT},
     "generation": {"type": "integer", "minimum": 1},
     **{name: {"enum": words} for name, words in CHOICES.items()},

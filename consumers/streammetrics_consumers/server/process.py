@@ -1,4 +1,4 @@
-"""A server in a thread beside the loop that counts: it reads the store and nothing else."""
+"""A server in a thread beside the counting loop: it only reads the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streammetrics_consumers.server.health import NOBODY, Watched
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
-STOP_S: Final = 5.0  # how long open requests may take once we end
+STOP_S: Final = 5.0  # how long open requests may take once the server ends
 
 
 @contextmanager
@@ -39,13 +39,12 @@ def serving(
     token: str = "",
     limits: Limits | None = None,
 ) -> Iterator[str]:
-    """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
+    """Serve a store at `http://HOST:PORT/`, the address that it yields, until the block ends.
 
-    Port 0 is any free one. token: what whoever asks must have;
-    "" asks for none. limits: of connections; None: those of a server without settings. Raises
-    ServeError where the address is taken or not ours.
+    Port 0 is any free one. token: the one that clients must send; "" for none. limits: of
+    connections; None: the defaults. Raises ServeError if the address is taken or not ours.
     """
-    # Whoever asks does not wait for long: Prometheus gives up after 10 s.
+    # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
     with closing(opened) as ledger, closing(_listen(host, port)) as listener:
         ended = Event()
@@ -85,7 +84,7 @@ def address(host: str, port: int) -> str:
 
 
 def announce(url: str, say: Callable[[str], None], *, token: bool = False) -> None:
-    """Say where the results are, in the form that scripts wait for."""
+    """Report the address of the results, in the form that scripts wait for."""
     say(f"serving {url}")
     if token:
         say(f"it asks for its token: open {url}?token=TOKEN once in a browser")

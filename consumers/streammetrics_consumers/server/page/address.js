@@ -1,7 +1,7 @@
-// What is seen stands in the address, in the words of the command line and of the API: window, by,
-// where (again for and), metric; and chart, which is the page's own. So a view can be shared.
+// The address holds the view, with the parameters of the command line and of the API: window, by,
+// where (repeatable), metric; and chart, which only the page has. So a view can be shared.
 
-/** What the address asks for. Words that the page does not know stay, so that the API can refuse them. */
+/** The view in the address. Unknown values are kept, so that the API can refuse them. */
 export function asked() {
   const words = new URLSearchParams(location.search);
   return {
@@ -14,7 +14,7 @@ export function asked() {
   };
 }
 
-/** The address of a view; what is left as it is by default is left out. */
+/** The address of a view, without parameters that have their default. */
 export function addressOf(view) {
   const words = new URLSearchParams();
   if (view.window !== "total") words.append("window", view.window);
@@ -27,7 +27,7 @@ export function addressOf(view) {
   return location.pathname + (text ? "?" + text : "");
 }
 
-/** The parameters of a question to the API: what the address says, and what is given besides. */
+/** The parameters of a request to the API: these of the view, and those in `more`. */
 export function question(view, names, more = {}) {
   const words = new URLSearchParams();
   for (const name of names) {
@@ -38,7 +38,7 @@ export function question(view, names, more = {}) {
   return words.toString();
 }
 
-/** Call `changed` when a person goes back or forward. */
+/** Call `changed` when the user goes back or forward. */
 export function onBack(changed) {
   addEventListener("popstate", changed);
 }

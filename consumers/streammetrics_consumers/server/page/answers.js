@@ -1,4 +1,4 @@
-// Questions to this server, and why one has no answer.
+// Requests to this server, and why one has no answer.
 
 /** Why there is no answer: the parts of the server's error, and the status (0: no server). */
 export class NoAnswer extends Error {
@@ -9,7 +9,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** The JSON of a path, or a NoAnswer. A question that is not waited for any more raises AbortError. */
+/** The JSON of a path. Throws a NoAnswer, or an AbortError if the request was aborted. */
 export async function answer(path, words = "", signal = undefined) {
   let response;
   try {
@@ -31,7 +31,7 @@ async function partsOf(response) {
     const { error } = await response.json();
     if (error?.came) return error;
   } catch {
-    // Not JSON: a proxy before the server, or the guard. The status says enough.
+    // Not JSON: from a proxy before the server, or from the middleware. The status says enough.
   }
   return { came: `status ${response.status}` };
 }

@@ -1,5 +1,5 @@
-// A card for each metric: its tables, the effects and its charts. A card that is far from view is a
-// heading above an empty box of the same height, so that five hundred rows cost what is seen.
+// A card for each metric: its tables, the effects and its charts. A card far out of view is a heading
+// above an empty box of the same height, so that only visible rows cost anything.
 
 import { addressOf, question } from "/assets/address.js";
 import { byId, h, put } from "/assets/elements.js";
@@ -9,7 +9,7 @@ import { count, name, span } from "/assets/printed.js";
 import { effects, figures, sliceName } from "/assets/tables.js";
 import { isDark } from "/assets/theme.js";
 
-const NEAR = "200px 0px"; // how far outside the view a card is already drawn
+const NEAR = "200px 0px"; // how far out of view a card is already drawn
 const MOST = 60; // tables in one card
 
 const cards = new Map(); // by the metric's name
@@ -20,7 +20,7 @@ const watcher = new IntersectionObserver(
   { rootMargin: NEAR },
 );
 
-/** Show the metrics of an answer. `go(view)` is called where a person follows a metric. */
+/** Show the metrics of an answer. `go(view)` is called when the user follows the link of a metric. */
 export function show(store, view, results, go) {
   const rows = Map.groupBy(results.results, (row) => row.metric);
   const compared = Map.groupBy(results.comparisons, (one) => one.metric);
@@ -39,12 +39,12 @@ export function show(store, view, results, go) {
   return wanted.length;
 }
 
-/** Draw the charts anew, in other colours. */
+/** Draw the charts again, in other colours. */
 export function recolour() {
   for (const card of cards.values()) card.draw();
 }
 
-/** The place of each variant, by which charts colour it too: as declared, else in order; others last. */
+/** The position of each variant, which gives its colour, in charts too: as declared, else in order. */
 function placesOf(store, rows) {
   const found = [...new Set(rows.map((row) => row.slice.variant))].filter((one) => one !== undefined);
   const known = store.variants.length ? store.variants : found;
@@ -72,7 +72,7 @@ class Card {
     watcher.observe(this.box);
   }
 
-  /** What there is to show; it is drawn if it can be seen. */
+  /** Set the contents; they are drawn if the card is near the view. */
   update(shown) {
     this.shown = shown;
     this.link.href = addressOf({ ...shown.view, metric: shown.metric.name });
@@ -146,7 +146,7 @@ class Card {
     }
   }
 
-  /** The kind that the filters ask for, or what every metric has. */
+  /** The kind of chart that the filters ask for, else the one that every metric has. */
   one() {
     const { view } = this.shown;
     if (view.chart === "none") return [];
@@ -157,7 +157,7 @@ class Card {
     const { store, metric, comparisons } = this.shown;
     const effect = store.experiment && comparisons.length > 0;
     const kinds = new Set(["history", ...(effect ? ["effect"] : []), ...metric.figures]);
-    kinds.delete("values"); // the tables draw them
+    kinds.delete("values"); // the tables show them
     return [...kinds];
   }
 

@@ -1,4 +1,4 @@
-// Elements from names that nobody vouches for: text goes in as text, and never as markup.
+// Elements with untrusted names: text is inserted as text, never as markup.
 
 /** An element with attributes and children. Texts become text nodes; null children are left out. */
 export function h(tag, attributes = {}, ...children) {
@@ -16,8 +16,8 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 /**
- * Make these the children of an element. What is there and alike stays, so that focus, selection and
- * layout stay with it. None of the children may listen to events.
+ * Make these the children of an element. Existing nodes of the same shape stay, so that focus,
+ * selection and layout are kept. None of the children may listen to events.
  */
 export function put(parent, ...children) {
   const wanted = children.flat().filter((child) => child !== null && child !== undefined);
@@ -38,7 +38,7 @@ function change(there, child) {
     if (there.data !== child.data) there.data = child.data;
     return;
   }
-  // Styles go by their own way: the policy of the page refuses the attribute.
+  // Styles are set separately: the policy of the page refuses the attribute.
   if (there.style.cssText !== child.style.cssText) there.style.cssText = child.style.cssText;
   for (const { name, value } of child.attributes) {
     if (name !== "style" && there.getAttribute(name) !== value) there.setAttribute(name, value);
@@ -52,12 +52,12 @@ function change(there, child) {
 /** The element of the page with this id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Change a text only where it differs, so that nothing is laid out or spoken anew for nothing. */
+/** Set a text only if it differs, so that nothing is laid out or spoken again needlessly. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Tell people who hear the page, once. */
+/** Announce a text to users of screen readers, once. */
 export function announce(text) {
   say(byId("announce"), text);
 }

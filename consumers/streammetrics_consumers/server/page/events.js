@@ -1,10 +1,10 @@
-// The server says when something was counted; the page asks then, and never on a timer.
+// The server notifies the page when something was counted; the page asks only then, never on a timer.
 
-const SILENT_MS = 20_000; // the server sends at least a comment every 15 s
+const SILENT_MS = 20_000; // the server sends `health` every few seconds
 
 /**
  * Listen for ever. `moved(data)`: something was counted; `health(data)`; `away(came)`: the store
- * does not answer; `lost()`: the server does not.
+ * does not answer, for this reason; `lost()`: the server does not answer.
  */
 export function listen({ moved, health, away, lost }) {
   let timer = 0;
@@ -30,7 +30,7 @@ export function listen({ moved, health, away, lost }) {
     source.onopen = heard;
     source.onerror = () => {
       lost();
-      // A refused stream (too many readers, no token) is not tried again by the browser.
+      // The browser does not retry a refused stream (too many readers, no token).
       if (source.readyState === EventSource.CLOSED) {
         clearTimeout(timer);
         timer = setTimeout(begin, 5000);

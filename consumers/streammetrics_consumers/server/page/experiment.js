@@ -1,14 +1,14 @@
-// The experiment: one recommendation, and below it what it rests on.
+// The experiment: one recommendation, and the comparisons that it rests on below it.
 
 import { byId, h, put } from "/assets/elements.js";
 import { count } from "/assets/printed.js";
 import { effects, symbol } from "/assets/tables.js";
 
-const MOST = 40; // comparisons that are shown here; each metric's card has its own
+const MOST = 40; // comparisons that are shown here; the card of each metric shows its own
 
 let mark = "";
 
-/** Show the body of /api/experiment; nothing where none is declared. Whether its advice changed. */
+/** Show the body of /api/experiment, if one is declared. Returns whether the recommended action changed. */
 export function show(body) {
   const section = byId("experiment");
   const advice = body.recommendation;
@@ -42,6 +42,6 @@ export function show(body) {
   return changed;
 }
 
-/** A sentence, in which what is said of units of several variants is amber. */
+/** A sentence, with the words about units of several variants in amber. */
 const advised = (parts) =>
   parts.map((part, i) => (part || i === 0 ? h("span", { class: i === 1 ? "attention" : null }, part) : null));

@@ -1,11 +1,11 @@
-// Charts: a specification of the server's, drawn by Vega. What is not in view is not drawn, one is
-// drawn at a time while nothing else is to do, and new numbers go into the chart that is there.
+// Charts: specifications from the server, drawn by Vega. Charts out of view are not drawn, one is
+// drawn at a time while the browser is idle, and new numbers go into the existing chart.
 
 import { answer, NoAnswer } from "/assets/answers.js";
 import { h, say } from "/assets/elements.js";
 import { lazily, teller } from "/assets/tooltip.js";
 
-// The content-security policy stands: no eval (`ast`), and no styles of theirs.
+// The content-security policy allows no eval (`ast`), and none of the styles of Vega.
 const OPTIONS = {
   ast: true,
   actions: false,
@@ -13,10 +13,10 @@ const OPTIONS = {
   defaultStyle: false,
 };
 
-// Kinds whose rows have places of their own, so that some of them can change without the others.
+// Kinds whose rows have fixed positions, so that some rows can change without the others.
 const STEADY = ["windows", "effects"];
 
-let vega = null; // the module, once the first chart is wanted
+let vega = null; // the module, once the first chart is needed
 const waiting = [];
 let working = false;
 
@@ -25,7 +25,7 @@ const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) figures.get(entry.target)?.seen(entry.isIntersecting);
 });
 
-/** A place for one chart. */
+/** A box for one chart. */
 export class Figure {
   constructor(label) {
     this.note = h("span", { class: "note" });
@@ -35,16 +35,16 @@ export class Figure {
     this.view = null;
     this.shape = null;
     this.told = null;
-    this.rows = null; // those that the chart was given, by their text
+    this.rows = null; // those of the chart, by their JSON
     this.wanted = null;
     this.isSeen = false;
-    this.mark = null; // what was asked for last, and as of when
-    this.words = null; // the question to ask once the box is seen
+    this.mark = null; // the last request, and its moment
+    this.words = null; // the request to send once the box is visible
     figures.set(this.box, this);
     watcher.observe(this.box);
   }
 
-  /** Show the answer to this question, as of `moment`: of another moment it is asked anew. */
+  /** Show the answer to this request at `moment`; at another moment it is sent again. */
   show(words, moment) {
     const mark = `${words} ${moment}`;
     if (mark === this.mark) return;
@@ -74,7 +74,7 @@ export class Figure {
     );
   }
 
-  /** Give back what the chart holds; the box stays, so that nothing moves. */
+  /** Release the chart; the box stays, so that nothing moves. */
   drop() {
     this.wanted?.abort();
     this.view?.finalize();
@@ -101,7 +101,7 @@ export class Figure {
     }
     const vegaEmbed = await library();
     if (vegaEmbed === null) {
-      this.mark = null; // asked again when something moves
+      this.mark = null; // requested again when something changes
       this.tell("The charts did not load; the tables have the numbers.");
       return;
     }
@@ -117,7 +117,7 @@ export class Figure {
     this.box.setAttribute("aria-busy", "false");
   }
 
-  /** New rows for the chart that is there. Of a month of windows one has changed. */
+  /** Change the rows of the existing chart. Of a month of windows, one has changed. */
   async change(spec) {
     const rows = new Map();
     for (const row of spec.data.values) {
@@ -143,7 +143,7 @@ export class Figure {
   }
 }
 
-/** What draws; null where it cannot be had now, such as from a server that has gone. */
+/** The charting library; null if it cannot be loaded now, such as from a server that has gone. */
 async function library() {
   try {
     vega ??= import("/assets/charts.js");
@@ -154,10 +154,10 @@ async function library() {
   }
 }
 
-/** The page's text is larger on a wall; that of charts is then too. */
+/** The scale of the page's text, which is larger on a wall display; that of charts follows it. */
 const textSize = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-/** As wide as its box, with text of the page's size; the caption of the box is its title. */
+/** A chart as wide as its box, with text of the page's size; the caption of the box is its title. */
 function fitted(spec, size) {
   const { config } = spec;
   const [label, title] = [11 * size, 12 * size];
@@ -167,7 +167,7 @@ function fitted(spec, size) {
     config: { ...config, axis, legend } };
 }
 
-/** Do it when there is time, after what was wanted before. */
+/** Do this work when the browser is idle, after earlier work. */
 function later(work) {
   waiting.push(work);
   if (!working) next();

@@ -1,9 +1,9 @@
-// The filters: what may be asked for, from the store, and what is asked for, from the address.
+// The filters: their choices come from the store, and the selected ones from the address.
 
 import { byId, h } from "/assets/elements.js";
 import { name, span } from "/assets/printed.js";
 
-/** What a chart of each kind is called. */
+/** The label of each kind of chart. */
 export const CHARTS = {
   none: "No chart",
   history: "Over time",
@@ -18,7 +18,7 @@ export const CHARTS = {
   classes: "Classes",
 };
 
-const seen = new Map(); // NAME=VALUE to its text: the slices that answers of this page had
+const seen = new Map(); // NAME=VALUE to its text: the slices in the answers so far
 let mark = "";
 
 /** Remember the slices of an answer, to offer them. */
@@ -31,7 +31,7 @@ export function learn(rows) {
   }
 }
 
-/** Show the filters of a view; `changed(view)` is called with another. */
+/** Show the filters of a view; `changed(view)` is called with the new view. */
 export function show(store, view, changed) {
   const next = JSON.stringify([store.outline, store.generation, view, [...seen.keys()]]);
   if (next === mark) return;
@@ -101,7 +101,7 @@ function metrics(store, view) {
 function charts(store, view) {
   const kinds = new Set(["history", ...store.metrics.flatMap((one) => one.figures)]);
   if (store.experiment) kinds.add("effect");
-  kinds.delete("values"); // the tables draw them
+  kinds.delete("values"); // the tables show them
   const options = [...kinds, "none"].map((kind) => [kind, CHARTS[kind] ?? name(kind)]);
   return added(options, view.chart, name(view.chart));
 }

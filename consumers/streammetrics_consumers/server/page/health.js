@@ -1,4 +1,4 @@
-// The strip that is never hidden: whether events are counted, how far behind, and how well.
+// The health strip, which is never hidden: whether events are counted, the lag, and the counts.
 
 import { byId, h, say } from "/assets/elements.js";
 import { duration, time } from "/assets/printed.js";
@@ -25,9 +25,9 @@ const FIELDS = [
 const fields = {};
 let state = null;
 let sentence = null;
-let last = null; // the body of the last health event, and when it came
+let last = null; // the body of the last health event, and its time of arrival
 
-/** Put the strip together, empty. */
+/** Build the empty strip. */
 export function begin() {
   state = h("span", { class: "health-state" });
   sentence = h("span", { class: "health-sentence" });
@@ -41,13 +41,13 @@ export function begin() {
   setInterval(tick, 1000);
 }
 
-/** The body of /api/health. */
+/** Show the body of /api/health. */
 export function show(body) {
   last = { body, atMs: Date.now() };
   look(body.state, body.sentence);
   for (const key of ["lag", "read", "skipped", "late", "quarantined"]) say(fields[key], body.text[key]);
   say(fields.watermark, body.watermark_ms === null ? "none yet" : time(body.watermark_ms));
-  fields.skipped.parentElement.hidden = body.skipped === 0; // where the config means every event
+  fields.skipped.parentElement.hidden = body.skipped === 0; // the config selects every event
   for (const key of ["late", "quarantined"]) {
     fields[key].parentElement.toggleAttribute("data-attention", body[key] > 0);
   }
@@ -55,7 +55,7 @@ export function show(body) {
   tick();
 }
 
-/** The server, or its store, does not answer: the figures stay, and the strip says so. */
+/** Show that the server, or its store, does not answer; the numbers stay. */
 export function lost(why, kind = "lost") {
   look(kind, why);
 }
@@ -64,7 +64,7 @@ function look(kind, why) {
   const known = kind in WORDS ? kind : "unknown";
   byId("health").dataset.state = known;
   say(state, `${MARKS[known]} ${WORDS[known]}`);
-  say(sentence, why.replace(/^Counting[.,] ?/, "")); // which the word before it says
+  say(sentence, why.replace(/^Counting[.,] ?/, "")); // the word before it says that
 }
 
 function tick() {

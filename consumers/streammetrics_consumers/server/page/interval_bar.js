@@ -1,9 +1,9 @@
 // A value with its certain bound and its interval as a bar: marks in a row of a table, on the scale
-// that its rows share. The same figures stand beside it as text, so it says nothing to those who hear.
+// that its rows share. The same numbers are beside it as text, so it is hidden from screen readers.
 
 import { h } from "/assets/elements.js";
 
-/** The scale that holds all these numbers, with a little room; null where there are none. */
+/** The scale that holds all these numbers, with a little room; null if there are none. */
 export function scaleOf(numbers, holdsZero = false) {
   const finite = numbers.filter(Number.isFinite);
   if (holdsZero) finite.push(0);
@@ -13,8 +13,8 @@ export function scaleOf(numbers, holdsZero = false) {
   return { low: low - room, high: high + room, holdsZero };
 }
 
-/** The bar of {value, low, high, lower, upper, margin}; what is undefined is not drawn. margin: of a
- * guardrail, the effect at which it is broken. */
+/** The bar of {value, low, high, lower, upper, margin}; undefined ones are not drawn. margin: the
+ * effect at which a guardrail is broken. */
 export function intervalBar(scale, { value, low, high, lower, upper, margin }) {
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   if (scale === null) return bar;

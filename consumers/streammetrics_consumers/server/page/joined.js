@@ -1,4 +1,4 @@
-// What became of events that are joined: which impressions wait, and how late their outcomes come.
+// The status of the join: the counts of its events, and the delays of outcomes.
 
 import { byId, h } from "/assets/elements.js";
 import { count, duration, name } from "/assets/printed.js";
@@ -7,7 +7,7 @@ const BARS = "▁▂▃▄▅▆▇█";
 
 let mark = "";
 
-/** Show the `join` of an answer; nothing where events are not joined. */
+/** Show the `join` of an answer; nothing if events are not joined. */
 export function show(join) {
   const section = byId("joined");
   section.hidden = join === null;
@@ -46,7 +46,7 @@ function line(outcome, one, window) {
   );
 }
 
-/** A bar for each power of two of a second, from the shortest delay to the longest. */
+/** A bar for each power of two in seconds, from the shortest delay to the longest. */
 function delays(bins, window) {
   if (bins.length === 0) return null;
   const most = Math.max(...bins.map(([, , n]) => n));

@@ -1,4 +1,4 @@
-// The page: what the address asks for, asked of the server, and asked again when something moved.
+// The page: it requests the view in the address from the server, again when something changed.
 
 import { addressOf, asked, go, onBack, question } from "/assets/address.js";
 import { answer, NoAnswer } from "/assets/answers.js";
@@ -13,19 +13,19 @@ import * as notice from "/assets/notice.js";
 import { count } from "/assets/printed.js";
 import { onTheme } from "/assets/theme.js";
 
-const CONNECT_MS = 500; // how long the first questions wait for the events
-const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has moved
+const CONNECT_MS = 500; // how long the first requests wait for the events
+const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
 const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", generation: null };
 
 let store = null;
-let shownAtMs = null; // when what is shown was answered
-let running = null; // the questions that are waited for
-let due = NOTHING; // what has moved since they were asked
-let heard = null; // what the server said last of where the store stands
+let shownAtMs = null; // when the answer that is shown arrived
+let running = null; // the requests in progress
+let due = NOTHING; // what has changed since they were sent
+let heard = null; // the last `moved` event of the server
 let latest = { words: null, results: null };
 const connected = Promise.withResolvers();
 
-/** Ask for what the address says, and show it. One at a time; what moves meanwhile is asked after. */
+/** Request the view in the address, and show it. One at a time; changes meanwhile are requested after. */
 async function refresh({ anew = false, moved = ALL } = {}) {
   due = Math.max(due, moved);
   if (running && !anew) return;
@@ -52,7 +52,7 @@ async function showView(signal) {
     views: view.metric === null ? "headline" : null,
     texts: "tables",
   });
-  // The server says at once where it stands. What is asked after that need not be asked again.
+  // The server sends the state of the store at once. Requests after that need no repeat.
   if (heard === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
   signal.throwIfAborted();
   const same = due === LOOKS && words === latest.words && view.window !== "all";
@@ -83,7 +83,7 @@ async function showView(signal) {
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Results after another look at the same rows: looks are at all rows since the start. */
+/** Results after another look at the same rows; looks are taken at all rows since the start. */
 function looked(results, view, found) {
   const others = results.comparisons.filter((one) => one.window.start_ms !== null);
   if (others.length === results.comparisons.length) return results;
@@ -91,7 +91,7 @@ function looked(results, view, found) {
   return { ...results, comparisons: [...mine, ...others] };
 }
 
-/** The grouping that is shown unasked: the smallest with variants, else the smallest. */
+/** The default grouping: the smallest with variants, else the smallest. */
 function grouping({ groupings }) {
   const sizes = [...groupings].sort((a, b) => a.length - b.length);
   return (sizes.find((names) => names.includes("variant")) ?? sizes[0] ?? []).join(",");

@@ -1,5 +1,5 @@
-// The states of the page as a whole: loading, empty, stale and broken each look like what they are.
-// `data-state` of the document is the one in force, and the style sheet draws it.
+// The state of the page as a whole: loading, ready, empty, stale or broken. It is `data-state` of the
+// document, by which the style sheet draws it.
 
 import { byId, h, put, say } from "/assets/elements.js";
 import { name, time } from "/assets/printed.js";
@@ -7,7 +7,7 @@ import { name, time } from "/assets/printed.js";
 const MOST_LOGS = 10; // that are named
 const STATES = ["loading", "ready", "empty", "stale", "broken"];
 
-/** Set the state, and what is said of it. */
+/** Set the state, and its text. */
 function set(state, title, ...parts) {
   console.assert(STATES.includes(state));
   document.documentElement.dataset.state = state;
@@ -21,13 +21,13 @@ function set(state, title, ...parts) {
   );
 }
 
-/** Nothing has come yet. */
+/** No answer has arrived yet. */
 export const loading = () => set("loading", "Loading the results…");
 
-/** What is shown is what was counted. */
+/** The results are shown, and are up to date. */
 export const ready = () => set("ready", "");
 
-/** There is nothing to show: nothing was counted, or nothing that the filters ask for. */
+/** There is nothing to show: nothing was counted, or nothing passes the filters. */
 export function empty(filtered, everything) {
   if (!filtered) {
     const hint = "The page fills by itself as soon as the first events are committed.";
@@ -37,12 +37,12 @@ export function empty(filtered, everything) {
   set("empty", "Nothing here passes the filters", h("a", { href: everything }, "Show everything"));
 }
 
-/** What is shown is old: since when, and why. */
+/** The results shown are old: since when, and why. */
 export function stale(sinceMs, why) {
   set("stale", "Not up to date", `${why} What is shown is as of ${time(sinceMs)} UTC.`);
 }
 
-/** There is no answer to this question, and nothing is shown in its place. */
+/** The request has no answer, and nothing is shown in its place. */
 export function broken(error, everything) {
   const { expected, came, where, todo } = error.parts;
   const titles = {
@@ -62,7 +62,7 @@ export function broken(error, everything) {
   );
 }
 
-/** Which logs are counted less far than they were, in the words of `Results.incomplete_text`. */
+/** Show which logs are counted less far than before, in the words of `Results.incomplete_text`. */
 export function incomplete({ incomplete: logs, offsets }) {
   const named = Object.entries(logs).map(
     ([log, known]) => `${name(log, 200)} is counted up to ${offsets[log] ?? "nothing"}, and was up to ${known}`,
@@ -72,7 +72,7 @@ export function incomplete({ incomplete: logs, offsets }) {
   put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
 }
 
-/** The name of what is shown, as the title of the tab. */
+/** Show the name of the store, also as the title of the tab. */
 export function title(name) {
   say(byId("store"), name);
   document.title = `${name} - streammetrics`;

@@ -1,7 +1,7 @@
-// Names, times and durations as a person reads them. Numbers are not formatted here: the server sends
-// the text of each. The exact bits stand beside, in the `value` of a `<data>` element.
+// Names, times and durations as text. Numbers are not formatted here: the server sends the text of
+// each. The exact number is beside it, in the `value` of a `<data>` element.
 
-/** A name without control characters, line ends or direction marks, cut to `limit`. */
+/** A name with control characters, line ends and direction marks escaped, cut to `limit`. */
 export function name(text, limit = 40) {
   if (text === null || text === undefined) return "null";
   const letters = [...String(text)];
@@ -20,23 +20,23 @@ function printable(letter) {
   return code < 0x10000 ? "\\u" + hex.padStart(4, "0") : "\\U" + hex.padStart(8, "0");
 }
 
-/** A number of an answer: null is undefined (nan), infinities come as texts. */
+/** A number of an answer: null is undefined (nan), infinities are strings. */
 export function value(found) {
   if (typeof found === "number") return found;
   if (found === "inf") return Infinity;
   return found === "-inf" ? -Infinity : NaN;
 }
 
-/** How many there are of what only this page counts. */
+/** The text of a number that only this page counts. */
 export const count = (n) => n.toLocaleString("en");
 
-/** A time in UTC, to the second, without its date where that is today's. */
+/** A time in UTC with its date, to the second. */
 export function time(ms) {
   const text = new Date(ms).toISOString();
   return `${text.slice(0, 10)} ${text.slice(11, 19)}`;
 }
 
-/** A window by its ends, as short as they allow. */
+/** The start and end of a window, as short as they allow. */
 export function span(window) {
   if (window.start_ms === null) return "Since the start";
   const [start, end] = [window.start_ms, window.end_ms].map((ms) => new Date(ms).toISOString());
@@ -49,7 +49,7 @@ export function span(window) {
 
 const minutes = (iso) => `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
 
-/** A duration in the largest unit that keeps it above one. */
+/** A duration in whole seconds, minutes, hours or days. */
 export function duration(seconds) {
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;

@@ -1,24 +1,24 @@
-// Tables of figures: variants below each other, each value with its certain bound and its interval.
+// Tables of values: a row for each variant, each value with its certain bound and its interval.
 
 import { h } from "/assets/elements.js";
 import { intervalBar, scaleOf } from "/assets/interval_bar.js";
 import { name, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
-const PLACES = 8; // colours; each variant has its name and its mark beside the colour
+const PLACES = 8; // colours; each variant also has its name and its mark
 const SHAPES = 6;
 
-/** The mark of a variant: its colour and shape go with its place among all, as in charts. */
+/** The mark of a variant: its colour and shape follow from its position, as in charts. */
 function swatch(at) {
   if (at === null) return null;
   const [place, shape] = [at % PLACES, at % SHAPES];
   return h("span", { class: "swatch", "data-place": place, "data-shape": shape, "aria-hidden": "true" });
 }
 
-/** The symbol for those who see it, before words that all have. */
+/** A symbol before words that say the same, hidden from screen readers. */
 export const symbol = (text) => h("span", { class: "symbol", "aria-hidden": "true" }, text);
 
-/** What a slice is called by, without the variant. */
+/** The name of a slice, without the variant. */
 export function sliceName(slice) {
   if (OTHER in slice) return `${OTHER} of ${slice[OTHER].map((one) => name(one)).join(", ")}`;
   const parts = Object.entries(slice).filter(([key]) => key !== "variant");
@@ -50,7 +50,7 @@ export function figures(rows, caption, place) {
 
 const level = (rows) => rows.find((row) => row.interval !== null)?.text.level;
 
-/** A mark where something is to be said of the intervals, such as that they know no users. */
+/** A mark with the caveats of the intervals, such as that users are not known; null without any. */
 function doubt(rows) {
   const why = [...new Set(rows.map((row) => row.interval?.reason).filter(Boolean))].join("; ");
   if (!why) return null;
@@ -91,7 +91,7 @@ export function effects(comparisons, caption, named) {
   const always = comparisons.some((one) => !one.anytime_reason);
   const pTitle = comparisons[0].text.p_title;
   const pairs = new Set(comparisons.map(armsOf));
-  const apart = !named || pairs.size > 1; // else all rows compare the same, which the caption says
+  const apart = !named || pairs.size > 1; // else all rows compare the same two, named in the caption
   const title = apart ? caption : `${caption}, ${[...pairs][0]}`;
   const table = h("table", { class: "effects" }, h("caption", {}, title));
   table.append(head([named && "Metric", apart && "Variant", "Verdict", "Effect",
@@ -135,7 +135,7 @@ const armsOf = (one) => `${name(one.treatment_variant, 20)} − ${name(one.contr
 
 const keyOf = (one) => `${one.metric}\n${one.view}`;
 
-/** The ends that a row shows: all of one kind, as the title of their column says. */
+/** The ends of the interval in a row, of the same kind for all rows, which the column names. */
 function span(one, always) {
   if (always && one.anytime_reason) return [NaN, NaN];
   const names = always
@@ -144,7 +144,7 @@ function span(one, always) {
   return names.map((key) => value(one[key]));
 }
 
-/** A rounded number, with the one of the answer in its `value`. */
+/** A rounded number, with the exact one of the answer in its `value`. */
 const data = (exact, text) => h("data", { value: String(exact) }, text);
 
 function head(labels) {

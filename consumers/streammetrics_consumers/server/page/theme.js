@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until a person chooses; the choice is kept in this browser.
+// Light or dark: the setting of the system, until the user chooses; this browser keeps the choice.
 
 import { byId, say } from "/assets/elements.js";
 
@@ -11,7 +11,7 @@ const root = document.documentElement;
 export const isDark = () =>
   root.dataset.theme === "dark" || (root.dataset.theme === "auto" && system.matches);
 
-/** Put the choice in force, and call `changed` whenever light becomes dark or the other way. */
+/** Apply the choice, and call `changed` whenever the theme may have changed. */
 export function onTheme(changed) {
   choose(localStorage.getItem(KEY));
   system.addEventListener("change", changed);

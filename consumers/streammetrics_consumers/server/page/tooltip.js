@@ -1,11 +1,11 @@
-// What is said of a point of a chart while someone points at it. It is put together then: to write
-// it for every point of every chart took half of the time of an update.
+// The tooltip of a point of a chart. It is built when the user points at it: building it for every
+// point of every chart took half of the time of an update.
 
 import { h } from "/assets/elements.js";
 
 const BOX = "vg-tooltip-element";
 
-/** A specification whose points hold their data instead of texts, and what to say of each layer. */
+/** A specification whose points hold their data, not texts, and the tooltip fields of each layer. */
 export function lazily(spec) {
   const told = {};
   const layer = spec.layer.map((one, i) => {
@@ -20,7 +20,7 @@ export function lazily(spec) {
   return [{ ...spec, layer }, told];
 }
 
-/** What Vega calls with the point that is pointed at, or with null. */
+/** The handler that Vega calls with the point under the pointer, or with null. */
 export function teller(told) {
   return (_, event, item, datum) => {
     const fields = told[nameOf(item)];
@@ -51,7 +51,7 @@ function nameOf(item) {
   return "";
 }
 
-/** Beside the pointer, and never beyond the edge. */
+/** Put the box beside the pointer, and never beyond the edge. */
 function place(box, event) {
   const { width, height } = box.getBoundingClientRect();
   const [x, y] = [event.clientX + 12, event.clientY + 12];
