@@ -55,7 +55,7 @@ class _Stderr(logging.Handler):
 
 
 class _Seldom(logging.Filter):
-    """Limits repeated lines of a library, such as those about an unavailable broker."""
+    """Rate-limits repeated lines of a library, such as those about an unavailable broker."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -226,7 +226,7 @@ def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
 
 
 def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
-    """The smallest relevant effect, for metrics with their own."""
+    """The smallest effects that matter, for metrics that declare their own."""
     table = section.raw("mdes")
     if table is None:
         return {}

@@ -1,6 +1,6 @@
 """Reading one table of a config file so that one error can list every bad setting.
 
-A `Section` returns a valid value for each key, or notes a problem and returns the default, so that
+A `Section` returns a valid value for each key, or records a problem and returns the default, so
 reading continues. A key that is not declared (see keys.py) is unknown, and gets a "did you mean".
 """
 

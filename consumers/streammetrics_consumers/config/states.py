@@ -91,7 +91,7 @@ class MetricSet:
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric, in plain values, everything that determines how it counts which rows.
+        """For each metric, in plain values: all that determines which rows it counts, and how.
 
         Settings that only affect when rows are committed, dropped or shown (lateness, retention,
         commits, size limits) are left out. Entries under `shown` are for display, and not part of

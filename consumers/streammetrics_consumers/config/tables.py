@@ -49,7 +49,7 @@ OWNED_CLIENT_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """[source]. `path` is for files, `query` (its name in the ledger) for Spark, most for Kafka."""
+    """[source]. `path` is for files, `query` (the ledger name) for Spark, most others for Kafka."""
 
     kind: SourceKind
     format: SourceFormat

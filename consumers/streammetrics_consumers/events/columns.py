@@ -1,7 +1,7 @@
 """Converting the values of one field over a chunk into a column for metrics.
 
 Values are lists of plain values (from JSON, CSV or a column store), or arrays of a column store.
-The result is the column, with a placeholder at each bad row, and the reason by bad row. The
+The result is the column, with a placeholder at each bad row, and the reason for each bad row. The
 conversion of a value depends on that value alone, never on other rows, so a chunk may be cut
 anywhere.
 """

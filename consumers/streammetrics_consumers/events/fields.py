@@ -127,8 +127,8 @@ def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryCo
 
 
 def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
-    """The kinds by path of the fields that are read. A path with other kinds loses "slice", which
-    accepts any value or none."""
+    """The kinds of each path that is read. "slice", which accepts any value or none, is dropped if
+    the path has other kinds."""
     found: dict[str, set[str]] = {}
     for field in fields:
         found.setdefault(field.path, set()).add(field.kind)
@@ -136,7 +136,7 @@ def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
 
 
 def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
-    """The column of one field from a column store, and the reasons by bad row."""
+    """The column of one field from a column store, and the reason for each bad row."""
     if isinstance(values, Texts):
         if field.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
             return hash_texts(values.data, values.offsets), {}
@@ -203,7 +203,7 @@ class RecordFields:
         self._texts = {field.path for field in fields if not field.path.startswith("key.")}
 
     def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
-        """A column for each field, with a row for each record, and the reasons by bad record."""
+        """A column for each field, with a row per record, and the reason for each bad record."""
         bad: Bad = {}
         values: dict[str, list[object]] = {}
         for path in self._texts:
@@ -318,7 +318,7 @@ class Reading:
     def read(
         self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
     ) -> tuple[Mapping[str, Values], Bad]:
-        """The fields of the events at these positions (None: all), and the reasons by bad event.
+        """The fields of the events at these positions (None: all), and the reason for each bad one.
 
         among: for a chunk with columns, the rows of these events in them (None: all)."""
         if chunk.columns is not None:
@@ -336,7 +336,7 @@ class Reading:
         return self._json.read(values)
 
     def convert(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
-        """The columns of the fields returned by `read`, and the first reason by bad row."""
+        """The columns of the fields returned by `read`, and the first reason for each bad row."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
         for field in self.inside:

@@ -108,7 +108,7 @@ class JsonReader:
         self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
 
     def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
-        """The values of each path over the good records, in order, and the reason by bad record."""
+        """The good records' values by path, in order, and the reason for each bad record."""
         bad = unreadable(values)
         positions = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
         pending = [values[i] for i in positions] if bad else values
@@ -285,7 +285,7 @@ def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> N
 def read_csv(
     values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
 ) -> tuple[Fields, dict[int, Unfit]]:
-    """The texts of each path over the good records, in order, and the reason by bad record."""
+    """The good records' texts by path, in order, and the reason for each bad record."""
     bad: dict[int, Unfit] = {}
     rows: list[list[str]] = []
     for i, value in enumerate(values):

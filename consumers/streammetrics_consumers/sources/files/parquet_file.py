@@ -19,7 +19,7 @@ _CHUNK_BYTES = 8 << 20  # per chunk of several rows; plain values take five time
 
 
 class ParquetFile:
-    """See `Table`. Rows are records; a dotted path selects a field of a struct column."""
+    """A `Table` of Parquet rows; a dotted path selects a field of a struct column."""
 
     def __init__(self, path: Path) -> None:
         try:

@@ -21,7 +21,7 @@ BLOCK_BYTES: Final = 1 << 20
 
 
 class TextFile:
-    """See `Table`; this one reads text formats."""
+    """A `Table` of a text format."""
 
     def __init__(self, path: Path, format: str, max_bytes: int, *, follow: bool) -> None:
         self.path = path

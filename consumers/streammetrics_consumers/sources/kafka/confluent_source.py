@@ -1,4 +1,4 @@
-"""Kafka topics as a source, over confluent-kafka (librdkafka), a many times faster transport.
+"""Kafka topics as a source, over confluent-kafka (librdkafka): a transport many times as fast.
 
 It gives the same guarantees as `kafka_source`, in other ways:
 

@@ -191,8 +191,8 @@ class KafkaSource(TopicSource):
         return place in reading.positions and reading.given[place] == before[place]
 
     def _seek_anew(self, before: Counter[Place]) -> None:
-        """Seek partitions assigned during the poll again: the client may have set their positions
-        after our seek, and the records it returned belong to an earlier assignment."""
+        """Seek again in partitions assigned during the poll: the client may have set their position
+        after our seek, and the returned records belong to an earlier assignment."""
         for place, position in self._reading.positions.items():
             if not self._is_kept(place, before):
                 self._consumer.seek(TopicPartition(*place), position)

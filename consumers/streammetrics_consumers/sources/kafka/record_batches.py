@@ -66,7 +66,7 @@ class PlainRecord:
         self.key, self.value = key, value
 
     def validate_crc(self) -> bool:
-        """The interface of the client's record."""
+        """Return True; part of the client's record interface."""
         return True
 
 
@@ -208,7 +208,7 @@ class _NoBatch:
         return False
 
     def validate_crc(self) -> bool:
-        """The interface of a batch."""
+        """Return True; part of the client's batch interface."""
         return True
 
     def __iter__(self) -> Iterator[object]:
