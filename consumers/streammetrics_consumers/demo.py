@@ -1,11 +1,11 @@
 """The main job, end to end, on a simulated stream.
 
-Run it as `python -m streammetrics_consumers.demo [--once] [--port N]`. With --join
-clicks and purchases are events of their own, which come later, and some events twice.
+Run it as `python -m streammetrics_consumers.demo [--once] [--port N]`. With --join, clicks and
+purchases are separate events that arrive later, and some events are sent twice.
 
-It does what a person would do with the command line: writes events (`streammetrics simulate`),
-counts them (`streammetrics run`), and prints the results, with the difference that the stream was
-made with beside the one that was measured. Everything is left in `.demo` to look at.
+The demo uses the command line as a person would: it writes events (`streammetrics simulate`),
+counts them (`streammetrics run`), and prints the results, with the true difference of the stream
+beside the measured one. All files stay in `.demo` for inspection.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _demo(events: int, *, once: bool, port: int, join: bool) -> int:
     store = FOLDER / "demo.db"
-    # What an earlier demonstration left is ours to remove; the folder has no other use.
+    # Files of an earlier demonstration may be removed; the folder has no other use.
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     (FOLDER / "demo.toml").write_text(JOINED_CONFIG if join else CONFIG, encoding="utf-8")
@@ -130,7 +130,7 @@ def _demo(events: int, *, once: bool, port: int, join: bool) -> int:
 
 
 def truth_of(events: int, *, join: bool = False) -> Truth:
-    """What the stream was made with: true differences, of infinitely many events."""
+    """The true differences of the stream, in the limit of infinitely many events."""
     stream = Simulation(events=events, seed=SEED)
     true = JoinedSimulation(stream).truth(LABEL_WINDOW_S) if join else stream.truth()
     control, treatment = VARIANTS

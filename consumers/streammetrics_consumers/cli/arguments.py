@@ -1,8 +1,8 @@
-"""The words of the command line, commands and their flags as a table, which the parser, the help
-and the environment that stands in for flags are read from; and the exit codes.
+"""The command line: commands and flags as a table, from which the parser, the help and the
+environment variables are derived; and the exit codes.
 
-Flag > `STREAMMETRICS_<FLAG>` > config file. A flag that may be given again has one value on each
-line of its variable.
+Flag > `STREAMMETRICS_<FLAG>` > config file. The variable of a repeatable flag has one value per
+line.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Final, NoReturn
 
 DONE: Final = 0
 FATAL: Final = 1
-USAGE: Final = 2  # words or config that cannot be used
-SETTINGS: Final = 3  # settings or schema that differ from what was counted
-GAP: Final = 4  # the log has lost what comes next
+USAGE: Final = 2  # invalid arguments or config
+SETTINGS: Final = 3  # settings or schema differ from those of the counted states
+GAP: Final = 4  # the log has lost the next records
 TOO_MANY_BAD: Final = 5  # more events refused than store.max_bad_share allows
-NOT_LET_IN: Final = 77  # a password, a user or a right: another start would end as this one did
+NOT_LET_IN: Final = 77  # a wrong password or user, or missing rights: a restart would fail again
 INTERRUPTED: Final = 130  # Ctrl-C, as shells have it
 
 EXIT_CODES: Final = (
@@ -31,7 +31,7 @@ ENVIRONMENT: Final = "every flag may also be set as STREAMMETRICS_<FLAG>; the fl
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag. `kind` is how its text is read, and bool for a switch without one."""
+    """A flag. `kind` converts its text; bool is for a switch without a value."""
 
     name: str
     about: str
@@ -49,13 +49,13 @@ class Flag:
 
     @property
     def variable(self) -> str:
-        """The environment variable that stands in for it."""
+        """The environment variable that replaces it."""
         return "STREAMMETRICS_" + self.dest.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what it does, its positional words, and its flags."""
+    """A command: its purpose, its positional words, and its flags."""
 
     name: str
     about: str
@@ -204,11 +204,11 @@ COMMANDS: Final[tuple[Command, ...]] = (
 
 
 class UsageError(Exception):
-    """Words that are no command."""
+    """The arguments are not a valid command."""
 
 
 class Arguments:
-    """What was asked: a command, its positional words, and its flags by name."""
+    """A parsed command line: a command, its positional words, and its flags by name."""
 
     def __init__(
         self, command: str, words: Sequence[str], values: Mapping[str, object],
@@ -219,17 +219,17 @@ class Arguments:
         self._values = dict(values)
 
     def text(self, flag: str) -> str | None:
-        """The value of a flag, None without one."""
+        """The value of a text flag, None without one."""
         value = self._values.get(flag)
         return value if isinstance(value, str) else None
 
     def number(self, flag: str) -> int | None:
-        """The value of a whole number."""
+        """The value of a whole-number flag, None without one."""
         value = self._values.get(flag)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def real(self, flag: str) -> float | None:
-        """The value of a number."""
+        """The value of a number flag, None without one."""
         value = self._values.get(flag)
         return float(value) if isinstance(value, int | float) else None
 
@@ -238,7 +238,7 @@ class Arguments:
         return self._values.get(flag) is True
 
     def several(self, flag: str) -> tuple[str, ...]:
-        """Every value of a flag that may be given again."""
+        """All values of a repeatable flag."""
         value = self._values.get(flag)
         return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
@@ -249,14 +249,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when someone asks."""
+    """Looks up the version only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         parser.exit(message=f"streammetrics {version('streammetrics')}\n")
 
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
-    """What these words and this environment ask for, or a UsageError.
+    """Parse the arguments and the environment. Raises UsageError.
 
     `--help` and `--version` print and raise SystemExit, as argparse does.
     """
@@ -346,8 +346,8 @@ def _from_environment(flag: Flag, text: str) -> object:
 
 
 def explained(error: Exception) -> tuple[str, int] | None:
-    """(message, exit code) of an error that users can meet; None for one that is our mistake."""
-    # Only an error needs all of these: most commands serve nothing.
+    """(message, exit code) of an error for users; None for a bug of the program."""
+    # Imported here since only an error needs all of them.
     from streammetrics import SettingsError, StreamMetricsError
     from streammetrics_consumers.config.section import ConfigError
     from streammetrics_consumers.counting.commits import ErrorBudgetExceeded

@@ -1,7 +1,7 @@
-"""Logs on stderr: one line each, as text for people or as JSON for machines.
+"""Logs on stderr: one line per record, as text for people or as JSON for machines.
 
-With JSON nothing else is written there: what a command says, its errors, warnings of Python and
-tracebacks are lines too.
+With JSON nothing else is written there: messages and errors of a command, Python warnings and
+tracebacks are JSON lines too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from streammetrics_consumers.model import formatting
 
 log = logging.getLogger(__name__)
 
-SELDOM_S: Final = 30.0  # between two lines of a library that differ in their figures alone
-# What they say below a warning is not for users.
+SELDOM_S: Final = 30.0  # between two lines of a library that differ only in numbers
+# Libraries whose records below a warning are not for users.
 QUIET: Final = ("kafka", "librdkafka", "uvicorn", "asyncio")
 
 
 class _Stderr(logging.Handler):
-    """Writes to what sys.stderr is when a line comes: a progress bar stands in for it at times."""
+    """Writes to the current sys.stderr, which a progress bar may replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -38,13 +38,13 @@ class _Stderr(logging.Handler):
                 sys.stderr.write(line)
                 sys.stderr.flush()
             except RuntimeError:
-                # A signal handler logs, and the signal came in the middle of a line.
+                # A signal handler logs, and the signal interrupted the writing of a line.
                 os.write(2, line.encode("utf-8", "backslashreplace"))
         except Exception:
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A line could not be made: as ever, or as a line of JSON that says where."""
+        """Report a line that could not be formatted: as usual, or with its location as JSON."""
         if not isinstance(self.formatter, _Json):
             super().handleError(record)
             return
@@ -55,7 +55,7 @@ class _Stderr(logging.Handler):
 
 
 class _Seldom(logging.Filter):
-    """Of what a library says over and over, such as that a broker is away, a line now and then."""
+    """Rate-limits repeated lines of a library, such as those about an unavailable broker."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ Form = Literal["text", "json"]
 
 
 def form_of(argv: Sequence[str], environ: Mapping[str, str]) -> Form:
-    """The form that these words ask for, whether or not they are good ones; `run` alone has two.
+    """The log form that these arguments request, even if they are invalid; only `run` has two.
 
     >>> form_of(["run", "c.toml", "--log=json"], {}), form_of(["serve", "s.db"], {})
     ('json', 'text')
@@ -128,7 +128,7 @@ def are_json() -> bool:
 
 
 def say(text: str, level: int = logging.INFO) -> None:
-    """Say something on stderr that is no log: as it stands, or as a line of JSON."""
+    """Write a message that is not a log to stderr: unchanged, or as a JSON line."""
     if are_json():
         log.log(level, "%s", text)
         return
@@ -137,8 +137,8 @@ def say(text: str, level: int = logging.INFO) -> None:
 
 
 def to_stderr(form: Form, *, worker: str | None = None) -> None:
-    """Send what this process logs to stderr from now on. worker: its number among several, which
-    JSON has beside the number of the process."""
+    """Send the logs of this process to stderr. worker: its number among several workers, which JSON
+    lines contain besides the process id."""
     handler = _Stderr()
     handler.setFormatter(_Json(worker) if form == "json" else _Text())
     handler.addFilter(_Seldom())

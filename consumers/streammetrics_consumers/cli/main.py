@@ -1,8 +1,7 @@
 """The command line: `streammetrics COMMAND ...`.
 
-stdout has results and nothing else; logs, progress and errors go to stderr. Exit codes: 0 done,
-1 fatal, 2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 not
-let in.
+Only results go to stdout; logs, progress and errors go to stderr. Exit codes: 0 done, 1 fatal,
+2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 not let in.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ _EXTRAS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the words ask for, and return the exit code."""
-    # Names from a stream may hold what a terminal's encoding has no letters for.
+    """Run a command line, and return the exit code."""
+    # Names from a stream may contain characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _failed(str(error), USAGE)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; what Python still holds goes nowhere.
+        # The reader of our output has closed it; discard the rest of Python's buffer.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return DONE
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, a line of the log every few seconds elsewhere."""
+"""The progress of a long command: a bar on a terminal, elsewhere a log line every few seconds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from streammetrics_consumers.model import formatting
 
 log = logging.getLogger(__name__)
 
-QUICK_S: Final = 1.0  # what takes less needs no bar
-EVERY_S: Final = 5.0  # between two lines where there is no terminal
+QUICK_S: Final = 1.0  # shorter commands show no bar
+EVERY_S: Final = 5.0  # between two lines without a terminal
 Report = Callable[[Progress], None]
 
 
 @contextmanager
 def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
-    """A function to tell how far we are, for as long as the block lasts."""
+    """A function that reports progress, for the duration of the block."""
     if logs.are_json() or not sys.stderr.isatty():
         yield _lines(what, monotonic, unit)
         return
@@ -34,7 +34,7 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
         BarColumn(bar_width=24),
         TextColumn("{task.fields[text]}"),
     )
-    # Output of others passes through the bar's console, which draws the bar below it again.
+    # Other output goes through the bar's console, which redraws the bar below it.
     console = Console(stderr=True, markup=False, highlight=False)
     with Bar(*columns, console=console, transient=True, refresh_per_second=8) as bar:
         task = bar.add_task(what, total=None, text="")
@@ -55,8 +55,8 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
 def counted(
     what: str, unit: str, monotonic: Callable[[], float]
 ) -> Iterator[Callable[[int, int], None]]:
-    """A function to tell how many of how many are done, for as long as the block lasts; bytes are
-    shown as MiB. Nothing is shown of a block that is over at once."""
+    """A function that reports the number done and the total, for the duration of the block. Bytes
+    are shown as MiB. A block shorter than QUICK_S shows nothing."""
     began_s = monotonic()
     bits = 20 if unit == "bytes" else 0
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def counted(
 
 
 def described(progress: Progress, unit: str = "events") -> str:
-    """One line: events so far, the rate, and the time left where the end is known."""
+    """One line: events so far, the rate, and the time left if the end is known."""
     rate = formatting.count(round(progress.rows_per_second))
     text = f"{formatting.count(progress.rows)} {unit}, {rate}/s"
     if progress.remaining is not None and progress.rows + progress.remaining:

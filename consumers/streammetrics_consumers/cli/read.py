@@ -43,13 +43,13 @@ from streammetrics_consumers.render.text import Style, results_text
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
-Wait = Callable[[float], bool]  # wait for these seconds; whether to go on
+Wait = Callable[[float], bool]  # wait for these seconds; returns whether to continue
 
 ACTIONS = ("list", "export", "retry")
 
 
 def read(arguments: Arguments, monotonic: Clock) -> int:
-    """Do one of these commands."""
+    """Run one of these commands."""
     commands: dict[str, Callable[[Arguments], None]] = {
         "results": lambda given: _results(given, monotonic),
         "status": _status,
@@ -138,7 +138,7 @@ def _show(arguments: Arguments) -> None:
 
 
 def _report(arguments: Arguments, monotonic: Clock) -> None:
-    """Write the file; it is there whole or not at all."""
+    """Write the report; a file is replaced atomically."""
     from streammetrics_consumers.render.html import report_html
     from streammetrics_consumers.render.material import gather
 
@@ -166,8 +166,8 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def _watch(arguments: Arguments, monotonic: Clock) -> None:
-    """Show a store while it is counted: on a terminal one screen, drawn anew, until q or Ctrl-C;
-    elsewhere a text for each change."""
+    """Show a store during counting: on a terminal one screen, redrawn until q or Ctrl-C; elsewhere
+    a text for each change."""
     every_s = arguments.real("every") or 0.0
     if not 0.1 <= every_s <= 3600:
         raise UsageError(f"--every: expected 0.1 to 3600 seconds, got {every_s:g}; correct it")
@@ -182,7 +182,7 @@ def _watch(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def watch_as_lines(watcher: Watcher, wait: Wait, every_s: float) -> None:
-    """A text for each change."""
+    """Print a text for each change."""
     last = ""
     while True:
         shown = watcher.look()
@@ -196,7 +196,7 @@ def watch_as_lines(watcher: Watcher, wait: Wait, every_s: float) -> None:
 
 
 def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
-    """One screen, drawn anew. While a store is away it says so, and the last screen stays."""
+    """Redraw one screen. While the store is unavailable, keep the last screen with a message."""
     console = Console(markup=False, highlight=False, emoji=False)
     text, away = "", ""
     with Live(console=console, screen=True, auto_refresh=False) as display:
@@ -217,7 +217,7 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
 
 
 def _drawn(shown: Shown, stream: TextIO) -> Shown:
-    """With bars that the stream has letters for."""
+    """Choose bars that the encoding of the stream supports."""
     has_letters = (stream.encoding or "").lower().replace("-", "").startswith("utf")
     return replace(shown, bars=BARS if has_letters else PLAIN)
 
@@ -229,7 +229,7 @@ def _sleep(seconds: float) -> bool:
 
 @contextmanager
 def _keys() -> Iterator[Wait]:
-    """A wait that ends with False once q is pressed, where somebody can press it."""
+    """A wait that returns False once q is pressed, if stdin is a terminal."""
     if not sys.stdin.isatty():
         yield _sleep
         return
@@ -243,7 +243,7 @@ def _keys() -> Iterator[Wait]:
         ready, _, _ = select.select([keyboard], [], [], seconds)
         if not ready:
             return True
-        pressed = os.read(keyboard, 64)  # nothing: whoever sat there is gone
+        pressed = os.read(keyboard, 64)  # empty: the terminal is gone
         return bool(pressed) and b"q" not in pressed.lower()
 
     tty.setcbreak(keyboard)
@@ -254,7 +254,7 @@ def _keys() -> Iterator[Wait]:
 
 
 def query_of(arguments: Arguments) -> Query:
-    """The query of these flags."""
+    """The query that these flags describe."""
     return parse_query(
         arguments.text("window") or "total",
         arguments.text("by"),

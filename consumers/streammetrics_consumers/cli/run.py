@@ -1,4 +1,4 @@
-"""The commands that go on until they are ended, run and serve; and simulate."""
+"""The long-running commands run and serve, and the command simulate."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WHOLE = ("port", "connections-per-peer")  # flags of serve that are whole number
 FOREVER_S = 3600.0
 log = logging.getLogger(__name__)
 
-# Flags that stand in for a key of the config.
+# Flags that override a key of the config.
 KEYS = {
     "store": "store.url",
     "port": "server.port",
@@ -91,7 +91,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     stop = Stop()
     with ExitStack() as stack:
         stack.enter_context(signals_request(stop))
-        # Before anyone reads: the store is there, and its settings are ours.
+        # Before a reader starts: the store exists, and its settings match.
         with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
@@ -110,14 +110,14 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         if workers > 1:
             return _several(arguments, workers, stop, channel)
         report = stack.enter_context(progress.shown("counting", monotonic))
-        # What is imported stays: the collector need not walk it again and again while we read.
+        # Imported objects stay: exempt them from garbage collection while we read.
         gc.freeze()
         service.run(config, options, stop=stop, report=report, status=status)
     return 0
 
 
 def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
-    """`serve STORE`: serve until someone asks to end, and count nothing."""
+    """`serve STORE`: serve until a stop is requested, and count nothing."""
     logs.to_stderr("text")
     given: dict[str, Override] = {}
     for flag, where in arguments.given.items():
@@ -145,7 +145,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
 
 
 def warn_where_open(host: str, token: str) -> None:
-    """Say so where other machines can ask, and need no token."""
+    """Warn if other machines can connect without a token."""
     if not token and not _is_ours_alone(host):
         log.warning(
             "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
@@ -154,7 +154,7 @@ def warn_where_open(host: str, token: str) -> None:
 
 
 def _is_ours_alone(host: str) -> bool:
-    """Whether only this machine can call an address.
+    """Whether an address is reachable only from this machine.
 
     >>> [_is_ours_alone(host) for host in ("localhost", "::1", "0.0.0.0", "page.local")]
     [True, True, False, False]
@@ -166,8 +166,8 @@ def _is_ours_alone(host: str) -> bool:
 
 
 def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
-    """Read to the end into a store of a moment, print its results, and leave no trace: neither in
-    the store of the config, nor in a consumer group."""
+    """Read to the end into a temporary store, and print its results. Changes neither the store of
+    the config nor a consumer group."""
     with closing(open_source(config, options)) as source:
         everything = tuple(map(str, source.partitions()))
     if config.source.kind == "kafka" and options.partitions is None:
@@ -181,7 +181,7 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
         with signals_request(stop), progress.shown("dry run", monotonic) as report:
             service.run(config, replace(options, until_end=True), stop=stop, report=report)
         if not Path(url).exists():
-            return 0  # it was asked to end before it began
+            return 0  # it was stopped before it started
         with closing(Ledger.open(url)) as ledger:
             results = read_results(ledger, Query())
     sys.stdout.write(results_text(results, Query(), Style.of(sys.stdout), store=url))
@@ -189,7 +189,7 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
 
 
 def overrides(arguments: Arguments) -> dict[str, Override]:
-    """The keys of the config that flags or the environment stand in for."""
+    """The config keys that flags or the environment override."""
     found: dict[str, Override] = {}
     for flag, key in KEYS.items():
         value = arguments.number(flag) if flag == "port" else arguments.text(flag)
@@ -204,7 +204,7 @@ def overrides(arguments: Arguments) -> dict[str, Override]:
 
 
 def options_of(arguments: Arguments) -> Options:
-    """How to run, from the flags."""
+    """The options of a run, from the flags."""
     start = arguments.text("from") or "beginning"
     if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
         raise UsageError(
@@ -228,9 +228,9 @@ def options_of(arguments: Arguments) -> Options:
 
 
 def worker_command(arguments: Arguments) -> list[str]:
-    """The command of one of several workers: this one, but alone, silent, and starting nothing
-    anew. What the environment says it inherits: a secret there must not show in a list of
-    processes."""
+    """The command of one of several workers: this one as a single worker that neither serves nor
+    starts a generation. It inherits the environment, so that a secret there does not show in a list
+    of processes."""
     command = [sys.executable, "-m", "streammetrics_consumers.cli", "run", arguments.words[0]]
     command += ["--no-serve", "--workers", "1"]
     for flag in RUN:
@@ -248,7 +248,7 @@ def worker_command(arguments: Arguments) -> list[str]:
 
 
 def _several(arguments: Arguments, workers: int, stop: Stop, channel: StatusChannel) -> int:
-    # The new generation is there; a worker that started one more would throw the others out.
+    # The new generation exists; a worker that started another one would fence the others.
     os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
     return supervise(worker_command(arguments), workers, stop, channel)
 

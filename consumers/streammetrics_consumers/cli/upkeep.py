@@ -1,4 +1,4 @@
-"""The commands that go over a whole store: compact, quarantine retry, verify."""
+"""The commands that process a whole store: compact, quarantine retry, verify."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streammetrics_consumers.replay.verify import Offsets, Wanted, verify
 
 
 def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
-    """Merge all delta rows that can be merged, and say what came of it."""
+    """Merge all delta rows that can be merged, and print the result."""
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
@@ -45,7 +45,7 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
 
 
 def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
-    """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
+    """Compare the store with the log, and print the differences. Exit code 0 if equal, else 1."""
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
     wanted = Wanted(
@@ -93,7 +93,7 @@ def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
 
 
 def lines(found: Findings) -> list[str]:
-    """What was found, to read."""
+    """The findings as lines of text."""
     text = [f"differs: {one}" for one in found.differences]
     if found.count > len(found.differences):
         text.append(
@@ -116,7 +116,7 @@ def lines(found: Findings) -> list[str]:
 def retry_quarantine(
     arguments: Arguments, now_ms: Callable[[], int], monotonic: Callable[[], float]
 ) -> int:
-    """Count what is good by now, and say of the rest why it stays."""
+    """Count the entries that are valid now, and print why the others stay."""
     if len(arguments.words) != 2:
         raise UsageError(
             f"quarantine: expected retry STORE, got {' '.join(arguments.words)!r}; name one store"

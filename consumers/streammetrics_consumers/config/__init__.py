@@ -1,1 +1,1 @@
-"""The config: a page of TOML, checked whole before anything starts."""
+"""The config: a TOML file, checked completely before anything starts."""

@@ -1,7 +1,7 @@
-"""The config file: one frozen dataclass for each table, and what follows from them.
+"""The config file: one frozen dataclass per table, and the values derived from them.
 
-`load_config` reads TOML, applies the overrides (flags and environment, which the command line
-has put in order), checks everything, and raises one ConfigError that lists every bad setting.
+`load_config` reads TOML, applies the overrides (flags and environment, already merged by the
+command line), checks everything, and raises one ConfigError that lists every bad setting.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MAX_FILE_BYTES = 1 << 20
 class Config:
     """A checked config.
 
-    `path` is the file it came from; relative paths in it are already relative to that file.
+    `path` is the config file; relative paths in it are already resolved against its folder.
     """
 
     path: Path
@@ -81,7 +81,7 @@ class Config:
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
-        """All that is counted: the metrics by the slices, and those of the experiment."""
+        """All metric sets: the metrics by the slices, and those of the experiment."""
         names = self.slices.names
         paths = {name: self.event.path(name) for name in names}
         columns = {name: slice_column(self.event, name) for name in names}
@@ -103,13 +103,13 @@ class Config:
 
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
-        """The metrics of all families."""
+        """The metrics of all metric sets."""
         return tuple(metric for metric_set in self.metric_sets for metric in metric_set.metrics)
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric that is counted, everything that decides which rows and how; and for
-        the pending rows of a join."""
+        """For each counted metric, and for the states of a join, everything that determines which
+        rows are counted and how."""
         found = {
             name: found
             for metric_set in self.metric_sets
@@ -120,8 +120,8 @@ class Config:
         return {**found, **describe_join(self.join, self.event, self.windows, self.fields)}
 
     def fingerprints(self) -> dict[str, str]:
-        """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric
-        agree may add to one state; where they do not, the descriptions say why."""
+        """The sha256 (hex) of each metric's description. Two runs with equal fingerprints of a
+        metric may add to one state; otherwise the descriptions show the difference."""
         return {name: fingerprint(found) for name, found in self.descriptions.items()}
 
 
@@ -130,9 +130,9 @@ def load_config(
 ) -> Config:
     """Read and check a config file.
 
-    overrides: dotted key (`store.url`) to a value that goes before the file's. Texts are turned
-    into numbers where the key is a number. An `Override` also names where it was given.
-    Raises ConfigError with every bad setting.
+    overrides: dotted key (`store.url`) to a value that replaces the file's. Texts are converted to
+    numbers for numeric keys. An `Override` also names its origin. Raises ConfigError with every bad
+    setting.
     """
     path = Path(path)
     problems: list[Problem] = []

@@ -1,7 +1,7 @@
-"""[event]: which field of an event plays which role, and which events are meant.
+"""[event]: the roles of an event's fields, and the conditions on events.
 
-Roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as an
-array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights; time ->
+From roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as
+an array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights; time ->
 times_ms.
 
     where = { "exps.e00" = "present", country = ["de", "at"], bot = false }
@@ -39,7 +39,7 @@ Kind = Literal[
     "real_row",  # arrays of `Field.width` values
     "label_or_row",
     "real_or_row",  # one value, or such an array
-    "outcome",  # of [join]: no field of an event
+    "outcome",  # of [join]: not a field of an event
 ]
 
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -59,7 +59,7 @@ _INT64: Final = 1 << 63
 PRESENT: Final = "present"
 ABSENT: Final = "absent"
 MAX_CONDITIONS: Final = 32
-MAX_VALUES: Final = 1000  # of one field
+MAX_VALUES: Final = 1000  # per field
 _EXPECTED: Final = '"present", "absent", a text, a whole number, true or false, or a list of these'
 _HINT: Final = (
     'write for instance { "exps.e00" = "present", country = ["de", "at"] }; in a list, "present" '
@@ -69,10 +69,10 @@ _HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one field of an event must be.
+    """The condition on one field of an event.
 
-    name: as the config names the field; path: where it stands. present: whether it must be there
-    and not null. values: the texts that it may have, in order; None where any value will do.
+    name: the field as the config names it; path: its path. present: whether it must be present and
+    not null. values: the accepted texts, in order; None for any value.
     """
 
     name: str
@@ -82,16 +82,16 @@ class Condition:
 
     @property
     def plain(self) -> list[object]:
-        """In plain values, as fingerprints hash it: name, path, and what the field must be."""
+        """The condition in plain values, for fingerprints: name, path, and expected value."""
         word = PRESENT if self.present else ABSENT
         return [self.name, self.path, word if self.values is None else list(self.values)]
 
 
 @dataclass(frozen=True, slots=True)
 class EventConfig:
-    """[event]: dotted paths by role. Only fields that something reads must be in an event.
+    """[event]: dotted paths by role. An event needs only the fields that are read.
 
-    where: the conditions that an event must meet; others are skipped.
+    where: the conditions that an event must meet; other events are skipped.
     """
 
     time: str
@@ -108,17 +108,17 @@ class EventConfig:
     where: tuple[Condition, ...] = ()
 
     def path(self, name: str) -> str:
-        """The path of a role, or `name` itself, which is a path then."""
+        """The path of a role, or `name` itself, which is then a path."""
         found = getattr(self, name) if name in ROLES else None
         return found if isinstance(found, str) else name
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an event, what it is read as, and the column that is made of it.
+    """One field of an event, the kind that it is read as, and its column.
 
-    width: how many values an array has that is a row of a table, else 0. name: of the column, where
-    path and kind do not name it. texts: those that a variant may be, None for any.
+    width: the number of values of an array that is a table row, else 0. name: the name of the
+    column, if path and kind do not determine it. texts: the accepted variants, None for any.
     """
 
     path: str
@@ -139,12 +139,12 @@ class Field:
 
 
 def offsets_column(path: str) -> str:
-    """The name of the column that says where each list of a field begins."""
+    """The name of the column with the offsets of a field's lists."""
     return f"{path}:offsets"
 
 
 def read_event(section: Section) -> EventConfig:
-    """[event]."""
+    """Read [event]."""
     paths = {role: section.path(role) for role in ROLES}
     unit = section.choice("time_unit") or None
     variants = _read_variants(section)
@@ -176,7 +176,7 @@ def _read_variants(section: Section) -> tuple[str, ...] | None:
 
 
 def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condition, ...]:
-    """[event] where, by path. roles: the path of each role, None where it has none."""
+    """Read [event] where, sorted by path. roles: the path of each role, None without one."""
     table = section.raw("where")
     if table is None:
         return ()
@@ -205,7 +205,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
 
 
 def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...]:
-    """Conditions from their fields as JSON has them."""
+    """Conditions from their fields in JSON."""
     found = []
     for one in plain:
         values = one["values"]
@@ -221,7 +221,7 @@ def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...
 
 
 def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The entries by dotted path: `exps.e00 = ...` without quotes is a table in a table."""
+    """The entries by dotted path: unquoted `exps.e00 = ...` is a table in a table."""
     for name, value in table.items():
         if isinstance(value, dict) and value:
             yield from entries_of(value, f"{prefix}{name}.")
@@ -230,7 +230,7 @@ def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
 
 
 def _values(value: object) -> tuple[str, ...] | None:
-    """The texts of a value or of a list of values; None where one of them cannot be a value."""
+    """The texts of a value or of a list of values; None if one of them is not valid."""
     given = value if isinstance(value, list) else [value]
     texts = [plain_text(one) for one in given if not isinstance(one, float)]
     found = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
@@ -239,7 +239,7 @@ def _values(value: object) -> tuple[str, ...] | None:
 
 
 def plain_text(value: object) -> str | None:
-    """A text, a whole number, true or false as the text that slices show; None for what is none.
+    """A text, whole number or boolean as the text that slices show; None for other values.
 
     >>> plain_text("de"), plain_text(7.0), plain_text(True), plain_text(0.5)
     ('de', '7', 'true', None)

@@ -1,10 +1,10 @@
-"""[experiment]: what is compared, and all that must be declared before the data.
+"""[experiment]: the comparison, and all that must be declared before the data.
 
-Two things follow from it: states of its own, by allocation epoch and variant, beside those of the
-slices, and a plan that no look at the data may change, so that it is a part of the fingerprint of
-these states. `experiment/NAME` is the metric NAME of the config, in groups of users where rows of
-one user are correlated, and `experiment/units` the units that were seen. No metric of a config has
-such a name.
+An experiment has its own states, by allocation epoch and variant, beside those of the slices, and a
+plan that must not change after a look at the data; so the plan is part of the fingerprint of these
+states. `experiment/NAME` is the metric NAME of the config, in groups of users if rows of one user
+are correlated, and `experiment/units` the observed units. Such names are not valid for metrics of a
+config.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ OnSeveral = Literal["keep", "drop", "error"]
 
 GROUPS: Final = 64
 GROUPS_SALT: Final = "streammetrics"
-BETTER: Final = "better"  # what directions are called among what is kept to be shown
-UNITS: Final = "units"  # what its set of units is called among its metrics
+BETTER: Final = "better"  # the key of the directions among the values for display
+UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
-MAX_KEYS: Final = 10_000  # epochs times variants, where epochs come from events
+MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
@@ -37,7 +37,7 @@ FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared st
 class GuardrailConfig:
     """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`.
 
-    higher_is_better: None where that is still to be read of the metric.
+    higher_is_better: None until it is taken from the metric.
     """
 
     metric: str
@@ -55,16 +55,16 @@ class CovariateConfig:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentConfig:
-    """[experiment], with fields named as the keys.
+    """[experiment], with fields named like the keys.
 
-    decision: what the decision rests on, each a metric or `metric.view`. unit: the path of what
-    was assigned to variants, None where nobody says. epochs: starts of new allocations in
-    milliseconds, rising. shares: weights by variant, one mapping for all epochs, or one for each
-    (the first is that before the first start); empty where they are equal. horizon, baseline, mde:
-    see `streammetrics.experiments.plan`. mdes: by a name in the decision or the guardrails, an
-    mde of its own, in the place of the horizon or mde of all. better: by a name in the decision,
-    its direction where the config says it ("higher", "lower", "none" or a target). covariates: by a
-    name in the decision or the guardrails, what is taken out of it (CUPED).
+    decision: the metrics of the decision, each a metric or `metric.view`. unit: the path of the
+    units assigned to variants, None if not declared. epochs: starts of new allocations in
+    milliseconds, ascending. shares: weights by variant, one mapping for all epochs, or one for each
+    (the first is that before the first start); empty if they are equal. horizon, baseline, mde: see
+    `streammetrics.experiments.plan`. mdes: the mde of single metrics, by name in the decision or
+    the guardrails, instead of the common horizon or mde. better: by name in the decision, the
+    direction if the config declares it ("higher", "lower", "none" or a target). covariates: by name
+    in the decision or the guardrails, the covariate that adjusts it (CUPED).
     """
 
     control: str
@@ -89,7 +89,7 @@ class ExperimentConfig:
 
     @property
     def epoch_names(self) -> tuple[str, ...]:
-        """The keys of the epochs that `epochs` starts, and before them that of earlier events.
+        """The keys of the epochs: first that before any start, then one for each of `epochs`.
 
         >>> ExperimentConfig("a", ("ctr",), epochs=(86_400_000,)).epoch_names
         ('start', '1970-01-02T00:00:00Z')
@@ -98,28 +98,28 @@ class ExperimentConfig:
 
     @property
     def lower_is_better(self) -> tuple[str, ...]:
-        """The decision metrics of which less is better, wherever the config says so."""
+        """The decision metrics for which the config declares that lower is better."""
         return tuple(name for name, said in self.better.items() if said == "lower")
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The decision metrics and the guardrails, as they are named there."""
+        """The names of the decision metrics and the guardrails."""
         return (*self.decision, *(one.metric for one in self.guardrails))
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """All that is counted for it, as it is named: what is watched, and the covariates."""
+        """The names of all metrics that it counts: the watched ones and the covariates."""
         return (*self.watched, *(one.metric for one in self.covariates.values()))
 
     @property
     def plan(self) -> dict[str, object]:
-        """What is declared before the data, in plain values.
+        """The declarations before the data, in plain values.
 
-        Not here are `look_every_s`, which decides nothing, `better`, which moves no interval and
-        may be declared while it goes on, and what the settings and inputs of its states say:
+        It omits `look_every_s`, which affects no decision, `better`, which changes no interval and
+        may be declared while the experiment runs, and the settings that are part of its states:
         `unit`, `unit_share`, `max_units`.
         """
-        # A plan without `mdes` or `covariates` is described as it was before there were such keys.
+        # A plan without `mdes` or `covariates` has the same description as before these keys.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
         known = {name: [one.metric, one.theta] for name, one in sorted(self.covariates.items())}
         covariates = {"covariates": known} if known else {}
@@ -149,8 +149,8 @@ def _iso_utc(ms: int) -> str:
 def experiment_metrics(
     experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
 ) -> tuple[MetricConfig, ...]:
-    """The metrics of the decision, the guardrails and the covariates, each once, and the units; by
-    name."""
+    """The metrics of the decision, the guardrails and the covariates, each once, and the units,
+    sorted by name."""
     if experiment is None:
         return ()
     named = experiment.counted
@@ -179,19 +179,20 @@ def experiment_metric_set(
     event: EventConfig,
     windows: WindowsConfig,
 ) -> MetricSet:
-    """The metrics by (epoch, variant). An epoch that follows from the time has its path."""
+    """The metrics by (epoch, variant). An epoch derived from the time has the path of the time."""
     assert event.variant is not None
     paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
     columns = {EPOCH: EPOCH, "variant": "variant"}
     slices = SlicesConfig((BY,), MAX_KEYS)
-    # Another variant is another plan: more comparisons share one level, and shares are others.
+    # A new variant changes the plan: more comparisons share one level, and the shares change.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
     shown = {BETTER: dict(sorted(experiment.better.items()))} if experiment.better else {}
     return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
 
 
 def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:
-    """The fields that an experiment reads beside those of metrics, by where they are named."""
+    """The fields that an experiment reads besides those of metrics, by the setting that names
+    them."""
     if experiment is None:
         return {}
     found = {"[experiment] unit": experiment.unit, "[event] epoch": event.epoch}

@@ -1,7 +1,7 @@
 """[join]: an impression is one event, and each of its outcomes (a click, a purchase) another one.
 
-They share an id. An impression is counted when its label window has closed: its labels are what
-its outcomes say, and 0 where there is none.
+They share an id. An impression is counted when its label window has closed, with the labels from
+its outcomes, and 0 without an outcome.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ Attribution = Literal["one", "last", "every"]
 
 COUNTS: Final = ("once", "count", "sum")
 MAX_OUTCOMES: Final = 16
-PANES: Final = 8  # of event time in a label window: pending rows are stored by these
+PANES: Final = 8  # per label window: pending rows are stored by these panes of event time
 _ONE: Final = np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What marks an event: a field and the text that it has, the topic of its record, or both."""
+    """The mark of a kind of events: a field and its text, the topic of the record, or both."""
 
     field: str | None = None
     equals: str | None = None
     topic: str | None = None
 
     def excludes(self, other: Mark) -> bool:
-        """Whether no event has both marks."""
+        """Whether no event can have both marks."""
         pairs = ((self.equals, other.equals), (self.topic, other.topic))
         return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeConfig:
-    """One entry of [join.outcomes]. counts: whether an impression had it ("once", 0 or 1), how
-    often ("count"), or the sum of the numbers in its field `value` ("sum")."""
+    """One entry of [join.outcomes]. counts: whether an impression has the outcome ("once", 0 or 1),
+    how often ("count"), or the sum of the numbers in the field `value` ("sum")."""
 
     name: str
     mark: Mark
@@ -55,12 +55,13 @@ class OutcomeConfig:
 
 @dataclass(frozen=True, slots=True)
 class JoinConfig:
-    """[join]. An outcome belongs to an impression at t if it comes in [t, t + label_window_s).
+    """[join]. An outcome belongs to an impression at t if its time is in [t, t + label_window_s).
 
     reopen_s: how much later than the allowed lateness events are still joined. idle_s: partitions
-    whose newest event is so much older than the newest of all, or that have none, do not keep
-    windows open; None: all do. others: what becomes of events that are neither. warn_cut: the share
-    of label delays in the last tenth of the window above which it is said to cut outcomes off.
+    without events, or whose newest event is this much older than the newest of all, do not keep
+    windows open; None: all do. others: the treatment of events that are neither. warn_cut: the
+    share of label delays in the last tenth of the window above which a warning says that the window
+    cuts off outcomes.
     """
 
     id: str
@@ -75,27 +76,27 @@ class JoinConfig:
 
     @property
     def kind_field(self) -> str | None:
-        """The field that tells events apart, if one does."""
+        """The field that distinguishes the kinds of events, if there is one."""
         return next((mark.field for mark in self.marks if mark.field is not None), None)
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """That of the impression, and those of the outcomes in their order."""
+        """The mark of the impression, and those of the outcomes in order."""
         return (self.impression, *(one.mark for one in self.outcomes))
 
     @property
     def label_window_ms(self) -> int:
-        """How long outcomes of an impression are waited for."""
+        """The length of the label window."""
         return self.label_window_s * 1000
 
     @property
     def pane_ms(self) -> int:
-        """What is pending is stored, and closed, by panes of event time of this length."""
+        """The length of the panes of event time by which pending rows are stored and closed."""
         return max(self.label_window_ms // PANES, 1000)
 
     def plan(self, windows: WindowsConfig) -> dict[str, object]:
-        """What decides which impressions are counted and with which labels, in plain values: what
-        is late is not joined, so that is one of these. (Older versions kept nothing of the late.)
+        """The settings that determine which impressions are counted with which labels, in plain
+        values. Lateness is one, since late events are not joined. (Older versions dropped them.)
         """
         return {
             "id": self.id,
@@ -109,7 +110,7 @@ class JoinConfig:
 
 
 def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
-    """[join]; None where it is too bad to go on with, and a problem says so."""
+    """Read [join]; None if it is unusable, after recording a problem."""
     id_path = section.path("id")
     marked = ENTRIES["join.impression"]
     impression = _read_mark(section, "[join] impression", section.raw("impression"), marked)
@@ -210,7 +211,7 @@ def _said(mark: Mark) -> Mapping[str, str]:
 
 
 def of_no_order(table: str) -> Problem:
-    """[join] or [dedup] where a cluster hands events over in no order."""
+    """The problem of [join] or [dedup] with a source whose events have no order."""
     return Problem(
         f"[{table}]",
         'nothing, since kind is "spark"',
@@ -220,7 +221,7 @@ def of_no_order(table: str) -> Problem:
 
 
 def refuse_label(path: object) -> Problem:
-    """[event] label beside [join]: an impression's label is what its outcomes say."""
+    """The problem of [event] label beside [join], which takes labels from outcomes."""
     return Problem(
         "[event] label",
         "nothing, since [join] makes labels of outcomes",
@@ -236,8 +237,8 @@ def labels_of_join(
     join: JoinConfig,
     empty: Accumulator,
 ) -> tuple[dict[str, object], dict[str, Field]]:
-    """The inputs that are fields of an event, and those that are labels: of the outcome that the
-    config names, else of the first one."""
+    """The inputs that are fields of an event, and those that are labels, from the outcome that the
+    config names, else from the first one."""
     left, found = dict(given), dict[str, Field]()
     names = [one.name for one in join.outcomes]
     for argument in ROLE_ARGUMENTS["label"]:
@@ -261,12 +262,12 @@ def labels_of_join(
 
 
 def outcome_field(outcome: OutcomeConfig) -> Field:
-    """What stands for the label of an outcome among the fields of a metric."""
+    """The field that represents an outcome's label among the fields of a metric."""
     return Field(outcome.name, "outcome")
 
 
 def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> None:
-    """What waits for its label has columns of one value."""
+    """Record a problem for array fields: pending rows have columns of one value."""
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
             expected = "a field of one value, since there is a [join]"
@@ -275,7 +276,7 @@ def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> 
 
 
 def _takes_only_once(empty: Accumulator, argument: str) -> bool:
-    """Whether it takes a label 1 and no label 2.5."""
+    """Whether the metric accepts a label 1 and refuses 2.5."""
     columns: dict[str, object] = dict.fromkeys(("scores", "predictions"), _ONE / 2)
     columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "items")}
     columns["weights"] = _ONE

@@ -1,4 +1,4 @@
-"""Every key of the config, declared once: its kind with range and default, and its meaning.
+"""The single declaration of each key of the config: kind, range, default and meaning.
 
 `Section` reads a table of the file by these declarations, and `docs/config_table.py` writes them
 into docs/interface.md.
@@ -13,15 +13,15 @@ from functools import partial
 from typing import Final, TypeAlias
 
 DAY_S: Final = 86_400
-MAX_AHEAD_S: Final = 3600  # without [join]; with one it is lateness_s if that is less
+MAX_AHEAD_S: Final = 3600  # the default; with [join] at most lateness_s
 MAX_EVENT_BYTES: Final = 262_144
 MAX_BATCH_BYTES: Final = 64 << 20
 LIBRARIES: Final = ("kafka-python", "confluent-kafka")
 FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "file": ("jsonl", "csv", "parquet"),
     "stdin": ("jsonl", "csv"),
-    "kafka": ("json", "ndjson", "array", "arrow"),  # the last three: many events a message
-    "spark": ("columns",),  # a streaming query writes; `run` reads nothing
+    "kafka": ("json", "ndjson", "array", "arrow"),  # the last three: many events per message
+    "spark": ("columns",),  # a streaming query writes to the store; `run` does not read it
 }
 _SECONDS: Final = " of seconds"
 _YEAR_S: Final = 366 * DAY_S
@@ -29,7 +29,7 @@ _YEAR_S: Final = 366 * DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that is not empty."""
+    """A non-empty text."""
 
     default: str | None = None
     limit: int = 1000
@@ -37,7 +37,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of some words."""
+    """One of several words."""
 
     words: tuple[str, ...]
     default: str | None = None
@@ -55,7 +55,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A finite number in [low, high], or between these where `is_open`."""
+    """A finite number in [low, high], or in (low, high) if `is_open`."""
 
     low: float
     high: float
@@ -71,8 +71,8 @@ class FieldPath:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """true or false; None by default where something else decides then. hint: what to do about
-    another value."""
+    """true or false; the default None means that another setting decides. hint: advice for another
+    value."""
 
     default: bool | None = None
     hint: str = "correct it"
@@ -80,7 +80,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A value with a reader of its own: what it is, and its default, both as the page has them."""
+    """A value with its own reader. text, default: its description and default for the docs page."""
 
     text: str
     default: str = "none"
@@ -93,9 +93,9 @@ Kind: TypeAlias = Text | Choice | Whole | Real | FieldPath | Switch | Other
 class Key:
     """One key of a table.
 
-    doc: its meaning, as the page has it. of: the kinds of sources that have it, empty where all do.
-    required: True, or what was expected and what to do, in the error where it is missing.
-    in_states: whether another value is another state, which needs a new generation.
+    doc: its meaning, for the docs page. of: the kinds of sources that have it, empty for all.
+    required: True, or the "expected" and hint texts of the error for a missing key.
+    in_states: whether a new value changes the states, and so needs a new generation.
     """
 
     kind: Kind
@@ -106,7 +106,7 @@ class Key:
 
 
 def default_of(key: Key) -> str | int | float | bool | None:
-    """The default of a key, None where it has none in plain values."""
+    """The default of a key, None if it has no plain default."""
     kind = key.kind
     return None if isinstance(kind, FieldPath | Other) else kind.default
 
@@ -428,7 +428,7 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "event": EVENT,
     "windows": WINDOWS,
     "slices": SLICES,
-    "metrics": {},  # names of the user's, see ENTRIES
+    "metrics": {},  # the user chooses the names, see ENTRIES
     "store": STORE,
     "quarantine": QUARANTINE,
     "experiment": EXPERIMENT,
@@ -442,7 +442,7 @@ _MARK: Final = {
     "equals": Key(Other("text, whole number, true or false"), "what the field says"),
     "topic": Key(Other("one of `source.topic`"), "the topic of such an event's record"),
 }
-# The keys of tables that users name, or put into lists.
+# The keys of tables with names chosen by the user, and of tables in lists.
 ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
     "metrics.NAME": {
         "type": Key(Other("name of a metric"), "the metric; its settings stand beside", True),

@@ -1,9 +1,9 @@
-"""[metrics]: which metrics there are, and which field of an event feeds which argument.
+"""[metrics]: the metrics, and the event field for each argument.
 
-An argument is fed by its role (see event.py), or by the field that
-`inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
-reads arrays: an event is a list then. An argument that takes a table (see `Declared.widths`) reads
-an array of that many values, which is a row of it.
+An argument reads the field of its role (see event.py), or the field that
+`inputs = { scores = "propensity" }` names. A metric of whole lists (with an argument `offsets`)
+reads arrays: each event is then one list. An argument that takes a table (see `Declared.widths`)
+reads an array of that many values, which is one row of the table.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ ID_ARGUMENTS: Final = ("groups", "users", "items")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
-MAX_ROWS: Final = 10_000_000  # scores of an exact state in a process that runs without end
-_DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in Python
-    "max_rows": MAX_ROWS,  # less where a row has a score for each class
+MAX_ROWS: Final = 10_000_000  # scores of an exact state in a long-running process
+_DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default in Python
+    "max_rows": MAX_ROWS,  # less if a row has a score for each class
     "ids": "hashed",
     "item_ids": "hashed",
     "duplicates": "conflict",
 }
 MAX_SETTING_BYTES: Final = 256 << 20
 WORDS: Final = ("higher", "lower", "none")
-_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # of an entry
+_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # keys of an entry that are not settings
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -62,7 +62,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 class MetricConfig:
     """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
 
-    better: in which direction it is better, where the config says so.
+    better: the better direction, if the config declares it.
     """
 
     name: str
@@ -74,7 +74,7 @@ class MetricConfig:
 
     @property
     def of_lists(self) -> bool:
-        """Whether it takes a whole list from each event."""
+        """Whether each event is a whole list for this metric."""
         return "offsets" in self.empty.arguments()
 
     @property
@@ -90,10 +90,10 @@ class MetricConfig:
 def read_metrics(
     section: Section, event: EventConfig, directory: Path, join: JoinConfig | None = None
 ) -> tuple[MetricConfig, ...]:
-    """[metrics], each constructed once so that a bad setting shows here.
+    """Read [metrics], and construct each metric once to check its settings.
 
-    directory: what paths of settings are relative to. join: where the labels are from, if it is
-    not from the events themselves.
+    directory: the base of relative paths in settings. join: the origin of the labels, if they are
+    not in the events themselves.
     """
     if not section.table and isinstance(section.table, dict):
         section.problem(
@@ -152,7 +152,7 @@ def _read_metric(
         if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
             settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
     if settings.get("duplicates", "conflict") != "conflict":
-        # What is refused within one update would depend on how the log was cut into updates.
+        # Refusals within one update would depend on how the log is cut into updates.
         section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"], "leave it out")
         return None
     try:
@@ -174,7 +174,7 @@ def _read_metric(
 
 
 def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
-    """The class that `type` names: ours, that of an installed package, or `module:Class`."""
+    """The class that `type` names: built-in, of an installed package, or `module:Class`."""
     ours = metric_types()
     combined = [ours[kind] for kind in NOT_IN_A_CONFIG]
     if isinstance(name, str) and (name in ours or name in metric_names() or ":" in name):
@@ -191,12 +191,12 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
 
 
 def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:
-    """Whether a state counts in buckets, and so does not grow with rows."""
+    """Whether a state counts in buckets, so that it does not grow with rows."""
     return settings.get("grid") is not None or ("exact" in accepted and not settings.get("exact"))
 
 
 def _of_each_class(settings: Mapping[str, Setting]) -> int:
-    """The rows that have MAX_ROWS scores, where a row has as many as there are classes."""
+    """The number of rows with MAX_ROWS scores in total, at one score per class and row."""
     n_classes = settings.get("n_classes")
     if not isinstance(n_classes, int) or not 0 < n_classes < MAX_ROWS:
         return MAX_ROWS  # no such setting, or one that the metric refuses
@@ -204,9 +204,9 @@ def _of_each_class(settings: Mapping[str, Setting]) -> int:
 
 
 def _setting(value: object) -> Setting:
-    # Settings are immutable, so TOML's arrays become tuples; a fraction is written as "1/10".
+    # Settings are immutable, so TOML arrays become tuples; a fraction is written as "1/10".
     if isinstance(value, list):
-        # A row of an array of arrays is data, and its texts mean nothing but themselves.
+        # A row of an array of arrays is data; its texts are not converted to fractions.
         return tuple(tuple(v) if isinstance(v, list) else _setting(v) for v in value)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
         return Fraction(value)
@@ -252,7 +252,7 @@ def _read_inputs(
             plain = _kind(argument, of_lists, ids)
             widths = empty.widths().get(argument, (None,))
             if argument == "predictions" and argument not in given:
-                widths = widths[-1:]  # a score that is one number is no predicted class
+                widths = widths[-1:]  # a score that is one number is not a predicted class
             found[argument] = _field(event.path(path), plain, widths)
         elif required and argument not in given:
             hint = f"name [event] {role}, or" if role else "write"
@@ -270,7 +270,7 @@ def _read_inputs(
 
 
 def _field(path: str, plain: Kind, widths: tuple[int | None, ...]) -> Field:
-    """A field of one value, of a row of a table, or of either, as an argument takes them."""
+    """A field of one value, of a table row, or of either, as an argument accepts."""
     for width in widths:
         if width is not None:
             either = "_or_row" if None in widths else "_row"
@@ -299,10 +299,10 @@ def refuse_clashes(
     metrics: Sequence[MetricConfig],
     more: Mapping[str, str],
 ) -> None:
-    """A field is one value, or a list, or an object that holds others; not two of these. What may
-    be one value or a list goes with both, and rows of tables have one length.
+    """Check that each field is one value, a list, or an object with other fields, and not two of
+    these. A field that may be one value or a list fits both; table rows must have one length.
 
-    more: other paths of fields of one value, by where they are named."""
+    more: the paths of other fields of one value, by the setting that names them."""
     uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
     if event.variant:
         uses.append(("[event] variant", event.variant, _ONE))
@@ -338,8 +338,8 @@ def refuse_clashes(
 
 
 def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
-    """The metric, and the view or None, that `metric` or `metric.view` means. Names may have dots;
-    the longest goes first."""
+    """The metric, and the view or None, that `metric` or `metric.view` names. Names may contain
+    dots; the longest match wins."""
     for one in sorted(metrics, key=lambda one: -len(one.name)):
         if name == one.name:
             return one, None
@@ -349,7 +349,7 @@ def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig,
 
 
 def _read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
-    """`better` of an entry of [metrics]; None where it is not there, or wrong."""
+    """`better` of an entry of [metrics]; None if it is absent or invalid."""
     said = table.get("better")
     if said is None:
         return None
@@ -366,12 +366,12 @@ def _read_better(section: Section, where: str, table: Mapping[str, object]) -> B
 def _read_setting_file(
     section: Section, where: str, given: dict[str, object], directory: Path
 ) -> Table | None:
-    """A setting that stands in a file of its own, as the vectors of many items do; None after
-    noting what is wrong.
+    """A setting in a file of its own, such as the vectors of many items; None after recording a
+    problem.
 
-    given: `path`, relative to `directory`, and `columns`. There is a row for each item number, from
-    0, in the order of the file. `.npy` holds an array of numbers [rows, columns]; `.csv` has a
-    header, and its values are numbers where all of them are, else texts.
+    given: `path`, relative to `directory`, and `columns`. The file has a row for each item number,
+    from 0, in order. `.npy` holds an array of numbers [rows, columns]; `.csv` has a header, and its
+    values are numbers if all of them are, else texts.
     """
     unknown = [key for key in given if key not in ("path", "columns")]
     for key in unknown:

@@ -1,4 +1,4 @@
-"""Reading [experiment]: what may stand there, and what goes together."""
+"""Reading and checking [experiment]."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COVARIATE: Final = 'write for example { revenue = { metric = "revenue_before", 
 def read_experiment(
     section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
 ) -> ExperimentConfig:
-    """[experiment]; what is wrong is noted in the section, and the answer of no use then."""
+    """Read [experiment]. After a problem in the section, the result must not be used."""
     variants = event.variants or ()
     if len(variants) < 2:
         expected = "at least two variants, since there is an [experiment]"
@@ -202,7 +202,7 @@ def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
 def _require_droppable(
     section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> None:
-    """Of all that is watched, a unit's rows must be known in the states."""
+    """Check that the states of all counted metrics keep the rows of each unit apart."""
     named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
     others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
     if others:
@@ -218,7 +218,7 @@ def _require_droppable(
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
-    """Whether its states have the rows of each unit apart, under the unit's own name."""
+    """Whether the states keep the rows of each unit apart, under the unit's own id."""
     of = metric.inputs.get("groups")
     if of is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
         return False
@@ -226,7 +226,7 @@ def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
 
 
 def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
-    """The least effect that matters, of metrics that need one of their own."""
+    """The smallest effects that matter, for metrics that declare their own."""
     table = section.raw("mdes")
     if table is None:
         return {}
@@ -312,8 +312,8 @@ def _is_positive(value: object) -> bool:
 def _read_directions(
     section: Section, watched: Mapping[str, tuple[MetricConfig, str | None]]
 ) -> dict[str, Better]:
-    """By name in the decision or the guardrails, what the config says; watched: these names with
-    their metric and view."""
+    """The declared directions, by name in the decision or the guardrails. watched: the metric and
+    view of each name."""
     found = {name: one.better for name, (one, _) in watched.items() if one.better is not None}
     names = section.raw("lower_is_better")
     if names is None:
@@ -342,8 +342,8 @@ def _higher_is_better(
     said: Better | None,
     of: tuple[MetricConfig, str | None],
 ) -> bool:
-    """Of a guardrail: as it says, else as the config says of the metric, else as its view declares;
-    True where nobody does."""
+    """The direction of a guardrail: its own, else that of the metric in the config, else that of
+    the view; True if none is declared."""
     if given is not None:
         if said in ("higher", "lower") and given is not (said == "higher"):
             expected = f"{'true' if said == 'higher' else 'false'}, since {said} is better"
@@ -369,7 +369,7 @@ def _higher_is_better(
 def _read_covariates(
     section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> Mapping[str, CovariateConfig]:
-    """The covariates by the name of the metric that they are taken out of."""
+    """The covariates, by the name of the metric that they adjust."""
     tables = section.raw("covariates")
     if tables is None:
         return {}

@@ -1,8 +1,7 @@
 """Reading one table of a config file so that one error can list every bad setting.
 
-A `Section` answers each key with a good value, or notes a problem and answers the default, so
-that reading goes on. A key that is not declared (see keys.py) is unknown, and gets a "did you
-mean".
+A `Section` returns a valid value for each key, or records a problem and returns the default, so
+reading continues. A key that is not declared (see keys.py) is unknown, and gets a "did you mean".
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Value = str | int | float | bool
 
 
 class Override(NamedTuple):
-    """A value from outside of the file, and the name that the user gave it under (`--port`)."""
+    """A value from outside of the file, and the name under which the user set it (`--port`)."""
 
     value: Value
     where: str
@@ -29,7 +28,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One bad setting: where it stands, what was expected, what came, and what to do."""
+    """One bad setting: its location, the expected and the actual value, and a hint."""
 
     where: str
     expected: str
@@ -41,7 +40,7 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """A config that cannot be used. `problems` holds every bad setting, not the first alone."""
+    """An unusable config. `problems` holds every bad setting, not only the first."""
 
     def __init__(self, path: str, problems: Sequence[Problem]) -> None:
         self.path = path
@@ -54,13 +53,13 @@ class ConfigError(Exception):
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as a message shows it, cut to `limit` characters."""
+    """A value as text for a message, cut to `limit` characters."""
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """What to do about a name that nobody knows."""
+    """The hint for an unknown name."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{close[0]}`?"
@@ -79,7 +78,7 @@ class Section:
         keys: Mapping[str, Key] | None = None,
         source: str = "",
     ) -> None:
-        """source: the kind of source whose events the paths in this table lead into."""
+        """source: the kind of source whose events the paths in this table refer to."""
         self.name, self.source = name, source
         self.problems = problems
         self.keys = TABLES[name] if keys is None else keys
@@ -91,31 +90,31 @@ class Section:
         self.table: dict[str, object] = table
 
     def where(self, key: str) -> str:
-        """How a message names a key."""
+        """The name of a key in messages."""
         override = self.overrides.get(key)
         return override.where if override else f"[{self.name}] {key}"
 
     def problem(self, where: str, expected: str, got: object, hint: str) -> None:
-        """Note a problem and go on."""
+        """Record a problem."""
         self.problems.append(Problem(where, expected, shown(got), hint))
 
     def unknown(self, where: str, expected: str, got: object, known: Sequence[str]) -> None:
-        """Note a name that is none of those that are known."""
+        """Record an unknown name as a problem."""
         self.problem(where, expected, got, did_you_mean(str(got), known))
 
     def bad(self, key: str, expected: str, hint: str) -> None:
-        """Note a problem with the value that stands at `key`."""
+        """Record a problem with the value of `key`."""
         self.problem(self.where(key), expected, self.raw(key), hint)
 
     def raw(self, key: str) -> object:
-        """The value as it stands there, None where there is none."""
+        """The raw value of a key, None if it is not set."""
         if key not in self.asked:
             self.asked.append(key)
         override = self.overrides.get(key)
         return override.value if override else self.table.get(key)
 
     def text(self, key: str) -> str:
-        """A text that is not empty; its default, or else "", where there is none."""
+        """A non-empty text; without one its default, else ""."""
         kind, value = self._declared(key, Text), self._given(key)
         if value is None:
             return kind.default or ""
@@ -125,7 +124,7 @@ class Section:
         return kind.default or ""
 
     def choice(self, key: str) -> str:
-        """One of the declared words; its default, or else "", where there is none."""
+        """One of the declared words; without one the default, else ""."""
         kind = self._declared(key, Choice)
         return self.one_of(key, kind.words, kind.default or "")
 
@@ -141,7 +140,7 @@ class Section:
         return default
 
     def whole(self, key: str, default: int | None = None) -> int:
-        """A whole number. default: in place of the declared one; 0 where there is neither."""
+        """A whole number. default: replaces the declared one; 0 if there is neither."""
         kind, value = self._declared(key, Whole), self._given(key)
         default = kind.default if default is None else default
         if value is None:
@@ -158,7 +157,7 @@ class Section:
         return kind.low if default is None else default
 
     def number(self, key: str) -> float:
-        """A finite number; nan where there is neither one nor a default."""
+        """A finite number; nan if there is neither a value nor a default."""
         kind, value = self._declared(key, Real), self._given(key)
         default = math.nan if kind.default is None else kind.default
         if value is None:
@@ -175,15 +174,15 @@ class Section:
         return float(value)
 
     def optional_whole(self, key: str) -> int | None:
-        """A whole number, None where there is none."""
+        """A whole number, None if it is not set."""
         return None if self.raw(key) is None else self.whole(key)
 
     def optional_number(self, key: str) -> float | None:
-        """A number, None where there is none."""
+        """A number, None if it is not set."""
         return None if self.raw(key) is None else self.number(key)
 
     def switch(self, key: str) -> bool | None:
-        """True or false, or its default."""
+        """True or false, or the default."""
         kind, value = self._declared(key, Switch), self._given(key)
         if value is None or isinstance(value, bool):
             return kind.default if value is None else value
@@ -200,12 +199,12 @@ class Section:
     def takes_path(
         self, where: str, value: object, expected: str = "a dotted path in an event"
     ) -> bool:
-        """Whether this is a dotted path. Notes a problem where it is none, and where the source
-        cannot have it.
+        """Whether this is a dotted path. Records a problem if it is not, or if the source cannot
+        have it.
 
-        Only records of Kafka have a key and headers. In a file `key.NAME` and `header.NAME` are
-        errors: a config that reads them as fields of the event would mean something else once its
-        events come from Kafka, and its results would change in silence.
+        Only Kafka records have a key and headers. In a file, `key.NAME` and `header.NAME` are
+        errors: if they were fields of the event, the config would change its meaning, and silently
+        its results, once the events come from Kafka.
         """
         if not is_path(value):
             self.problem(where, expected, value, "name the field")
@@ -219,7 +218,7 @@ class Section:
         return True
 
     def done(self) -> None:
-        """Note every key that is neither declared nor was asked for."""
+        """Record a problem for every key that was neither declared nor read."""
         known = list(dict.fromkeys([*self.keys, *self.asked]))
         for key in self.table:
             if key not in known:
@@ -240,7 +239,7 @@ class Section:
         return found
 
     def _given(self, key: str) -> object:
-        """The value as it stands there, after noting that a required one is missing."""
+        """The raw value of a key; records a problem if a required one is missing."""
         value, required = self.raw(key), self.keys[key].required
         if value is None and isinstance(required, tuple):
             self.bad(key, *required)
@@ -248,7 +247,7 @@ class Section:
 
 
 def is_path(value: object) -> bool:
-    """Whether it is a dotted path with a name between all dots."""
+    """Whether this is a dotted path without empty names."""
     return isinstance(value, str) and 0 < len(value) <= 200 and all(value.split("."))
 
 

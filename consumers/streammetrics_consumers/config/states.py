@@ -1,9 +1,9 @@
 """The states that a config counts, and whether two configs may add to the same state.
 
-A family is a set of metrics that are counted by the same groupings: the metrics of the config by
-its slices are one, those of an experiment by epoch and variant another. Whatever counts, stores,
-compares or drops states does so for each family alike. A [join] has states of its own: impressions
-and outcomes of open windows, and how long outcomes came after their impressions.
+A metric set holds metrics that are counted by the same groupings: the metrics of the config by its
+slices are one, those of an experiment by epoch and variant another. States of all metric sets are
+counted, stored, compared and dropped in the same way. A [join] has its own states: impressions and
+outcomes of open windows, and the delays of outcomes after their impressions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streammetrics_consumers.model.generation import SHOWN
 
 ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
-JOIN_PREFIX: Final = "join/"  # no metric of a config has such a name
+JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"
 DELAYS: Final = JOIN_PREFIX + "delays"
 _TYPES: Final[Mapping[str, str]] = {
@@ -44,9 +44,9 @@ _TYPES: Final[Mapping[str, str]] = {
 class MetricSet:
     """Some metrics and their groupings.
 
-    columns: by name of the groupings, the decoder's column of its values. paths: where these come
-    from in an event. declared: what else decides what the metrics' states mean. shown: what else is
-    kept for those who show results.
+    columns: the decoder's column, by name in the groupings. paths: the path in an event, by the
+    same name. declared: further settings that determine the meaning of the states. shown: further
+    values that are stored for display.
     """
 
     slices: SlicesConfig
@@ -59,25 +59,25 @@ class MetricSet:
     shown: Mapping[str, object] = field(default_factory=dict)
 
     def panel(self) -> Panel:
-        """The empty panel of all metrics; its columns are `Field.column` of what they read."""
+        """The empty panel of all metrics; its columns are `Field.column` of their inputs."""
         return Panel(
             {metric.name: metric.empty for metric in self.metrics},
             inputs={metric.name: metric.columns for metric in self.metrics},
         )
 
     def per_key(self) -> PerKey:
-        """The empty state of one grouping: keys are (grouping, value, ...). All are kept apart:
-        coarser groupings follow from these, and only what is stored is bounded by `max_keys`."""
+        """The empty state of one grouping: keys are (grouping, value, ...). It keeps all keys:
+        coarser groupings are derived from them, and `max_keys` limits only the stored states."""
         return self._per_key.empty()
 
     def empty(self) -> Windows:
-        """The empty state of one grouping by window. Each grouping has one of its own, so that
-        the keys of one never push those of another into (other)."""
+        """The empty state of one grouping by window. Each grouping has its own state, so that the
+        keys of one never move those of another into (other)."""
         return self._windows.empty()
 
     @cached_property
     def takes(self) -> frozenset[str]:
-        """The columns that its metrics read."""
+        """The columns that the metrics read."""
         return frozenset(self._per_key.metric.arguments())
 
     @cached_property
@@ -91,11 +91,11 @@ class MetricSet:
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric, all that decides which rows it counts and how, in plain values.
+        """For each metric, in plain values: all that determines which rows it counts, and how.
 
-        What changes only when rows are committed, dropped or shown (lateness, retention, commits,
-        size limits) is not in it, but for what stands under `shown`: it is there for those who
-        show results, and the fingerprint leaves it out.
+        Settings that only affect when rows are committed, dropped or shown (lateness, retention,
+        commits, size limits) are left out. Entries under `shown` are for display, and not part of
+        the fingerprint.
         """
         event, windows = self.event, self.windows
         by = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
@@ -124,12 +124,12 @@ class MetricSet:
 
 
 def slice_column(event: EventConfig, name: str) -> str:
-    """The column that holds the values of a name of [slices] by."""
+    """The column with the values of a name in [slices] by."""
     return "variant" if event.path(name) == event.variant else f"slice {name}"
 
 
 def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Field, ...]:
-    """Every field that a config needs: the time, the variant, slices, and those of metrics; each
+    """The fields that a config needs: the time, the variant, slices, and those of metrics; each
     column once."""
     unit = cast("Kind", f"time_{event.time_unit or 'iso'}")
     found = [Field(event.time, unit, name="time")]
@@ -143,7 +143,7 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
                 found.append(Field(event.epoch, "variant", name=EPOCH))
     for metric_set in metric_sets:
         for metric in metric_set.metrics:
-            # An outcome is no field of an event: [join] makes it.
+            # An outcome is not a field of an event: [join] creates it.
             found += [one for one in metric.inputs.values() if one.kind != "outcome"]
     by_column: dict[str, Field] = {}
     for one in found:
@@ -152,30 +152,30 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
 
 
 def where_of(event: EventConfig) -> dict[str, object]:
-    """Which events are meant, in plain values; nothing where all are, as before there was such a
-    setting."""
+    """The conditions of [event] where, in plain values; empty without conditions, as before the
+    setting existed."""
     return {"where": [one.plain for one in event.where]} if event.where else {}
 
 
 def settings_of(empty: Accumulator) -> dict[str, str]:
-    """The settings of a state in plain values, by name."""
+    """The settings of a state as texts, by name."""
     return {name: str(value) for name, value in sorted(empty.settings().items())}
 
 
 def fingerprint(description: Mapping[str, object]) -> str:
-    """sha256 (hex) of a description's canonical JSON, without what is for display."""
+    """sha256 (hex) of a description's canonical JSON, without the values for display."""
     meant = {name: value for name, value in description.items() if name != SHOWN}
     text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def columns_to_keep(fields: Iterable[Field]) -> list[Field]:
-    """Those of an impression that a join keeps, by column: all but its time."""
+    """The fields of an impression that a join keeps, sorted by column: all but the time."""
     return sorted((one for one in fields if one.column != "time"), key=lambda one: one.column)
 
 
 def empty_rows(fields: Iterable[Field], join: JoinConfig) -> JoinRows:
-    """No impression and no outcome yet. fields: all that are read of an event."""
+    """The empty state of impressions and outcomes. fields: all that are read of an event."""
     return JoinRows(
         columns={one.column: _TYPES[one.kind] for one in columns_to_keep(fields)},
         outcomes={one.name: one.counts for one in join.outcomes},
@@ -185,7 +185,7 @@ def empty_rows(fields: Iterable[Field], join: JoinConfig) -> JoinRows:
 
 
 def empty_delays(join: JoinConfig) -> LabelDelays:
-    """No label delay yet."""
+    """The empty state of label delays."""
     names = tuple(one.name for one in join.outcomes)
     return LabelDelays(outcomes=names, label_window_ms=join.label_window_ms)
 
@@ -193,7 +193,7 @@ def empty_delays(join: JoinConfig) -> LabelDelays:
 def describe_join(
     join: JoinConfig, event: EventConfig, windows: WindowsConfig, fields: Sequence[Field]
 ) -> dict[str, dict[str, object]]:
-    """The descriptions of both states of a join, as `describe` makes those of metrics."""
+    """The descriptions of both states of a join, like `MetricSet.descriptions` for metrics."""
     shared: dict[str, object] = {
         "time": [event.time, event.time_unit],
         "join": join.plan(windows),

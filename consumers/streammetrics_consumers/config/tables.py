@@ -1,5 +1,5 @@
-"""The tables of a config that stand alone: where events come from, which of them are repeats, how
-they are cut into windows and slices, and where states go."""
+"""The independent tables of a config: the source of events, repeats, windows, slices, the store,
+quarantine and the server."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from streammetrics_consumers.config.section import ConfigError, Problem, Section
 if TYPE_CHECKING:
     from streammetrics_consumers.model.partition import Partition
 
-MAX_PANES: Final = 100_000  # panes within the retention: each is a row of the store for each metric
-MAX_OVERLAP: Final = 3_600  # windows that hold one row, as in the library's Windows
+MAX_PANES: Final = 100_000  # within the retention: a pane is a row of the store for each metric
+MAX_OVERLAP: Final = 3_600  # windows that contain one row, as in the library's Windows
 MAX_GROUPINGS: Final = 32
 MAX_TOPICS: Final = 32
 MAX_GROUPING_FIELDS: Final = 8
-REPEAT_PANES: Final = 24  # of event time in the retention of [dedup]: ids are stored by these
+REPEAT_PANES: Final = 24  # per retention of [dedup]: ids are stored by these panes of event time
 
 SourceKind = Literal["file", "stdin", "kafka", "spark"]
 KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
@@ -36,9 +36,9 @@ SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "ar
 
 SUFFIXES: Final = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _VISIBLE: Final = frozenset(map(chr, range(ord("!"), ord("~") + 1)))
-_MANY: Final = ("ndjson", "array", "arrow")  # formats of many events a record
+_MANY: Final = ("ndjson", "array", "arrow")  # formats with many events per record
 
-# The ledger's rules need these as they are; the kafka source sets them.
+# Exactly-once counting depends on these settings; the Kafka source sets them.
 OWNED_CLIENT_KEYS: Final = frozenset(
     [
         *("bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset"),
@@ -49,7 +49,7 @@ OWNED_CLIENT_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """[source]. `path` is of files, `query` (its name in the ledger) of Spark, most of Kafka."""
+    """[source]. `path` is for files, `query` (the ledger name) for Spark, most others for Kafka."""
 
     kind: SourceKind
     format: SourceFormat
@@ -77,12 +77,12 @@ class WindowsConfig:
 
     @property
     def pane_ms(self) -> int:
-        """Windows are sums of panes of this length."""
+        """The length of the panes that windows are sums of."""
         return gcd(self.size_s, self.slide_s) * 1000
 
     def floor_ms(self, greatest_event_ms: int) -> int:
-        """The retention floor after this event time: the start of a pane, so that a window
-        is above it as a whole or not at all."""
+        """The retention floor after this event time. It is the start of a pane, so that a window is
+        above it completely or not at all."""
         return (greatest_event_ms - self.retention_s * 1000) // self.pane_ms * self.pane_ms
 
 
@@ -98,13 +98,13 @@ class SlicesConfig:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that some grouping uses, once."""
+        """The names in all groupings, each once."""
         return tuple(dict.fromkeys(name for grouping in self.by for name in grouping))
 
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """[store]. `url` is a path of a SQLite file, or a URL (`postgresql://...`)."""
+    """[store]. `url` is the path of a SQLite file, or a URL (`postgresql://...`)."""
 
     url: str
     commit_interval_s: float
@@ -113,15 +113,15 @@ class StoreConfig:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineConfig:
-    """[quarantine]. `topic` is where refused events go, at the servers of the source."""
+    """[quarantine]. `topic` receives refused events, on the servers of the source."""
 
     topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none.
-    connections_per_peer: open at once from one address."""
+    """[server]. Port 0 is any free one. token: required from every client, unless it is "".
+    connections_per_peer: the limit of simultaneous connections from one address."""
 
     host: str
     port: int
@@ -131,8 +131,8 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class DedupConfig:
-    """[dedup]. An event is a repeat where one with the same id came before it in its partition, at
-    most `retention_s` of event time ago. keyed: whether repeats come to the same partition."""
+    """[dedup]. An event is a repeat if an earlier one in its partition has the same id, at most
+    `retention_s` of event time ago. keyed: whether repeats go to the same partition."""
 
     event_id: str
     retention_s: int = DAY_S
@@ -140,22 +140,22 @@ class DedupConfig:
 
     @property
     def retention_ms(self) -> int:
-        """How long ids are remembered at least."""
+        """The minimum time that ids are remembered."""
         return self.retention_s * 1000
 
     @property
     def pane_ms(self) -> int:
-        """Ids are stored, and forgotten, by panes of event time of this length."""
+        """The length of the panes of event time by which ids are stored and dropped."""
         return max(self.retention_ms // REPEAT_PANES, 1000)
 
     @property
     def plan(self) -> dict[str, object]:
-        """What decides which events are repeats, in plain values."""
+        """The settings that determine which events are repeats, in plain values."""
         return {"event_id": self.event_id, "retention_s": self.retention_s}
 
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
-    """[source]."""
+    """Read [source]."""
     kind = section.choice("kind") or "file"
     path_text = section.text("path")
     path = directory / Path(path_text).expanduser() if path_text else None
@@ -228,7 +228,7 @@ def _is_server(value: object) -> bool:
 
 
 def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
-    """[source.client], and over it the flags `-X key=value`, which come as `client.key`."""
+    """[source.client], overridden by the flags `-X key=value`, which arrive as `client.key`."""
     client = section.raw("client") or {}
     if not isinstance(client, dict):
         section.bad("client", "a table [source.client]", "correct it")
@@ -246,7 +246,7 @@ def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
 
 
 def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
-    """[windows]. joined: whether there is a [join], which late events do not take part in."""
+    """Read [windows]. joined: whether there is a [join], which excludes late events."""
     size = section.whole("size_s")
     slide = section.whole("slide_s", size)
     retention = section.whole("retention_s", max(30 * DAY_S, size))
@@ -285,7 +285,7 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
 
 
 def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
-    """[slices]; by default all rows, and each variant where there is that role."""
+    """Read [slices]; by default all rows, and each variant if that role has a path."""
     default = ((), ("variant",)) if event.variant else ((),)
     max_keys = section.whole("max_keys")
     value = section.raw("by")
@@ -316,7 +316,7 @@ def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
 
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
-    """[store]. A path in the file is relative to the file, one given as a flag to where you are."""
+    """Read [store]. A path in the file is relative to the file, a flag to the current folder."""
     url = section.text("url")
     if "url" not in section.overrides:
         url = _beside(directory, url)
@@ -326,7 +326,7 @@ def read_store(section: Section, directory: Path) -> StoreConfig:
 
 
 def _beside(directory: Path, url: str) -> str:
-    """A store whose path, alone or in a URL of SQLite, is relative to a folder."""
+    """A store URL whose SQLite path, plain or in the URL, is made relative to `directory`."""
     if "://" not in url:
         return str(directory / Path(url).expanduser())
     scheme, slashes, path = url.partition(":///")
@@ -336,7 +336,7 @@ def _beside(directory: Path, url: str) -> str:
 
 
 def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
-    """[quarantine]."""
+    """Read [quarantine]."""
     topic = section.text("topic") or None
     section.done()
     if topic is not None and source.kind != "kafka":
@@ -349,7 +349,7 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
 
 
 def read_server(section: Section) -> ServerConfig:
-    """[server]."""
+    """Read [server]."""
     found = ServerConfig(
         section.text("host"),
         section.whole("port"),
@@ -367,7 +367,7 @@ def _read_token(section: Section) -> str:
     if isinstance(token, str) and 16 <= len(token) <= 200 and set(token) <= _VISIBLE:
         return token
     expected = "16 to 200 letters, digits and marks of ASCII, without spaces"
-    # What came stays unsaid: it may be most of a secret.
+    # The message omits the value: it may be most of a secret.
     section.problem(
         section.where("token"), expected, "another", "make one, as with openssl rand -hex 16"
     )
@@ -375,7 +375,7 @@ def _read_token(section: Section) -> str:
 
 
 def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
-    """[dedup]; None where it is too bad to go on with, and a problem says so."""
+    """Read [dedup]; None if it is unusable, after recording a problem."""
     path = section.path("event_id")
     retention = section.whole("retention_s")
     keyed = section.switch("keyed")
@@ -394,8 +394,8 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
 
 
 def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) -> None:
-    """Raise ConfigError where a repeat may come to another partition than what it repeats: each
-    partition remembers its own ids, since no worker sees them all."""
+    """Raise ConfigError if a repeat may go to another partition than its original: each partition
+    remembers its own ids, since no worker sees them all."""
     if dedup is None or dedup.keyed:
         return
     more = sorted(str(partition) for partition in partitions if partition.number > 0)

@@ -1,1 +1,1 @@
-"""Engines of other people that feed the ledger: rows in their tasks, one transaction a batch."""
+"""External engines that write to the ledger: tasks count rows, one transaction per batch."""

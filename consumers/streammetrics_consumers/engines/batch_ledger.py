@@ -1,15 +1,15 @@
 """The batches of a streaming query as the records of a log in the ledger.
 
-An engine numbers its batches, gives a batch the same rows whenever it has to do it again, and may
-do it again after it has died. So the query is a log whose offsets are the numbers of its batches,
-and its head, the states of a batch and what was refused of it change in one transaction:
+An engine numbers its batches, and may repeat a batch after a failure, with the same rows. So the
+query is a log whose offsets are batch numbers. Its head, the states of a batch and the refused
+events of the batch change in one transaction:
 
-    head at 7, batch 7    counted; the head stands at 8
+    head at 7, batch 7    counted; the head moves to 8
     head at 8, batch 7    counted before: skipped
     head at 7, batch 9    batches are missing: refused (GapError)
 
-A query that starts anew, with another checkpoint, numbers from 0 and reads what it likes: it is
-another log under this name, and refused as such (LogChanged).
+A query that starts again with another checkpoint numbers from 0 and may read other rows: it is
+another log with the same name, and is refused (LogChanged).
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from streammetrics_consumers.sources import GapError
 
 log = logging.getLogger(__name__)
 
-TRIES: Final = 10  # of one batch, where windows are dropped meanwhile
+TRIES: Final = 10  # per batch, if windows are dropped meanwhile
 
 Gap = Literal["stop", "skip"]
 
 
 class BatchLedger:
-    """A ledger that one streaming query writes to, as a worker writes.
+    """A ledger to which one streaming query writes, as a worker does.
 
-    identity: what tells this life of the query from another one of the same name, as long as
-    batches are numbered on: the id that is kept in its checkpoint. on_gap: what to do where batches
-    are missing, or the query has begun anew.
+    identity: distinguishes this query from another one of the same name. It stays the same while
+    the numbering of batches continues: the id in the checkpoint. on_gap: what to do if batches are
+    missing, or if the query has started again.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class BatchLedger:
         new_source: bool = False,
         requested: Requested = NOTHING_REQUESTED,
     ) -> None:
-        """Raises SettingsChanged where the store was counted with other settings, NewSource where
-        it has counted from other logs alone and `new_source` does not say that this one is meant,
-        LedgerError."""
+        """Raises LedgerError; SettingsChanged if the store was counted with other settings; and
+        NewSource if it has counted only from other logs and `new_source` does not allow this one.
+        """
         assert config.source.query is not None
         self.config, self.on_gap = config, on_gap
         self.log = Partition(SPARK, config.source.query, identity, 0)
         self.ledger = Ledger.open(config.store.url, create=True)
-        # The engine notes its batch as done after ours, and does not do it again.
+        # The engine marks a batch as done after our commit, and does not repeat it then.
         self.ledger.store.outlive_power_cuts()
         try:
             begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
@@ -90,7 +90,7 @@ class BatchLedger:
             raise
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self.ledger.close()
 
     def count(
@@ -99,10 +99,10 @@ class BatchLedger:
         counted: Callable[[Job], tuple[Sequence[StateShard], Iterable[TaskReport]]],
         record_time: str | None = None,
     ) -> bool:
-        """Count one batch; False where that was done before. `counted` runs the tasks.
+        """Count one batch; returns False if it was counted before. `counted` runs the tasks.
 
-        Raises GapError, LogChanged, SettingsChanged, ErrorBudgetExceeded or StoreUnavailable;
-        nothing of the batch is written then.
+        Raises GapError, LogChanged, SettingsChanged, ErrorBudgetExceeded or StoreUnavailable, and
+        then writes nothing of the batch.
         """
         for _ in range(TRIES):
             head = self._head(batch)
@@ -120,13 +120,13 @@ class BatchLedger:
             with suppress(Fenced):
                 self._commit(head, batch, *counted(job))
                 return True
-            # Windows of the batch were dropped, or another life of the query has counted it.
+            # Windows of the batch were dropped, or another run of the query has counted it.
             now = self.ledger.generation(self.generation.id)
             self.generation = replace(self.generation, floor_ms=now.floor_ms)
         raise Fenced(f"{self.log}: batch {batch} was refused {TRIES} times; start the query again")
 
     def _head(self, batch: int) -> Head:
-        """The head of the query, where this batch is at most its next one."""
+        """The head of the query, moved according to `on_gap` if batches are missing."""
         try:
             head = self.ledger.resolve(self.generation, self.log, batch)
         except LogChanged as changed:
@@ -140,7 +140,7 @@ class BatchLedger:
                 raise gap
             log.warning("%s; %d batches are skipped", gap, batch - head.next_offset)
             head = self.ledger.skip(self.generation, head, batch)
-        if not self._began:  # what is committed from here on is counted beside it
+        if not self._began:  # commits from here on are added to the budget directly
             self._error_budget.began(self.ledger.store, head)
             self._began = True
         return head

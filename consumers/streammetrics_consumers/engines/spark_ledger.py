@@ -1,12 +1,12 @@
-"""Structured Streaming into the ledger: a sink for `foreachBatch`.
+"""A sink that writes Spark Structured Streaming into the ledger, for `foreachBatch`.
 
     sink = LedgerSink(load_config("clicks.toml"))
     rows.writeStream.option("checkpointLocation", ...).foreachBatch(sink).start()
 
-The config is that of a worker, with `[source] kind = "spark"` and the `query` by whose name the
-ledger knows it; paths of [event] are names of columns. Tasks decode and count as a worker does;
-the driver writes what comes of a batch in one transaction, under the number of the batch, so that
-a batch that is done again counts once. See docs/engines.md.
+The config is that of a worker, with `[source] kind = "spark"` and `query`, its name in the ledger;
+paths of [event] are names of columns. Tasks decode and count as a worker does. The driver writes
+the results of a batch in one transaction, under the number of the batch, so that a repeated batch
+counts once. See docs/engines.md.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ QUERY_ID = "sql.streaming.queryId"  # a local property of the thread that runs a
 
 
 class LedgerSink:
-    """What `foreachBatch` calls with the rows and the number of each batch.
+    """The callback of `foreachBatch`, called with the rows and the number of each batch.
 
-    identity: what tells this query from an earlier one of the same name; without it, the id that
-    Spark keeps in the checkpoint (over Connect it must be given: the checkpoint's location is one).
-    record_time: the column of the time at which a row was written (Kafka's `timestamp`), which
+    identity: distinguishes this query from an earlier one of the same name; by default the id in
+    the Spark checkpoint (required over Connect, for example the location of the checkpoint).
+    record_time: the column with the time at which a row was written (Kafka's `timestamp`), which
     `[windows] max_ahead_s` needs. on_gap, new_generation, new_source, drop_metrics, resume_metrics:
-    as the flags of `streammetrics run`.
+    like the flags of `streammetrics run`.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class LedgerSink:
         self._opened: BatchLedger | None = None
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Count a batch, or skip it where it is counted. What it raises stops the query, and
-        nothing of the batch is written then."""
+        """Count a batch, or skip it if it is already counted. An error stops the query, and nothing
+        of the batch is written."""
         self._ledger(rows).count(
             batch_id, lambda job: read_merged(_merged(rows, job)), self.record_time
         )
 
     def close(self) -> None:
-        """Let go of the store, when the query has ended."""
+        """Close the store, after the query has ended."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -102,7 +102,7 @@ class LedgerSink:
 
 
 def _merged(rows: DataFrame, job: Job) -> Table:
-    """The rows of the store that a batch adds, merged in the engine."""
+    """The store rows that a batch adds, merged in the engine."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -120,15 +120,15 @@ def _merged(rows: DataFrame, job: Job) -> Table:
         yield from merge_states(batches, config)
 
     kind = Iterator[pyarrow.RecordBatch]
-    # Where Spark looks for how to call it.
+    # Spark reads the signature of the function here.
     merge.__annotations__ = {"batches": kind, "return": kind}
     bare = rows.mapInArrow(count, BARE)
     return bare.groupBy("metric_set", "grouping").applyInArrow(merge, SHARDS).toArrow()
 
 
 def _query_id(rows: DataFrame) -> str:
-    """The id of the query that is running in this thread, which its checkpoint keeps."""
-    context = getattr(rows.sparkSession, "_sc", None)  # there is none over Connect
+    """The id of the query running in this thread, as stored in its checkpoint."""
+    context = getattr(rows.sparkSession, "_sc", None)  # None over Connect
     found = None if context is None else context.getLocalProperty(QUERY_ID)
     if not isinstance(found, str):
         raise InputError(

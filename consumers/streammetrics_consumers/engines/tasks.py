@@ -1,10 +1,10 @@
-"""What the tasks of an engine do with the rows of one batch: what a worker does with records.
+"""The functions that an engine's tasks apply to the rows of a batch, as a worker does to records.
 
     count_rows     rows of the table -> the bare states of a task, and its report
-    merge_states   bare states of one metric set and grouping -> rows as the store has them
+    merge_states   bare states of one metric set and grouping -> rows of the store
 
-Between them the engine brings the states of one metric set and grouping together. Both take and
-give Arrow batches, one at a time, and know no engine.
+Between them the engine groups the states by metric set and grouping. Both functions take and return
+Arrow batches, one at a time, and depend on no engine.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[pa.RecordBatch]
     Table: TypeAlias = pa.Table
 
-REPORT: Final = -1  # the metric set of rows that hold the report of a task
-# The columns between the two, and those that come out, with the types that engines call them by.
+REPORT: Final = -1  # the metric set of rows with the report of a task
+# The columns between the two functions, and of the result, with the type names of engines.
 BARE: Final = "metric_set int, grouping int, task bigint, windows binary, expired binary"
 SHARDS: Final = (
     "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
@@ -44,10 +44,10 @@ SHARDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One batch of a streaming query, as each of its tasks knows it.
+    """One batch of a streaming query, as passed to each of its tasks.
 
-    greatest_event_ms: of all batches before. record_time: the column of the time at which a row
-    was written, beside which `max_ahead_s` is looked at; None where there is none.
+    greatest_event_ms: of all earlier batches. record_time: the column with the time at which a row
+    was written, the reference of `max_ahead_s`; None if there is none.
     """
 
     config: Config
@@ -59,8 +59,7 @@ class Job:
 
 
 def require_schema(job: Job, schema: pa.Schema) -> None:
-    """Raise SourceError where a table lacks a column that the config reads, or has it in a type
-    that is not read."""
+    """Raise SourceError if a table lacks a needed column, or has one of an unsupported type."""
     import pyarrow.types
 
     decoder = Decoder(job.config)
@@ -86,7 +85,7 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
 def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
     """Columns BARE: the states of each metric set and finest grouping, and the report of the task.
 
-    All is given at the end, once: a task that dies has said nothing. Raises SourceError.
+    All rows are returned at the end, so a failed task returns nothing. Raises SourceError.
     """
     delta = Delta(job.config, job.log, 0, job.greatest_event_ms, job.floor_ms, ordered=False)
     decoder = Decoder(job.config)
@@ -105,8 +104,8 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
-    """Columns SHARDS, of BARE with one metric set and grouping: the rows of a store, one at a time.
-    Reports pass through, as the state of no metric."""
+    """Columns SHARDS from BARE of one metric set and grouping: the rows of a store, one at a time.
+    Reports pass through as states without a metric."""
     states: MetricSetStates | None = None
     for batch in batches:
         metric_set, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
@@ -122,7 +121,7 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
 
 
 def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
-    """The rows of a store and the reports of the tasks, of SHARDS."""
+    """The rows of a store and the reports of the tasks, from columns SHARDS."""
     shards: list[StateShard] = []
     reports: list[TaskReport] = []
     for batch in table.to_batches():
@@ -139,7 +138,7 @@ def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
 
 
 def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
-    """Rows as records of the task: their offsets are their places in it."""
+    """Rows as records of the task: their offsets are their positions in it."""
     end = start + batch.num_rows
     columns = ArrowColumns(batch)
     times: NDArray[np.int64] | None = None
@@ -177,8 +176,8 @@ def _schema(text: str) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one task says, on its way to the driver as JSON. `task` is its number in the batch;
-    `refused` have as their offset their row in the task."""
+    """The report of one task, sent to the driver as JSON. `task` is its number in the batch; the
+    offset of a refused event is its row in the task."""
 
     task: int
     counters: Counters
@@ -189,10 +188,10 @@ class TaskReport:
 def combined_report(
     reports: Iterable[TaskReport], batch: int, greatest_event_ms: int | None
 ) -> TaskReport:
-    """What the tasks of one batch say together. A refused event has the number of its batch as
-    its offset, and its row in the batch, the tasks in order, as its index.
+    """The combined report of the tasks of one batch. The offset of a refused event is the number of
+    its batch, and its index is its row in the batch, with the tasks in order.
 
-    greatest_event_ms: that of all batches before.
+    greatest_event_ms: that of all earlier batches.
     """
     counters, refused, before = Counters(), [], 0
     times = [] if greatest_event_ms is None else [greatest_event_ms]

@@ -1,4 +1,4 @@
-"""Rows that Arrow holds, as columns by dotted path and as texts, without an object for each."""
+"""Arrow rows as columns by dotted path and as texts, without a Python object per row."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from streammetrics_consumers.model.chunk import Lazy, SourceError, Texts, Values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FAR_MS: Final = 1 << 60  # a time that is outside of every calendar, and still fits
+_FAR_MS: Final = 1 << 60  # a time outside of every calendar that still fits
 
 
 class ArrowColumns(Mapping[str, Values]):
-    """Dotted path to values, converted when someone asks. A path leads into structs.
+    """Values by dotted path, converted on access. A path may select fields of structs.
 
-    checked: whether all texts are known to be UTF-8. A text that is not is given as its bytes.
+    checked: whether all texts are known to be UTF-8. A text that is not UTF-8 stays as bytes.
     """
 
     def __init__(self, batch: pa.RecordBatch, *, checked: bool = False) -> None:
@@ -33,7 +33,7 @@ class ArrowColumns(Mapping[str, Values]):
         return _plain(path, array) if self.checked or _is_utf8(array) else _decoded(array)
 
     def present(self, path: str) -> NDArray[np.bool_]:
-        """Which rows have a value there, of whatever type; bool [n]."""
+        """Which rows have a value of any type at a path; bool [n]."""
         found: NDArray[np.bool_] = self.arrays[path].is_valid().to_numpy(zero_copy_only=False)
         return found
 
@@ -45,7 +45,7 @@ class ArrowColumns(Mapping[str, Values]):
 
 
 def _is_utf8(array: pa.Array) -> bool:
-    """Whether its texts are, if it holds any."""
+    """Whether all texts of an array, if it has any, are UTF-8."""
     import pyarrow
 
     values = array.dictionary if pyarrow.types.is_dictionary(array.type) else array
@@ -59,7 +59,7 @@ def _is_utf8(array: pa.Array) -> bool:
 
 
 def _decoded(array: pa.Array) -> list[object]:
-    """Texts one by one; what is no UTF-8 as bytes, which nobody takes for a text."""
+    """Texts one by one; invalid UTF-8 stays as bytes, which no reader accepts as text."""
     import pyarrow
 
     if pyarrow.types.is_dictionary(array.type):
@@ -81,7 +81,7 @@ def _flat(
 
     for name, array in zip(names, arrays, strict=True):
         if pyarrow.types.is_struct(array.type):
-            # flatten() carries the nulls of the struct on to its fields.
+            # flatten() applies the nulls of the struct to its fields.
             inner = [array.type.field(i).name for i in range(array.type.num_fields)]
             yield from _flat(inner, array.flatten(), f"{prefix}{name}.")
         else:
@@ -120,7 +120,7 @@ def _plain(path: str, array: pa.Array) -> Values:
 def _times(array: pa.Array) -> Values:
     import pyarrow
 
-    # Without the zone, which is one way of printing; numpy then cuts off toward the past.
+    # Drop the zone, which only affects display; numpy then rounds toward the past.
     utc = array.cast(pyarrow.timestamp(array.type.unit)).to_numpy(zero_copy_only=False)
     if array.type.unit == "s":
         seconds = utc.view(np.int64)
@@ -131,7 +131,7 @@ def _times(array: pa.Array) -> Values:
 
 
 def _texts(array: pa.Array) -> Texts:
-    """The texts as they lie in Arrow's buffers."""
+    """The texts in Arrow's buffers, without a copy of the bytes."""
 
     def named(start: int, end: int) -> DictionaryColumn:
         return _dictionary_column(array[start:end].dictionary_encode())
@@ -150,7 +150,7 @@ def _offset_type(array: pa.Array) -> type[np.int32] | type[np.int64]:
 
 
 def _dictionary_column(array: pa.Array) -> DictionaryColumn:
-    """Each distinct value once, and which of them each row has; one more for rows without."""
+    """The distinct values, and the index of each row's value; None is one of them for nulls."""
     distinct = array.dictionary.to_pylist()
     codes = array.indices
     if codes.null_count:
@@ -160,8 +160,8 @@ def _dictionary_column(array: pa.Array) -> DictionaryColumn:
 
 
 class RowTexts(Lazy[bytes]):
-    """The rows as JSON, made when one is asked for: only a refused row needs its text. nbytes:
-    bytes of the columns."""
+    """The rows as JSON, created on access: only a refused row needs its text. nbytes: the size of
+    the columns."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.nbytes: int = batch.nbytes
@@ -175,8 +175,8 @@ class RowTexts(Lazy[bytes]):
 
 
 def _shown(column: pa.Array, at: int) -> object:
-    """One value as Python has it; where it has none (a time beyond its calendar, a zone that
-    nobody knows), as a number or by its type."""
+    """One value as a Python object; if there is none (a time beyond the calendar, an unknown zone),
+    a number or the name of its type."""
     import pyarrow
 
     try:

@@ -1,13 +1,13 @@
 """Messages that are Arrow IPC streams (or files): a row of their record batches is an event.
 
-Rows, buffers and what compressed buffers will open to are bounded before Arrow makes anything, and
-only columns that something reads are opened, each checked whole. Read are numbers, true and false,
-texts, times with a zone, lists of numbers, and structs that a dotted path leads into. A column of
-any other type that is needed costs its message, and so do dictionary batches.
+The numbers of rows and buffers and the decompressed size are bounded before Arrow allocates
+anything. Only columns that are read are decoded, each fully validated. Supported types are numbers,
+booleans, texts, timestamps with a zone, lists of numbers, and structs, whose fields a dotted path
+selects. A message is refused for a needed column of any other type, and for dictionary batches.
 
-The layout of a message is read before anything of its size is made: a record batch comes as a
-flatbuffer (lengths and places) and a body (the buffers). Compressed buffers begin with the size
-that they will have, which a hostile message may state as it likes. Source:
+The layout of a message is read before any allocation of its size: a record batch consists of a
+flatbuffer (lengths and offsets) and a body (the buffers). Compressed buffers begin with their
+decompressed size, which a hostile message may set to any value. Source:
 https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 and format/Message.fbs of Apache Arrow.
 """
@@ -50,7 +50,7 @@ MAX_BUFFERS: Final = 100_000
 
 
 def schema_bytes(message: bytes) -> bytes:
-    """The beginning of a message that names its columns: messages that agree can be joined."""
+    """The schema part of a message; messages with equal schema parts can be concatenated."""
     start = 8 if message.startswith(_FILE) else 0
     size_at = start + (4 if message.startswith(_CONTINUED, start) else 0)
     size = int.from_bytes(message[size_at : size_at + 4], "little")
@@ -64,11 +64,11 @@ def open_arrow(
     refused: Mapping[int, Unfit],
     meant: EventFilter | None = None,
 ) -> Opened:
-    """The rows of Arrow messages whose `schema_bytes` agree.
+    """The rows of Arrow messages with equal `schema_bytes`.
 
-    needed: paths without which a message is refused; wanted: all that are read. refused: messages
-    that need not be opened. meant: a message of whose rows none is meant is not refused for its
-    columns; its rows are skipped.
+    needed: paths without which a message is refused; wanted: all paths that are read. refused:
+    messages that are already refused. meant: a message whose rows all fail this filter is not
+    refused for its columns; its rows are skipped.
     """
     import pyarrow
     import pyarrow.ipc
@@ -99,7 +99,7 @@ def open_arrow(
     refused_rows = sorted(bad)
 
     def payload(row: int) -> bytes:
-        """In quarantine: the text of an event, or a message that is refused whole."""
+        """The quarantine payload: the text of an event, or a whole refused message."""
         if row in bad:
             return chunk.values[int(messages[row])] or b""
         return texts[row - bisect(refused_rows, row)]
@@ -111,7 +111,7 @@ def open_arrow(
 def _read(
     message: bytes, needed: Sequence[str], wanted: Sequence[str], meant: EventFilter | None
 ) -> pa.Table | Unfit | int:
-    """The rows of a message, why it is refused, or how many rows it has if none is meant."""
+    """The rows of a message, its refusal, or its number of rows if the filter skips them all."""
     import pyarrow
     import pyarrow.ipc
 
@@ -119,7 +119,7 @@ def _read(
         return EMPTY
     payload = pyarrow.py_buffer(message)
     if message.startswith(_FILE):
-        payload = payload.slice(len(_FILE))  # a file holds a stream, and behind it an index
+        payload = payload.slice(len(_FILE))  # a file holds a stream, followed by an index
     try:
         unfit = _beyond_bounds(payload)
         if unfit is not None:
@@ -136,12 +136,12 @@ def _read(
                 return int(table.num_rows)
         return unfit
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
-        # A MemoryError of Arrow's is one too: a size that its own checks let pass.
+        # Includes Arrow's MemoryError, for a size that its own checks accept.
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
 
 
 def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.Table:
-    """The columns of a message that these paths lead into, checked whole."""
+    """The columns of a message that these paths select, fully validated."""
     import pyarrow.ipc
 
     tops = {path.partition(".")[0] for path in wanted} | set(wanted)
@@ -153,7 +153,7 @@ def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.T
 
 
 def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
-    """Why a message is not opened: what it would take, or what it holds."""
+    """The refusal of a message that is too large or has dictionary batches; None otherwise."""
     import pyarrow
 
     reader = pyarrow.ipc.MessageReader.open_stream(payload)
@@ -176,7 +176,7 @@ def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
 
 
 def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> Unfit | None:
-    """Why these columns cannot be read."""
+    """The reason why these columns cannot be read; None if they can."""
     import pyarrow
 
     if len(set(schema.names)) < len(schema.names):
@@ -195,7 +195,7 @@ def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> U
 
 
 def leaves(fields: Iterable[pa.Field], prefix: str = "") -> Iterator[tuple[str, pa.DataType]]:
-    """The dotted path and the type of each column, those in structs too."""
+    """The dotted path and the type of each column, including fields of structs."""
     import pyarrow
 
     for field in fields:
@@ -228,8 +228,8 @@ class BadLayout(ValueError):
 
 
 def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
-    """Of a message that is a record batch: how many rows it says it has, and how many bytes its
-    buffers take when they are open. Raises BadLayout."""
+    """The stated number of rows and the decompressed size of the buffers in bytes, for a record
+    batch message. Raises BadLayout."""
     try:
         message = _Table(metadata, _uint(metadata, 0))
         batch = message.table(_HEADER)
@@ -260,7 +260,7 @@ def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
 
 
 class _Table:
-    """A table of a flatbuffer: a place, before which its list of fields stands."""
+    """A table of a flatbuffer: an offset, with the list of its fields before it."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self.data, self.at = data, at
@@ -271,7 +271,7 @@ class _Table:
         (self.size,) = struct.unpack_from("<H", data, self.fields)
 
     def field(self, number: int) -> int:
-        """The place of a field, 0 where it is left out."""
+        """The offset of a field, 0 if it is absent."""
         entry = 4 + 2 * number
         if entry + 2 > self.size:
             return 0
@@ -279,7 +279,7 @@ class _Table:
         return self.at + offset if offset else 0
 
     def table(self, number: int) -> _Table | None:
-        """The table that a field leads to."""
+        """The table that a field refers to."""
         at = self.field(number)
         return _Table(self.data, at + _uint(self.data, at)) if at else None
 

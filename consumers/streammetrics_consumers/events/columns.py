@@ -1,8 +1,8 @@
-"""From the values of one field over a chunk to a column that metrics take.
+"""Converting the values of one field over a chunk into a column for metrics.
 
-Values come as lists of plain values (what JSON, CSV or a column store gave), or as a column store
-holds them. The answer is the column, with a stand-in at each bad row, and what is wrong by row.
-What a value becomes depends on that value alone, never on its neighbours, so a chunk may be cut
+Values are lists of plain values (from JSON, CSV or a column store), or arrays of a column store.
+The result is the column, with a placeholder at each bad row, and the reason for each bad row. The
+conversion of a value depends on that value alone, never on other rows, so a chunk may be cut
 anywhere.
 """
 
@@ -24,16 +24,16 @@ from streammetrics_consumers.events import Unfit, shown
 from streammetrics_consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 
 _INT64: Final = 1 << 63
-_ALL_EXACT: Final = 2.0**53  # every whole number up to it is a double
+_ALL_EXACT: Final = 2.0**53  # every whole number up to this is a double
 Column: TypeAlias = (
     "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
 )
 Bad: TypeAlias = dict[int, Unfit]
 Converted: TypeAlias = tuple[Column, Bad]
 Converter: TypeAlias = Callable[[list[object], str], Converted]
-MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
+MAX_NAME: Final = 480  # bytes of a slice value as JSON: eight and a bit fit into a key of 4,096
 
-_EXACT_DIGITS: Final = 15  # a double holds every whole number of as many
+_EXACT_DIGITS: Final = 15  # a double represents every whole number of this many digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Lists:
         return len(self.offsets) - 1
 
     def take(self, at: NDArray[np.intp]) -> Lists:
-        """The rows at these places."""
+        """The rows at these positions."""
         sizes = np.diff(self.offsets)[at]
         offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(sizes)]).astype(np.intp)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
@@ -72,7 +72,7 @@ def wrong(path: str, expected: str, value: object) -> Unfit:
 def _sorted_out(
     values: list[object], path: str, types: tuple[type, ...], expected: str, stand_in: object
 ) -> tuple[list[object], Bad]:
-    """The values with `stand_in` for each that has none of these exact types."""
+    """The values, with `stand_in` for each that has none of these exact types, and the reasons."""
     if set(map(type, values)) <= set(types):
         return values, {}
     bad = {i: wrong(path, expected, v) for i, v in enumerate(values) if type(v) not in types}
@@ -80,7 +80,7 @@ def _sorted_out(
 
 
 def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
-    """Numbers as doubles. NaN is bad, and so is a whole number that no double holds."""
+    """Numbers as doubles. NaN is bad, and so is a whole number that no double represents."""
     try:
         array = np.array(values, np.float64)
     except OverflowError:
@@ -100,7 +100,7 @@ def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
 def rounded(
     values: Sequence[object] | NDArray[np.generic], doubles: NDArray[np.float64], path: str
 ) -> Bad:
-    """The whole numbers among `values` [n] that are other numbers in `doubles` [n]."""
+    """The whole numbers among `values` [n] that differ from `doubles` [n]."""
     bad: Bad = {}
     for i in np.flatnonzero(np.abs(doubles) >= _ALL_EXACT).tolist():
         value, double = values[i], float(doubles[i])
@@ -117,13 +117,13 @@ def reals(values: list[object], path: str) -> Converted:
 
 
 def labels(values: list[object], path: str) -> Converted:
-    """Numbers, or true and false, as float64 [n]. Which numbers are labels a metric decides."""
+    """Numbers or booleans as float64 [n]. A metric decides which numbers are valid labels."""
     values, bad = _sorted_out(values, path, (float, int, bool), "a number, true or false", 0.0)
     return _floats(values, path, bad), bad
 
 
 def flags(values: list[object], path: str) -> Converted:
-    """True and false as bool [n]."""
+    """Booleans as bool [n]."""
     values, bad = _sorted_out(values, path, (bool,), "true or false", False)
     return np.array(values, np.bool_), bad
 
@@ -159,7 +159,7 @@ def integer_lists(values: list[object], path: str) -> Converted:
 
 
 def flag_lists(values: list[object], path: str) -> Converted:
-    """Arrays of true and false as one flat column of bool."""
+    """Arrays of booleans as one flat column of bool."""
     rows, bad = _arrays(values, path, (bool,), "an array of true and false")
     return _lists(np.array(list(chain.from_iterable(rows)), np.bool_), rows, bad, {})
 
@@ -167,10 +167,10 @@ def flag_lists(values: list[object], path: str) -> Converted:
 def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one: bool) -> Converted:
     """Arrays of `width` numbers as one flat column of float64; an array of another length is bad.
 
-    or_one: a number alone is good as well, and is a row of one value."""
+    or_one: a single number is valid too, as a row of one value."""
     kinds = (float, int, bool) if booleans else (float, int)
     expected = f"{'a number, or ' if or_one else ''}an array of {width} numbers"
-    # Before they are laid end to end, so that what is too long is never copied.
+    # Check the lengths before concatenation, so that overlong arrays are never copied.
     bad: Bad = {
         i: Unfit(
             "wrong_type",
@@ -194,7 +194,7 @@ def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one:
 def _arrays(
     values: list[object], path: str, kinds: tuple[type, ...], expected: str
 ) -> tuple[list[list[object]], Bad]:
-    """The arrays, empty where one is none or holds what has none of these exact types."""
+    """The arrays, empty for a value that is not an array of these exact types, and the reasons."""
     values, bad = _sorted_out(values, path, (list,), expected, [])
     rows: list[list[object]] = values  # type: ignore[assignment]
     if not set(map(type, chain.from_iterable(rows))) <= set(kinds):
@@ -212,7 +212,7 @@ def _lists(
     bad: Bad,
     inner: Bad,
 ) -> Converted:
-    """The column, with what is wrong with single values as wrong with their rows."""
+    """The column, with the faults of single values assigned to their rows."""
     offsets = np.zeros(len(rows) + 1, np.intp)
     np.cumsum(list(map(len, rows)), out=offsets[1:])
     for at, unfit in inner.items():
@@ -233,7 +233,7 @@ def times_iso(values: list[object], path: str) -> Converted:
 
 
 def times_from_store(values: NDArray[np.datetime64], path: str) -> Converted:
-    """Times that a column store already knows as such, datetime64[ms] [n]."""
+    """Timestamps of a column store, datetime64[ms] [n], as milliseconds, int64 [n]."""
     bad: Bad = {i: missing(path) for i in np.flatnonzero(np.isnat(values)).tolist()}
     ms = np.where(np.isnat(values), 0, values.astype(np.int64))
     for i in np.flatnonzero((ms < LEAST_MS) | (ms > GREATEST_MS)).tolist():
@@ -243,7 +243,7 @@ def times_from_store(values: NDArray[np.datetime64], path: str) -> Converted:
 
 
 def times_in(unit_ms: int) -> Converter:
-    """Whole numbers of this many milliseconds each as milliseconds, int64 [n]."""
+    """A converter of whole numbers in units of `unit_ms` to milliseconds, int64 [n]."""
     low, high = LEAST_MS // unit_ms, GREATEST_MS // unit_ms
 
     def convert(values: list[object], path: str) -> Converted:
@@ -268,14 +268,14 @@ def times_in(unit_ms: int) -> Converter:
 def encoded_texts(
     values: list[object], path: str, *, name: bool = True, nullable: bool = False
 ) -> Converted:
-    """Texts, each distinct one named once. Numbers and true/false count as what they look like,
-    so that JSON and CSV agree; a field that is missing or null is None where it may be.
+    """Texts as a dictionary-encoded column. Numbers and booleans become their texts, so that JSON
+    and CSV agree. nullable: a missing or null field is None.
 
-    name: whether it is a name that slices are shown under, rather than an id."""
+    name: whether the text is the name of a slice, rather than an id."""
     bad: Bad = {}
     try:
         known: dict[object, int | None] = dict.fromkeys(values)
-        # Only a text equals a text, so if all distinct values are texts then all values are.
+        # Only a text equals a text, so if all distinct values are texts, all values are.
         plain = set(map(type, known)) <= {str}
     except TypeError:
         plain = False
@@ -294,7 +294,7 @@ def encoded_texts(
 
 
 def hashed_texts(values: list[object], path: str) -> Converted:
-    """The hashes of texts that are ids; takes and refuses what `encoded_texts` does."""
+    """The hashes of texts that are ids; accepts and refuses the same values as `encoded_texts`."""
     if set(map(type, values)) <= {str}:
         texts = cast("list[str]", values)
         if max(map(len, texts), default=0) <= MAX_TEXT:
@@ -319,7 +319,7 @@ def _too_long(text: str, *, name: bool) -> bool:
 
 
 def variants(known: tuple[str, ...] | None) -> Converter:
-    """Texts of a declared set; the column's values are that set, in its order."""
+    """A converter of texts from a declared set; the values of the column are that set, in order."""
     positions = {name: i for i, name in enumerate(known or ())}
 
     def convert(values: list[object], path: str) -> Converted:
@@ -341,7 +341,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
 
 
 def from_text(kind: str, text: str) -> object:
-    """What a CSV text says for a column of this kind; the text itself where it says nothing."""
+    """The value of a CSV text for a column of this kind; the text itself if it has none."""
     if kind in ("variant", "slice", "text_id", "hashed_id", "time_iso"):
         return text or None
     stripped = text.strip(" \t")
@@ -359,11 +359,11 @@ def from_text(kind: str, text: str) -> object:
 
 
 def _number(text: str, *, whole: bool) -> object:
-    # float() and int() also take underscores and other alphabets' digits.
+    # float() and int() also accept underscores and digits of other alphabets.
     if not text.isascii() or "_" in text or len(text) > 400:
         return text
     try:
-        # A whole number is read as such where it may be none of the doubles.
+        # Parse a whole number as int if no double may represent it.
         return (
             int(text) if whole or (len(text) > _EXACT_DIGITS and _is_whole(text)) else float(text)
         )
@@ -376,7 +376,7 @@ def _is_whole(text: str) -> bool:
 
 
 def taken(column: Column, positions: NDArray[np.intp]) -> Column:
-    """The rows of a column at these places."""
+    """The rows of a column at these positions."""
     if isinstance(column, DictionaryColumn):
         return DictionaryColumn(column.codes[positions], column.values)
     return column.take(positions) if isinstance(column, Lists) else column[positions]

@@ -1,4 +1,4 @@
-"""From raw records to columns by role: what a delta is fed with."""
+"""Decoding raw records into columns by role, the input of a delta."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from streammetrics_consumers.model.commit import Refused
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
 
-ARROW_BYTES = 4 << 20  # of Arrow messages that are opened together
+ARROW_BYTES = 4 << 20  # of Arrow messages that are split together
 NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
 
 
@@ -48,13 +48,13 @@ NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event 
 class Decoded:
     """The good events of a chunk as columns, and the bad ones with their reasons.
 
-    at: intp [n], the place of each good event in the chunk, ascending; times_ms: int64 [n];
-    record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
-    are sliced by and `columns` what metrics read, by the names of `Config.fields`, n rows
-    each. `refused` is in order of offset and index. `tombstones` are messages without a value.
-    kinds: int8 [n] where events are joined, see `kinds.py`.
-    event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
-    are then those that left since they had come before. of_no_kind: how many events
+    at: intp [n], the position of each good event in the chunk, ascending; times_ms: int64 [n];
+    record_times_ms: int64 [n], or None if records have no timestamps. `keys` holds the slicing
+    columns and `columns` those that metrics read, by the names of `Config.fields`, n rows each.
+    `refused` is ordered by offset and index. `tombstones` counts messages without a value.
+    kinds: int8 [n] if events are joined, see `kinds.py`.
+    event_ids: with [dedup], the ids of all events that were read, including refused ones;
+    `repeated` counts the events removed as repeats. of_no_kind: the number of events that
     `[join] others` skips.
     """
 
@@ -72,21 +72,21 @@ class Decoded:
     of_no_kind: int = 0
 
     def __len__(self) -> int:
-        """How many good events it holds."""
+        """The number of good events."""
         return len(self.at)
 
     @property
     def skipped(self) -> int:
-        """How many events the config leaves out."""
+        """The number of events that the config skips."""
         return self.chunk.left_out + self.of_no_kind
 
     @property
     def rows(self) -> int:
-        """How many events were read, whatever became of them."""
+        """The number of events that were read: good, refused or skipped."""
         return len(self.chunk) + self.chunk.left_out
 
     def without(self, bad: Mapping[int, Unfit]) -> Decoded:
-        """The same with these events (by their place among the good ones) refused."""
+        """The same with these events refused, by position among the good ones."""
         if not bad:
             return self
         keep = np.ones(len(self), np.bool_)
@@ -96,7 +96,7 @@ class Decoded:
         return replace(self.take(np.flatnonzero(keep)), refused=tuple(both))
 
     def take(self, positions: NDArray[np.intp]) -> Decoded:
-        """The good events at these places, ascending; `refused` stays."""
+        """The good events at these ascending positions; `refused` is unchanged."""
         times = self.record_times_ms
         return replace(
             self,
@@ -110,9 +110,9 @@ class Decoded:
 
 
 class Decoder:
-    """Decodes the chunks of one source, whatever its format, as a config says.
+    """Decodes the chunks of one source of any format, according to a config.
 
-    Every event becomes a good one or a refused one; none costs its neighbours.
+    Every event becomes a good one or a refused one, independently of the others.
     """
 
     def __init__(self, config: Config) -> None:
@@ -120,7 +120,8 @@ class Decoder:
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
         mine = field_of_event_id(config)
-        # The first fault of an event is told, so one that has an id is known by its fault.
+        # Only the first fault of an event is reported. The time and the id are converted first, so
+        # an event whose fault is in another field has both.
         first, *rest = config.fields
         self.reading = Reading([first, *mine, *rest], in_kafka=config.source.kind == "kafka")
         self.identity = frozenset(field.path for field in (first, *mine)) if mine else None
@@ -141,13 +142,13 @@ class Decoder:
 
     @property
     def reads_beside(self) -> bool:
-        """Whether it reads more of a record than its value."""
+        """Whether it reads the key or headers of a record."""
         of_filter = self.filter is not None and bool(self.filter.beside)
         mine = self.reading.beside is not None if self.kinds is None else self.kinds.beside
         return mine or of_filter
 
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
-        """A chunk's events in pieces of whole messages, so that few are held at a time."""
+        """A chunk's events in pieces of whole messages, to bound the memory."""
         if self.format == "arrow":
             yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES))
         elif self.format in ("ndjson", "array"):
@@ -156,9 +157,9 @@ class Decoder:
             yield self.decode(chunk)
 
     def decode(self, chunk: Chunk) -> Decoded:
-        """The columns of a chunk's events; Arrow messages in it have one schema.
+        """The columns of a chunk's events; its Arrow messages must have one schema.
 
-        Raises SourceError where a table lacks a field altogether."""
+        Raises SourceError if a table lacks a required column."""
         messages = _without_tombstones(chunk)
         bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
@@ -181,9 +182,10 @@ class Decoder:
         bad: dict[int, Unfit],
         unfit: Mapping[int, Unfit],
     ) -> Opened:
-        """The events of messages that `[event] where` means.
+        """The events of messages that meet `[event] where`.
 
-        bad: messages that are refused whole; unfit: those that are if some event in them is meant.
+        bad: messages that are refused as a whole; unfit: those that are refused if they contain an
+        event that meets the conditions.
         """
         bad = {**where.refused(messages), **bad}
         found = where.apply(self._opened(messages, dict(bad)), messages)
@@ -239,11 +241,11 @@ class Decoder:
         columns: dict[str, Column],
         lost: Mapping[int, Unfit],
     ) -> EventIds:
-        """The ids of the events at these places, without those that are lost (by row). Their
-        column leaves where no join needs it.
+        """The ids of the events at these positions, without those in `lost` (by row). Removes
+        their column unless a join needs it.
 
-        A time that is too far ahead of its record is cut there, so that one clock that is wrong
-        does not make all ids forgotten.
+        A time that is too far ahead of its record is replaced by the record time, so that one wrong
+        clock does not expire all ids.
         """
         ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
         if self.kinds is None:
@@ -253,7 +255,7 @@ class Decoder:
         times_ms = times.astype(np.int64, copy=False)
         if chunk.timestamps_ms is not None:
             record_times_ms = _record_times(chunk.timestamps_ms, at)
-            # Subtracting from the event's side cannot overflow: event times have calendar dates.
+            # Subtracting from the event time cannot overflow: event times are calendar dates.
             ahead = times_ms - self.max_ahead_ms > record_times_ms
             times_ms = np.where(ahead, record_times_ms, times_ms)
         keep = np.ones(len(at), np.bool_)
@@ -295,7 +297,7 @@ class Decoder:
         )
 
     def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
-        """Messages that need no reading to be refused: they are too large, or cannot be read."""
+        """Messages that are refused before parsing: too large, or in an unreadable batch."""
         if messages.columns is not None:
             return {}
         one = self.format not in ("ndjson", "array", "arrow")
@@ -333,9 +335,9 @@ def _record_times(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventIds:
-    """Of each event of a chunk whose id and time were read, good or refused since, in order.
+    """The ids of a chunk's events whose id and time were read, good or refused later, in order.
 
-    places: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
+    positions: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
     """
 
     positions: NDArray[np.intp]
@@ -344,7 +346,7 @@ class EventIds:
 
 
 def _without_tombstones(chunk: Chunk) -> Chunk:
-    """The chunk without the messages that have no value."""
+    """The chunk without messages that have no value."""
     if chunk.columns is not None or None not in chunk.values:
         return chunk
     found = [i for i, value in enumerate(chunk.values) if value is not None]

@@ -1,12 +1,12 @@
-"""Which events `[event] where` means, before anything else of them is read or refused.
+"""The filter of `[event] where`, applied before any other field is read or refused.
 
-An event that is not meant is skipped: no field of it is missing, no metric refuses it, it moves no
-watermark, and it is remembered by no id. One whose bytes cannot be parsed is kept here, since
-nobody can say what it is; the decoder then refuses it.
+An event that does not meet the conditions is skipped: it is not refused for a missing field or by a
+metric, moves no watermark, and its id is not remembered. An event that cannot be parsed passes,
+since its fields are unknown; the decoder then refuses it.
 
-A field is absent where its event does not have it, where it is null, and where the cell of a CSV
-file is empty; a column of structs, where all of its fields are. Values are compared as the texts
-that slices show: 7, 7.0 and "7" are equal, and so are true and "true".
+A field is absent if the event lacks it, if it is null, or if its CSV cell is empty; a struct column
+is absent if all of its fields are. Values are compared as the texts that slices show: 7, 7.0 and
+"7" are equal, and so are true and "true".
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _Test = Callable[[object], bool]
 
 
 class EventFilter:
-    """The conditions of one config. `paths` are those that lead into an event, and `needed` the
-    columns that a table must have; `beside` are conditions on a record's key and headers."""
+    """The conditions of one config. `paths` are the paths into an event, `needed` the columns that
+    a table must have, and `beside` the conditions on a record's key and headers."""
 
     def __init__(self, conditions: Sequence[Condition], *, in_kafka: bool) -> None:
         self.beside = tuple(one for one in conditions if in_kafka and is_beside(one.path))
@@ -61,9 +61,9 @@ class EventFilter:
         return self._of_records(records)[1]
 
     def apply(self, opened: Opened, records: Chunk) -> Opened:
-        """Without the events that are not meant. records: the messages that were opened.
+        """The events that meet the conditions. records: the messages that were split.
 
-        Raises SourceError where a table lacks a column that must be present."""
+        Raises SourceError if a table lacks a column that must be present."""
         chunk, bad = opened
         rows = np.delete(np.arange(len(chunk)), list(bad))
         keep = self._keep(chunk, rows if bad else None)
@@ -82,11 +82,11 @@ class EventFilter:
         return some, {int(np.searchsorted(left, row)): why for row, why in bad.items()}
 
     def keeps_none(self, columns: Mapping[str, Values], n: int) -> bool:
-        """Whether none of these n rows of a table is meant, as far as its columns say."""
+        """Whether none of these n rows of a table meets the conditions on its columns."""
         return not self._of_columns(columns, n).any()
 
     def _keep(self, chunk: Chunk, rows: NDArray[np.intp] | None) -> Flags:
-        """Which of these rows (None: all) the fields of the events let through."""
+        """Which of these rows (None: all) meet the conditions on fields of the event."""
         n = len(chunk) if rows is None else len(rows)
         if chunk.columns is not None:
             if chunk.indices is None:
@@ -108,7 +108,7 @@ class EventFilter:
         return keep
 
     def lacks(self, names: Collection[str]) -> list[str]:
-        """The paths that must be present, and for which a table with these columns has none."""
+        """The paths that must be present and have no column among `names`."""
         return [
             path
             for path in self.needed
@@ -125,7 +125,7 @@ class EventFilter:
         return keep
 
     def _of_records(self, records: Chunk) -> tuple[Flags, dict[int, Unfit]]:
-        """Which records the conditions beside their values let through, and which are refused."""
+        """Which records meet the conditions on key and headers, and which are refused."""
         keep = np.ones(len(records), np.bool_)
         bad: dict[int, Unfit] = {}
         for one in self.beside:
@@ -139,13 +139,13 @@ class EventFilter:
 
 
 def filter_of(config: Config) -> EventFilter | None:
-    """The filter of a config, None where it means every event."""
+    """The filter of a config, None if it has no conditions."""
     where = config.event.where
     return EventFilter(where, in_kafka=config.source.kind == "kafka") if where else None
 
 
 def _test(condition: Condition) -> _Test:
-    """Whether a plain value (None: the field is absent) meets the condition."""
+    """A test of whether a plain value (None: the field is absent) meets the condition."""
     if condition.values is None:
         present = condition.present
         return lambda value: (value is not None) == present
@@ -160,7 +160,7 @@ def _flags(test: _Test, values: Sequence[object]) -> Flags:
 def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Flags:
     values = columns.get(path)
     if values is None:
-        # A column of structs is present in a row where one of its fields is.
+        # A struct column is present in a row if one of its fields is.
         inner = [_present(columns, one) for one in columns if one.startswith(path + ".")]
         is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
         return np.where(is_there, test({}), test(None))
@@ -186,7 +186,7 @@ def _is_there(value: object) -> bool:
 
 
 class _SomeRows(Mapping[str, Values]):
-    """Some rows of columns, taken when a column is asked for."""
+    """Some rows of columns, selected when a column is read."""
 
     def __init__(self, columns: Mapping[str, Values], positions: NDArray[np.intp]) -> None:
         self._columns, self._places = columns, positions
@@ -202,7 +202,7 @@ class _SomeRows(Mapping[str, Values]):
 
 
 class _JsonFields:
-    """Reads a few fields of JSON objects, whatever they hold and whether or not they are there."""
+    """Reads a few fields of JSON objects, of any type, present or absent."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = [path.split(".") for path in paths]
@@ -211,7 +211,7 @@ class _JsonFields:
             node = tree
             for name in path[:-1]:
                 node = node.setdefault(name, {})
-                if node is _LEAF:  # all of what holds this field is read
+                if node is _LEAF:  # a parent of this field is read whole
                     break
             else:
                 node[path[-1]] = _LEAF
@@ -220,7 +220,7 @@ class _JsonFields:
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
     def test(self, values: Sequence[bytes], tests: Mapping[str, _Test]) -> Flags:
-        """Which events meet all tests, and which cannot be parsed."""
+        """Which events meet all tests or cannot be parsed."""
         keep = np.ones(len(values), np.bool_)
         unread = unreadable(values)
         events: list[object] = []
@@ -238,25 +238,25 @@ class _JsonFields:
         return keep
 
     def _test_slowly(self, value: bytes, tests: Mapping[str, _Test]) -> bool:
-        """As `test`, of an event that the decoder does not take: a number may be too large."""
+        """As `test`, for one event that the decoder refuses; a number may be too large."""
         event = parsed_slowly(value)
         if event is None:
             return True
         return all(test(value_at(event, path.split("."))) for path, test in tests.items())
 
 
-_LEAF: Final = (Any, None)  # a field of which all is read
+_LEAF: Final = (Any, None)  # a field that is read whole
 
 
 def _getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
-    """What finds a field in a decoded event, None where it is absent."""
+    """A function that returns a field of a decoded event, None if it is absent."""
     read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
     get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
 
     def found(event: object) -> object:
         try:
             value: object = get(event)
-        except AttributeError:  # no object stands on the way to it
+        except AttributeError:  # a parent is not an object
             return None
         return value_at(value, rest) if rest else value
 

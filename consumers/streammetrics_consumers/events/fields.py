@@ -1,12 +1,12 @@
-"""Fields of events: how they are read, from the value of a record or from beside it, and what makes
-columns of them. Beside a value stand
+"""Reading fields of events, from the value of a record or from its key and headers, and converting
+them to columns. The paths outside of the value are
 
     header.NAME   the header of that name, as UTF-8 text
     key.NAME      the field at the dotted path NAME of the key, which is a JSON object
     key           the whole key, as UTF-8 text
 
-Texts there are read as those of a CSV file are: as a number where the role needs one. A record
-whose key or headers lack what is needed, or hold it twice, is refused whole, with all its events.
+Their texts are read like those of a CSV file: as a number if the role needs one. A record whose key
+or headers lack a needed field, or repeat it, is refused as a whole, with all its events.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
 
-ID: Final = "join id"  # the column of what an impression and its outcomes share
-VALUE: Final = "join value"  # the column of what an outcome adds up
-EVENT_ID: Final = "event id"  # the column of what an event and its repeats share
-KIND: Final = "join kind"  # the column that tells them apart
+ID: Final = "join id"  # the column of the id that an impression and its outcomes share
+VALUE: Final = "join value"  # the column of the number that an outcome adds
+EVENT_ID: Final = "event id"  # the column of the id that an event and its repeats share
+KIND: Final = "join kind"  # the column of the mark of an event
 KEY: Final = "key"
-MAX_BYTES: Final = 65_536  # of a key, or of a header's value, that is read
+MAX_BYTES: Final = 65_536  # of a key, or of a header value, that is read
 Header = tuple[str, bytes | None]
 Positions: TypeAlias = "NDArray[np.intp]"
 _CONVERTERS: Final[Mapping[str, Converter]] = {
@@ -93,7 +93,7 @@ _ROWS: Final[Mapping[str, Callable[..., Converted]]] = {
 
 @cache
 def converter(field: Field) -> Converter:
-    """What makes the column of a field out of its values."""
+    """The converter from the values of a field to its column."""
     if field.kind == "variant":
         return variants(field.texts)
     row = _ROWS.get(field.kind)
@@ -101,20 +101,20 @@ def converter(field: Field) -> Converter:
 
 
 def fields_of_outcome(config: Config, value: str | None) -> list[Field]:
-    """The fields that are read of an outcome: its time, and the number that it adds, if any."""
+    """The fields read of an outcome: its time, and the number that it adds, if any."""
     time = config.fields[0]
     return [time] if value is None else [time, Field(value, "real", name=VALUE)]
 
 
 def field_of_event_id(config: Config) -> list[Field]:
-    """What an event and its repeats share, where the config asks for it."""
+    """The field of the event id, if the config has [dedup]; else no field."""
     found = config.dedup
     return [] if found is None else [Field(found.event_id, "hashed_id", name=EVENT_ID)]
 
 
 def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryColumn] | None:
-    """What makes the column of epochs out of event times [n], where the config declares starts, or
-    neither starts nor a field; None where the field says it, or there is no experiment."""
+    """A function from event times [n] to the column of epochs, if an experiment has no epoch field;
+    None if it has one, or if there is no experiment."""
     experiment = config.experiment
     if experiment is None or config.event.epoch is not None:
         return None
@@ -127,8 +127,8 @@ def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryCo
 
 
 def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
-    """Each field that is read, with the kinds that it is read as; a field that something needs
-    comes without "slice", which takes any value or none."""
+    """The kinds of each path that is read. "slice", which accepts any value or none, is dropped if
+    the path has other kinds."""
     found: dict[str, set[str]] = {}
     for field in fields:
         found.setdefault(field.path, set()).add(field.kind)
@@ -136,7 +136,7 @@ def paths(fields: Iterable[Field]) -> dict[str, frozenset[str]]:
 
 
 def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
-    """The column of one field, and what is wrong by row."""
+    """The column of one field from a column store, and the reason for each bad row."""
     if isinstance(values, Texts):
         if field.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
             return hash_texts(values.data, values.offsets), {}
@@ -150,14 +150,14 @@ def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Te
     fast = _numbers(field, values)
     if fast is not None:
         return fast
-    if field.kind in ("slice", "variant", "text_id", "hashed_id"):  # few different numbers, mostly
+    if field.kind in ("slice", "variant", "text_id", "hashed_id"):  # usually few distinct numbers
         distinct, codes = np.unique(values, return_inverse=True)
         return _each_once(field, distinct.tolist(), codes)
     return converter(field)(values.tolist(), field.path)
 
 
 def _each_once(field: Field, distinct: list[object], codes: NDArray[np.intp]) -> Converted:
-    """Convert each distinct value once: what it becomes depends on it alone."""
+    """Convert each distinct value once: the conversion depends on the value alone."""
     column, bad = converter(field)(distinct, field.path)
     rows: Bad = {}
     for code, why in bad.items():
@@ -166,7 +166,7 @@ def _each_once(field: Field, distinct: list[object], codes: NDArray[np.intp]) ->
 
 
 def _numbers(field: Field, values: NDArray[np.generic]) -> Converted | None:
-    """Numbers that need no conversion of their own; None where one at a time says more."""
+    """Numbers converted as a whole array; None if they need conversion one by one."""
     kind = values.dtype.kind
     if field.kind == "flag" and kind == "b":
         return values.astype(np.bool_), {}
@@ -185,12 +185,12 @@ def _numbers(field: Field, values: NDArray[np.generic]) -> Converted | None:
 
 
 def is_beside(path: str) -> bool:
-    """Whether a path leads into a record's key or headers."""
+    """Whether a path refers to a record's key or headers."""
     return path == KEY or path.startswith(("key.", "header."))
 
 
 class RecordFields:
-    """Reads fields whose paths are all beside the value."""
+    """Reads fields whose paths all refer to the key or headers."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self.fields = tuple(fields)
@@ -203,7 +203,7 @@ class RecordFields:
         self._texts = {field.path for field in fields if not field.path.startswith("key.")}
 
     def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
-        """A column for each field, with a row for each record, and which records are bad."""
+        """A column for each field, with a row per record, and the reason for each bad record."""
         bad: Bad = {}
         values: dict[str, list[object]] = {}
         for path in self._texts:
@@ -221,7 +221,7 @@ class RecordFields:
         return columns, bad
 
     def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> list[object]:
-        """The text of each record, None where it is not there or cannot be read."""
+        """The text of each record, None if it is absent or unreadable."""
         texts: list[object] = []
         for i, value in enumerate(_raw(path, chunk)):
             text = _text(value, path)
@@ -255,8 +255,8 @@ class RecordFields:
 
 
 def text_beside(path: str, records: Chunk) -> list[object]:
-    """What stands at a path beside the values: a plain value, None where it is absent, or why it
-    cannot be read."""
+    """The value of each record at a path into its key or headers: a plain value, None if it is
+    absent, or the reason why it cannot be read."""
     if not path.startswith("key."):
         return [_text(value, path) for value in _raw(path, records)]
     found: list[object] = []
@@ -273,7 +273,7 @@ def text_beside(path: str, records: Chunk) -> list[object]:
 
 
 def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
-    """The bytes of the whole key, or of a header, None where there are none."""
+    """The bytes of the whole key, or of a header; None if absent."""
     if path == KEY:
         return records.keys or [None] * len(records)
     name = path.removeprefix("header.")
@@ -304,8 +304,8 @@ def _too_long(path: str, size: int) -> Unfit:
 
 
 class Reading:
-    """Reads the columns of fields. `beside` reads those in a record's key or headers; `paths` are
-    those of the others, and `needed` the paths that an event must have."""
+    """Read the columns of fields. `beside` reads those in a record's key or headers; `paths` are
+    the paths of the others, and `needed` those that an event must have."""
 
     def __init__(self, fields: Sequence[Field], *, in_kafka: bool) -> None:
         beside = [field for field in fields if in_kafka and is_beside(field.path)]
@@ -319,9 +319,9 @@ class Reading:
     def read(
         self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
     ) -> tuple[Mapping[str, Values], Bad]:
-        """The fields of the events at these places (None: all), and which cannot be read.
+        """The fields of the events at these positions (None: all), and the reason for each bad one.
 
-        among: of a chunk of columns, which of their rows these are (None: all)."""
+        among: for a chunk with columns, the rows of these events in them (None: all)."""
         if chunk.columns is not None:
             if chunk.indices is None and among is None:
                 require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
@@ -337,7 +337,7 @@ class Reading:
         return self._json.read(values)
 
     def convert(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
-        """The columns of what `read` gave, and what is wrong by row; the first of each."""
+        """The columns of the fields returned by `read`, and the first reason for each bad row."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
         for field, name, convert in self._inside:
@@ -355,8 +355,8 @@ class Reading:
     def of_some(
         self, opened: Opened, records: Chunk, at: Positions, among: Positions
     ) -> tuple[dict[str, Column], Bad]:
-        """All columns of the events at the places `at[among]` of what was opened, those beside
-        them too; a bad event has a stand-in. records: the messages that were opened."""
+        """All columns of the events at the positions `at[among]` of `opened`, including those of
+        key and headers; a bad event has a placeholder. records: the messages that were split."""
         rows, chunk = at[among], opened[0]
         fields, unread = self.read(chunk, rows, among)
         good = np.delete(np.arange(len(rows)), list(unread)) if unread else np.arange(len(rows))
@@ -388,7 +388,7 @@ class Reading:
 
 
 def spread(column: Column, positions: Positions, n: int) -> Column:
-    """A column of n rows that has these at `positions`, and stand-ins elsewhere."""
+    """A column of n rows with these rows at `positions`, and placeholders elsewhere."""
     at = np.zeros(n, np.intp)
     at[positions] = np.arange(len(positions))
     if len(column):
@@ -400,7 +400,7 @@ def spread(column: Column, positions: Positions, n: int) -> Column:
 
 
 def some_values(values: Values, positions: Positions) -> Values:
-    """The values of a field at these places."""
+    """The values of a field at these positions."""
     if isinstance(values, Texts):
         values = values.dictionary_column()
     if isinstance(values, DictionaryColumn):

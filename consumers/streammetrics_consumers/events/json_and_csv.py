@@ -1,12 +1,12 @@
-"""Fields out of the texts of events: JSON objects, and rows of a CSV file.
+"""Reading fields of text events: JSON objects, and rows of a CSV file.
 
-JSON: the decoder knows which fields are read and as what, and skips all others, which is several
-times as fast as making a dict. When it refuses an event, that event alone is looked at again,
-slowly, to say what is wrong with it. Fields that nothing reads must be valid JSON and are not
-looked at.
+JSON: the decoder is built for the fields that are read and their types, and skips all others, which
+is several times as fast as building a dict. An event that it refuses is parsed again by a slow
+parser for the exact reason. Fields that nothing reads must be valid JSON and are not checked
+further.
 
 CSV: comma-separated, quoted with `"` (doubled inside), UTF-8, RFC 4180. The header names the
-fields; a name is a path as it stands, dots included. An empty value is a field that is missing.
+fields; a name is used as a path unchanged, dots included. An empty value is a missing field.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from streammetrics_consumers.events.messages import EMPTY
 from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
-_SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper
+_SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of this size cannot nest deeper
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
 
 class _Kind(NamedTuple):
-    """What a column of a kind is read as: the decoder's type, what that is in words, the types of
-    Python that are meant, and those of the values inside of an array."""
+    """How a column of a kind is read: the decoder's type, its description, the accepted Python
+    types, and those of the elements of an array."""
 
     read: Any
     expected: str
@@ -51,7 +51,7 @@ def _either(one: _Kind) -> _Kind:
     return _Kind(read, "a number, or an array of numbers", (*one.types, list), one.types)
 
 
-# Whole numbers are read as such, so that `columns.py` sees which ones no double holds.
+# Whole numbers stay integers, so that `columns.py` can detect those that no double represents.
 _ID: Final = _Kind(str | int, "a text or a whole number", (str, int))
 _WHOLE: Final = _Kind(int, "a whole number", (int,))
 _LABEL: Final = _Kind(int | float | bool, "a number, true or false", (int, float, bool))
@@ -78,12 +78,12 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "label_or_row": _either(_LABEL),
     "real_or_row": _either(_REAL),
 }
-_LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
-_SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
-_EITHER: Final = _SCALAR | _LIST  # a field of which every kind may be either
+_LIST: Final = list[int | float | bool]  # a field read as several array kinds
+_SCALAR: Final = str | int | float | bool  # a field read as several kinds
+_EITHER: Final = _SCALAR | _LIST  # a field whose kinds all accept a value or an array
 _NO_OBJECT: Final = _SCALAR | list[Any] | None
 Fields = dict[str, list[object]]
-_HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
+_HUGE: Final = 1 << 3000  # replaces an integer that would be slow to parse
 INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
 TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
 _INT64: Final = 1 << 63
@@ -92,7 +92,7 @@ _LIMITS: Final = {kind: _DOUBLES for kind in _KINDS if kind.startswith(("label",
 
 
 class JsonReader:
-    """Reads the fields at some paths. fields: path -> the kinds that it is read as."""
+    """Reads the fields at some paths. fields: path -> the kinds it is read as."""
 
     def __init__(self, fields: Mapping[str, frozenset[str]]) -> None:
         self.fields = fields
@@ -108,7 +108,7 @@ class JsonReader:
         self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
 
     def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
-        """The values of each path over the good records, in order, and why each other is bad."""
+        """The good records' values by path, in order, and the reason for each bad record."""
         bad = unreadable(values)
         positions = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
         pending = [values[i] for i in positions] if bad else values
@@ -127,7 +127,7 @@ class JsonReader:
         return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
 
     def diagnose(self, value: bytes, message: str) -> Unfit:
-        """What is wrong with one record. message: what the decoder said of it."""
+        """The reason for refusing one record. message: the decoder's error message."""
         text = value.decode("utf-8").strip(" \t\r\n")
         if not text:
             return EMPTY
@@ -152,7 +152,7 @@ class JsonReader:
 
 
 def unreadable(values: Sequence[bytes]) -> dict[int, Unfit]:
-    """The records that no decoder may be given: they are not UTF-8, or nested too deeply."""
+    """The records that must not reach a decoder: not UTF-8, or nested too deeply."""
     bad: dict[int, Unfit] = {}
     if not b"\n".join(values).isascii():
         beyond = [i for i, value in enumerate(values) if not value.isascii()]
@@ -164,7 +164,7 @@ def unreadable(values: Sequence[bytes]) -> dict[int, Unfit]:
 
 
 def parsed_slowly(value: bytes) -> dict[str, object] | None:
-    """The one JSON object that a record holds, whatever its numbers; None where it holds none."""
+    """The single JSON object in a record, with any numbers; None if there is none."""
     try:
         text = value.decode("utf-8").strip(" \t\r\n")
         event, end = _SLOW.raw_decode(text)
@@ -174,14 +174,14 @@ def parsed_slowly(value: bytes) -> dict[str, object] | None:
 
 
 def value_at(value: object, names: Sequence[str]) -> object:
-    """The value in nested objects, None where it is absent."""
+    """The value at a path in nested objects, None if it is absent."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 class _NotANumberError(ValueError):
-    """NaN, Infinity or -Infinity, which Python writes and JSON does not have."""
+    """NaN, Infinity or -Infinity, which Python writes but JSON does not allow."""
 
 
 def _refuse_constant(token: str) -> float:
@@ -200,8 +200,8 @@ def struct_of(
 ) -> tuple[type[msgspec.Struct], dict[str, str]]:
     """A struct type for a tree of names, and the attribute of each dotted path.
 
-    A leaf is the type that a field is read as, with its default where it may be missing. lenient:
-    where an object is on the way to a field there may also be something else, or nothing.
+    A leaf is the type of a field, with a default if the field is optional. lenient: an object on
+    the path to a field may be missing or another value.
     """
     required: list[Any] = []
     optional: list[Any] = []
@@ -224,7 +224,7 @@ def struct_of(
 
 
 def _read_as(kinds: frozenset[str]) -> tuple[Any, ...]:
-    """The type that a field of these kinds is read as; with None where it may be missing."""
+    """The type for reading a field of these kinds; with the default None if it is optional."""
     if len(kinds) == 1:
         read = _KINDS[next(iter(kinds))].read
         return (read, None) if kinds == {"slice"} else (read,)
@@ -242,7 +242,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _deep(value: bytes) -> bool:
-    """Whether brackets outside of texts nest deeper than MAX_DEPTH."""
+    """Whether brackets outside of strings nest deeper than MAX_DEPTH."""
     if value.count(b"[") + value.count(b"{") <= MAX_DEPTH:
         return False
     code = np.frombuffer(_STRING.sub(b"", value), np.uint8)
@@ -273,7 +273,7 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
 
 
 def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
-    """Refuse a source that lacks a field altogether, before every event of it is refused."""
+    """Raise SourceError for a source without a required column, rather than refuse every event."""
     lacking = [path for path in paths if path not in names]
     if lacking:
         raise SourceError(
@@ -285,7 +285,7 @@ def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> N
 def read_csv(
     values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
 ) -> tuple[Fields, dict[int, Unfit]]:
-    """The texts of each path over the good records, in order, and why each other is bad."""
+    """The good records' texts by path, in order, and the reason for each bad record."""
     bad: dict[int, Unfit] = {}
     rows: list[list[str]] = []
     for i, value in enumerate(values):
@@ -299,7 +299,7 @@ def read_csv(
 
 
 def split_header(value: bytes, where: str) -> tuple[str, ...]:
-    """The names in the first record of a file."""
+    """The column names in the first record of a file."""
     row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
     if isinstance(row, Unfit) or len(set(row)) < len(row):
         raise SourceError(f"{where} does not begin with a CSV header of different names")

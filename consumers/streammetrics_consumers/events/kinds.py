@@ -1,7 +1,7 @@
 """Events of several kinds in one log: impressions, and the outcomes that are joined to them.
 
-The mark of an event is read first, and then what such an event has: an outcome lacks most fields
-of an impression, and may have others of the same names.
+The mark of an event is read first, and then the fields of its kind: an outcome lacks most fields
+of an impression, and fields of the same name may differ.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
     from streammetrics_consumers.config.join import JoinConfig
 
-IMPRESSION: Final = 0  # an outcome is its place in the config, counted from 1
+IMPRESSION: Final = 0  # an outcome is its position in the config, counted from 1
 NEITHER: Final = -1
 
 
 class Kinds:
-    """Reads the events of a log that has several kinds of them."""
+    """Reads the events of a log with several kinds of events."""
 
     def __init__(self, config: Config, join: JoinConfig) -> None:
         in_kafka = config.source.kind == "kafka"
@@ -51,23 +51,23 @@ class Kinds:
 
     @property
     def paths(self) -> list[str]:
-        """All paths into an event that some kind has."""
+        """The paths into an event that any kind reads."""
         readings = self._readings if self._kind is None else [self._kind, *self._readings]
         return list(dict.fromkeys(path for one in readings for path in one.paths))
 
     @property
     def beside(self) -> bool:
-        """Whether something of an event stands in its record's key or headers, or in its topic."""
+        """Whether any kind reads the key or headers of a record."""
         readings = self._readings if self._kind is None else [self._kind, *self._readings]
         return any(one.beside is not None for one in readings)
 
     def read(
         self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad
     ) -> tuple[NDArray[np.intp], NDArray[np.int8], dict[str, Column], int]:
-        """The good ones of the events at these places: their places, intp [n], their kinds, int8
-        [n], and their columns, n rows each, with stand-ins where an event of its kind has no such
-        column; and how many others are of no kind, and no error. Those that cannot be read are
-        added to `bad`, by their place. records: the messages that were opened."""
+        """Read the events at the positions `at`. Returns the positions of the good events, intp
+        [n], their kinds, int8 [n], their columns, n rows each, with placeholders where a kind has
+        no such column, and the number of events of no kind that are not errors. Unreadable events
+        are added to `bad`, by position. records: the messages that were split."""
         kinds = self._kinds(opened, records, at, bad)
         is_good = kinds != NEITHER
         parts: list[tuple[NDArray[np.intp], dict[str, Column]]] = []
@@ -89,7 +89,7 @@ class Kinds:
     def _kinds(
         self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad
     ) -> NDArray[np.int8]:
-        """The kind of each event, NEITHER too where it is bad."""
+        """The kind of each event, NEITHER for bad ones too."""
         topic, marks = records.partition.topic, self.join.marks
         here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
         by_topic = next((i for i, equals in here if equals is None), NEITHER)

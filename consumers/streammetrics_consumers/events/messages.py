@@ -1,13 +1,13 @@
-"""Opening messages into the events that they carry.
+"""Splitting messages into events.
 
     json     a message is one event
-    ndjson   a line is one event; the end of the last line says nothing
+    ndjson   a line is one event; the last line end is optional
     array    a JSON array, an element is one event
     arrow    an Arrow IPC stream, a row is one event (see arrow_messages.py)
 
-An event has a place: the offset of its message, and its index in it. A bad event costs itself
-alone; a message that does not divide into events is refused whole, as one entry. A tombstone (a
-message without a value) is no event: it is counted, and passed by.
+An event is identified by the offset of its message and its index in the message. A bad event
+affects no other; a message that cannot be split into events is refused as a whole, as one entry. A
+tombstone (a message without a value) is not an event: it is counted and skipped.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from streammetrics_consumers.model.chunk import Chunk, Lazy
 T = TypeVar("T")
 Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]
 
-MAX_MESSAGE_BYTES: Final = 16 << 20  # of a message that carries many events
-MAX_EVENTS: Final = 200_000  # in one message: no more than a delta may hold
-PIECE_BYTES: Final = 1 << 20  # of messages that are opened together
+MAX_MESSAGE_BYTES: Final = 16 << 20  # of a message with many events
+MAX_EVENTS: Final = 200_000  # in one message: at most the capacity of a delta
+PIECE_BYTES: Final = 1 << 20  # of messages that are split together
 
 EMPTY: Final = Unfit("empty", None, "the record holds no event")
-_SURELY_FEW: Final = 1 << 21  # commas; a list of this many elements takes 130 MB
+_SURELY_FEW: Final = 1 << 21  # commas; a list with as many elements takes 130 MB
 _elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _SPACES: Final = b" \t\r\n"
 
 
-# The events of a chunk of messages, with a row for each event and one for each refused message,
-# and why these rows are refused; the columns of the chunk, where it has some, leave these out.
+# The events of a chunk of messages, with a row for each event and for each refused message, and the
+# reasons by refused row. Columns of the chunk, if it has any, do not contain the refused rows.
 Opened: TypeAlias = tuple[Chunk, dict[int, Unfit]]
 
 
 def messages_of(events: Chunk, records: Chunk, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The places in `records` of the messages that these rows of `events` came in."""
+    """The positions in `records` of the messages that contain these rows of `events`."""
     return np.searchsorted(np.asarray(records.offsets), np.asarray(events.offsets)[rows])
 
 
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
-    """The chunk with the rows at these places alone, ascending. Its columns stay as they are."""
+    """The chunk with only the rows at these ascending positions. Its columns are unchanged."""
     chosen = at.tolist()
     positions = {old: new for new, old in enumerate(chosen)}
 
@@ -77,8 +77,8 @@ def pieces_of(
     kind: Callable[[bytes], bytes] = lambda value: b"",
     piece_bytes: int | None = None,
 ) -> Iterator[Chunk]:
-    """The chunk in parts of whole messages that are opened together: of one kind, and
-    `piece_bytes` (a megabyte) at most, unless one message is larger."""
+    """The chunk in parts of whole messages that are split together: of one kind, and at most
+    `piece_bytes` (a megabyte), unless one message is larger."""
     most = PIECE_BYTES if piece_bytes is None else piece_bytes
     first, start, size, before = 0, chunk.start, 0, b""
     for i, value in enumerate(chunk.values):
@@ -96,7 +96,7 @@ def pieces_of(
 def open_texts(
     chunk: Chunk, split: Split, refused: Mapping[int, Unfit], max_event_bytes: int
 ) -> Opened:
-    """The events of messages of text. refused: messages that need not be opened."""
+    """The events of text messages. refused: messages that are already refused."""
     values: list[bytes] = []
     counts: list[int] = []
     bad: dict[int, Unfit] = {}
@@ -108,7 +108,7 @@ def open_texts(
             found = [message]
         values += found
         counts.append(len(found))
-    longest = max(map(len, filter(None, chunk.values)), default=0)  # no event is longer
+    longest = max(map(len, filter(None, chunk.values)), default=0)  # bounds every event
     if longest > max_event_bytes:
         for row, value in enumerate(values):
             if len(value) > max_event_bytes:
@@ -118,7 +118,7 @@ def open_texts(
 
 
 def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:
-    """A chunk with a row for each of `values`, whose message in `chunk` is `messages` [n]."""
+    """A chunk with a row for each value; `messages` [n] is the index of its message in `chunk`."""
     firsts = np.flatnonzero(np.diff(messages, prepend=-1))
     indices = np.arange(len(messages)) - np.repeat(firsts, np.diff(firsts, append=len(messages)))
     times = chunk.timestamps_ms
@@ -129,14 +129,14 @@ def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes])
         np.asarray(chunk.offsets, np.int64)[messages],
         values,
         None if times is None else instants(times)[messages],
-        # A message of which only the beginning is here was refused whole.
+        # A message with only its beginning was refused as a whole.
         cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
         indices=indices,
     )
 
 
 def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Timestamps of records, -1 where there is none."""
+    """Timestamps of records, -1 for records without one."""
     if isinstance(times_ms, np.ndarray):
         return times_ms
     try:
@@ -146,10 +146,10 @@ def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.i
 
 
 def lines(message: bytes) -> list[bytes] | Unfit:
-    """The lines of a message; LF or CR LF ends one, as in a file."""
+    """The lines of a message, which end with LF or CR LF, as in a file."""
     if not message.strip(_SPACES):
         return EMPTY
-    found = message.split(b"\n", MAX_EVENTS + 1)  # no more pieces than we take, and one
+    found = message.split(b"\n", MAX_EVENTS + 1)  # bounded by the limit and one more
     if len(found) > MAX_EVENTS + 1:
         return too_many(message.count(b"\n") + 1)
     if not found[-1]:
@@ -160,7 +160,7 @@ def lines(message: bytes) -> list[bytes] | Unfit:
 
 
 def elements(message: bytes) -> list[bytes] | Unfit:
-    """The elements of a JSON array, each as it stands there."""
+    """The elements of a JSON array, each as its original bytes."""
     if not message.strip(_SPACES):
         return EMPTY
     found: list[bytes] | Unfit
@@ -175,13 +175,13 @@ def elements(message: bytes) -> list[bytes] | Unfit:
 
 
 def _divided(message: bytes) -> list[bytes] | Unfit:
-    """The elements of an array that is not valid JSON, because of one of its elements perhaps:
-    what stands between the commas that no bracket and no text holds."""
+    """The elements of an array that is not valid JSON, possibly due to one bad element: the bytes
+    between the commas outside of nested brackets and texts."""
     bare = _ESCAPED.sub(b"__", message) if b"\\" in message else message
     code = np.frombuffer(bare, np.uint8)
     quotes = np.flatnonzero(code == ord('"'))
     in_text = np.zeros(len(code), np.uint8)
-    in_text[quotes[: len(quotes) & ~1]] = 1  # one that nothing closes begins no text
+    in_text[quotes[: len(quotes) & ~1]] = 1  # an unclosed quote starts no text
     outside = np.cumsum(in_text, dtype=np.uint8) & 1 == 0
     opens = ((code == ord("[")) | (code == ord("{"))) & outside
     closes = ((code == ord("]")) | (code == ord("}"))) & outside

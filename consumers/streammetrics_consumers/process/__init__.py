@@ -1,1 +1,1 @@
-"""A process that counts: it starts, connects again, says how it is, and stops."""
+"""A counting process: starting, reconnecting, reporting its status, and stopping."""

@@ -1,8 +1,8 @@
-"""Looks at an experiment while it goes on, from the loop of a worker.
+"""Looks at a running experiment, taken in the loop of a worker.
 
-One process at a time looks, each `look_every_s`: see `ledger/looks.py`. The states and how far the
-logs were counted are of one moment of the store. A look that fails is a look less, which makes no
-interval wrong; counting goes on.
+One process at a time takes a look, every `look_every_s`: see `ledger/looks.py`. The states and the
+heads are read in one transaction. A look that fails is omitted, which invalidates no interval;
+counting continues.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from streammetrics_consumers.query.experiment_plan import declared, experiment_o
 
 log = logging.getLogger(__name__)
 
-MAX_STATE_BYTES: Final = 512 << 20  # of the stored states that one look reads
+MAX_STATE_BYTES: Final = 512 << 20  # of stored states per look
 
 
 def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
-    """Look at the experiment of a generation; whether there is a look now that was not there.
+    """Take a look at the experiment of a generation; returns whether a look was added.
 
-    claimed_ms: when the look was claimed, by the clock of who did; None where nobody else looks.
+    claimed_ms: when the look was claimed, by the claimant's clock; None without other processes.
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
@@ -38,7 +38,7 @@ def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> 
 
 
 def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
-    """Within the transaction: the states, and a look without readings."""
+    """Read the states within the transaction, and build a look without readings."""
     of, seen = declared(now.version.generation), now.snapshot
     if of is None:
         return None
@@ -57,7 +57,7 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
 
 
 def _row(look: Look, watermark_ms: int | None, experiment: Experiment) -> LookRow:
-    # A metric of which no state was counted has no view yet, and no name that stays.
+    # A metric without a counted state has no view yet, and no final name.
     contrasts = [one for one in experiment.contrasts() if one.view]
     readings = {one.name: one.anytime for one in contrasts}
     effects = {one.name: one.comparison.effect_size for one in contrasts}
@@ -67,10 +67,10 @@ def _row(look: Look, watermark_ms: int | None, experiment: Experiment) -> LookRo
 
 
 class Looker:
-    """Looks when a look is due, and nobody else does.
+    """Takes a look when one is due and no other process takes it.
 
-    every_s: between two looks of anybody; None where there is no experiment, and nothing to look
-    at. clock: seconds since 1970, by which processes agree.
+    every_s: between two looks of all processes; None without an experiment, then it does nothing.
+    clock: seconds since 1970, common to all processes.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Looker:
         self._asked_s = -math.inf
 
     def step(self) -> None:
-        """Look, if it is time."""
+        """Take a look if one is due."""
         if self._every_s is None:
             return
         now_s = self._monotonic()
@@ -96,7 +96,7 @@ class Looker:
             self._look(self._every_s, last=False)
 
     def last(self) -> None:
-        """Look whenever the last one was: nothing more will come."""
+        """Take the final look, regardless of the time of the last one."""
         if self._every_s is not None:
             self._look(self._every_s, last=True)
 

@@ -1,7 +1,7 @@
-"""What can be known before anything is counted. Nothing here makes a file or changes a row.
+"""Checks before counting. Nothing here creates a file or changes a row.
 
-require_options(config, options)   the options fit the source, or an error of usage
-check(config, options)             source and store are there and fit, in lines to read
+require_options(config, options)   raise a usage error unless the options fit the source
+check(config, options)             check the source and the store, and report in lines of text
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Opener = Callable[[Config, Options], Source]
 
 
 def require_options(config: Config, options: Options, *, opener: Opener = open_source) -> None:
-    """Raise Unsuitable where the source cannot do what the options ask for, and SourceError where
-    a file cannot be read.
+    """Raise Unsuitable if the source does not support the options, and SourceError if a file cannot
+    be read.
 
-    Kafka is asked only about partitions that are named, and not at all while it is away: `run`
-    waits for it, and the worker asks again.
+    Kafka is only asked if the options name partitions. If it is unavailable, the check is left to
+    the worker, since `run` waits for Kafka.
     """
     require_readable(config)
     require_package(config)
@@ -66,7 +66,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
 
 
 def require_topics(config: Config, options: Options) -> None:
-    """Raise Unsuitable where `--skip` names a topic that is not read."""
+    """Raise Unsuitable if `--skip` names a topic that is not read."""
     others = {topic for topic, _, _ in options.skips.places or ()} - {*config.source.topics}
     if others:
         there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
@@ -83,9 +83,9 @@ def check(
     new_generation: bool = False,
     opener: Opener = open_source,
 ) -> list[str]:
-    """Look at the source and the store, and say what is there and what a run would do.
+    """Inspect the source and the store, and describe their contents and the effects of a run.
 
-    Raises what a run would raise before its first record.
+    Raises the errors that a run would raise before its first record.
     """
     found = []
     logs: dict[Partition, tuple[int, int | None]] = {}
@@ -160,7 +160,7 @@ def _said(changes: Changes) -> list[str]:
 def _require_same(
     head: Head, logs: dict[Partition, tuple[int, int | None]], options: Options
 ) -> None:
-    """The log that a head follows is still this one, and has not lost what comes next."""
+    """Raise if the log of a head was replaced, or has lost the next records."""
     known = head.partition
     for partition, (first, end) in logs.items():
         if (partition.topic, partition.number) != (known.topic, known.number):

@@ -1,8 +1,8 @@
-"""Refused events are forwarded to the topic of `[quarantine] topic`, after their commit.
+"""Forwarding refused events to the topic of `[quarantine] topic`, after their commit.
 
-A thread of its own reads from the ledger what no topic has acknowledged yet, sends it, and writes
-down that it was. Counting never waits for it: where the topic is away, entries wait in the ledger,
-also over a restart. So each arrives at least once; its key says which it is.
+A separate thread reads unforwarded entries from the ledger, sends them, and marks them as
+forwarded. Counting never waits for it: while the topic is unavailable, entries stay in the ledger,
+also over a restart. So each entry arrives at least once; its key identifies it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Message = tuple[bytes, bytes, list[tuple[str, bytes]]]
 
 
 class Sender(Protocol):
-    """Where messages go."""
+    """A destination of messages."""
 
     def send(self, messages: Sequence[Message]) -> None: ...
     def close(self) -> None: ...
 
 
 class Forwarder:
-    """Forwards what is refused in the logs that this process commits to."""
+    """Forwards the refused events of the logs that this process commits to."""
 
     def __init__(self, store: Store, opener: Callable[[], Sender]) -> None:
         self._store, self._opener = store, opener
@@ -44,12 +44,12 @@ class Forwarder:
         self._lock = Lock()
 
     def committed(self, head: Head) -> None:
-        """This head has moved: what is refused there is ours to forward."""
+        """Add a head that has moved: this process forwards its refused events."""
         with self._lock:
             self._heads.add(head.id)
 
     def forward(self, stop: Event) -> None:
-        """Send all that waits. Raises what the client or the store raises."""
+        """Send all pending entries. Raises errors of the client or the store."""
         with self._lock:
             heads = set(self._heads)
         while heads and (entries := not_forwarded(self._store, heads, PAGE)):
@@ -61,12 +61,12 @@ class Forwarder:
                 return
 
     def run(self, stop: Event, ended: Event) -> None:
-        """Forward until `ended`, and then the rest, unless the topic is away."""
+        """Forward until `ended`, and then the rest, unless the topic is unavailable."""
         while True:
             last = ended.wait(LOOK_S)
             try:
                 self.forward(stop)
-            except Exception as error:  # a client has many; none may reach the count
+            except Exception as error:  # no error of the client may affect counting
                 log.warning(
                     "refused events wait in the ledger: they cannot be forwarded: %s", error
                 )
@@ -78,7 +78,7 @@ class Forwarder:
                 return
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         sender, self._sender = self._sender, None
         if sender is not None:
             sender.close()
@@ -88,7 +88,7 @@ class Forwarder:
 def forwarding(
     config: Config, store: Store, opener: Callable[[], Sender] | None = None
 ) -> Iterator[Callable[[Head], None]]:
-    """A function to tell of heads that have moved; refused events go out while the block lasts."""
+    """A callback for heads that have moved; refused events are forwarded during the block."""
     topic = config.quarantine.topic
     if topic is None:
         yield lambda head: None
@@ -117,7 +117,7 @@ def forwarding(
 
 
 def message(entry: QuarantineRow) -> Message:
-    """An entry as a message: its place as the key, what the ledger holds of it as the value."""
+    """An entry as a message: its location as the key, and the stored payload as the value."""
     log_, place = entry.partition, f"{entry.offset}/{entry.index}"
     key = f"{log_.cluster}/{log_.topic}/{log_.topic_id}/{log_.number}/{place}"
     fields = {

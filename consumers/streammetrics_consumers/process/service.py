@@ -1,6 +1,6 @@
-"""A process that counts: opens the ledger and the source, works, and opens the source again.
+"""A counting process: opens the ledger and the source, counts, and reopens the source on failure.
 
-`run` returns when it was stopped or has reached the end, and raises otherwise: ConfigError,
+`run` returns when it was stopped or has reached the end. Otherwise it raises ConfigError,
 LedgerError, GapError, SourceError or ErrorBudgetExceeded.
 """
 
@@ -27,11 +27,11 @@ from streammetrics_consumers.sources.open_source import open_source
 
 log = logging.getLogger(__name__)
 
-ANSWER_S: Final = 3.0  # for a source to answer, once a signal has asked to end
+ANSWER_S: Final = 3.0  # for a source to respond after a stop signal
 Opener = Callable[[Config, Options], Source]
 FIRST_PAUSE_S: Final = 0.5
 GREATEST_PAUSE_S: Final = 30.0
-FIRST_TRIES: Final = 6  # about half a minute, before anything was read
+FIRST_TRIES: Final = 6  # about half a minute, if nothing was ever read
 
 
 def begin(
@@ -76,10 +76,10 @@ def run(
     opener: Opener = open_source,
     status: StatusRecorder | None = None,
 ) -> None:
-    """Count until stopped, or until the end with `options.until_end`. Raises what went wrong.
+    """Count until stopped, or until the end with `options.until_end`. For errors see the module.
 
-    After each step of a worker, its progress is reported, and the experiment is looked at if a look
-    is due.
+    After each step of a worker, it reports progress, and takes a look at the experiment if one is
+    due.
     """
     status = status or StatusRecorder(monotonic)
     with stop.interrupting():
@@ -117,7 +117,7 @@ def run(
             except GapError as gap:
                 if options.on_gap == "stop":
                     raise
-                with suppress(Fenced):  # another worker was first; look again
+                with suppress(Fenced):  # another worker was first; try again
                     _skip(ledger, generation, gap)
             except Disconnected as error:
                 if backoff.is_hopeless:
@@ -129,7 +129,7 @@ def run(
 
 
 def _steps(worker: Worker, stop: Stop) -> Iterator[Progress]:
-    """Prepare a worker and run it, unless a stop is requested meanwhile."""
+    """Prepare a worker and run it, unless a stop is requested before."""
     with stop.ending_within(ANSWER_S):
         worker.prepare()
     if not stop.requested:
@@ -137,7 +137,7 @@ def _steps(worker: Worker, stop: Stop) -> Iterator[Progress]:
 
 
 def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
-    """Go on behind a gap, and say what is lost."""
+    """Continue after a gap, and log the loss."""
     for head in ledger.heads(generation):
         if head.partition != gap.partition or head.next_offset != gap.head:
             continue
@@ -150,7 +150,7 @@ def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
 
 
 class Backoff:
-    """Pauses that double while nothing is read.
+    """Pauses that double until something is read.
 
     >>> backoff = Backoff()
     >>> backoff.pause_s(), backoff.pause_s(), backoff.pause_s()
@@ -166,16 +166,16 @@ class Backoff:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether the source could never be read, however often it was tried."""
+        """Whether nothing was ever read after the maximum number of attempts."""
         return not self._ever_read and self._failures >= FIRST_TRIES
 
     def reset(self) -> None:
-        """Something was read: the next failure is a new one."""
+        """Start over after a successful read."""
         self._failures = 0
         self._ever_read = True
 
     def pause_s(self) -> float:
-        """How long to wait before the next try."""
+        """The pause before the next attempt."""
         pause_s = min(FIRST_PAUSE_S * 2.0**self._failures, GREATEST_PAUSE_S)
         self._failures += 1
         return pause_s

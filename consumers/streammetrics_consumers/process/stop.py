@@ -1,4 +1,4 @@
-"""How a process is asked to end: once politely, and the second time at once."""
+"""Stopping a process: the first signal stops it in good order, the second immediately."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequested(BaseException):
-    """Someone asked to end while nothing was under way that has to be ended in good order."""
+    """A stop was requested while no work was in progress that must end in good order."""
 
 
 class Stop:
-    """A wish to end, which those who work look at between two steps.
+    """A stop request, checked between two steps of work.
 
-    A signal handler asks in the middle of anything, also of a `wait` of the same thread. So there
-    is no lock here that the interrupted code could hold: a flag, and a pipe that wakes the waits.
+    A signal handler may interrupt any code, also a `wait` of the same thread. So this class uses no
+    lock that the interrupted code could hold: only a flag, and a pipe that wakes waits.
     """
 
     def __init__(self) -> None:
@@ -40,19 +40,19 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether to end now."""
+        """Whether a stop was requested."""
         return self._requested
 
     def request(self) -> None:
-        """Ask to end. Safe in a signal handler, and from any thread."""
+        """Request a stop. Safe in a signal handler, and from any thread."""
         if not self._requested:
             self._requested = True
-            os.write(self._wakes, b"!")  # nobody reads it, so every wait from now on is woken
+            os.write(self._wakes, b"!")  # it is never read, so it wakes every wait from now on
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """In this block a signal raises StopRequested at once: for connections that may take a
-        minute to fail, before anything is read. `signals_request` takes the exception."""
+        """A block in which a signal raises StopRequested immediately, for connections that may take
+        a minute to fail before anything is read. `signals_request` catches the exception."""
         before, self._interrupts = self._interrupts, True
         try:
             yield
@@ -61,9 +61,9 @@ class Stop:
 
     @contextmanager
     def ending_within(self, seconds: float) -> Iterator[None]:
-        """Once a signal has come, the process ends at the end of this block, or after this many
-        seconds in it, at once: for clients that cannot be interrupted and may wait for a
-        minute, while nothing is read that would have to be committed."""
+        """A block in which, after a signal, the process has this many seconds to leave the block
+        before it ends immediately: for clients that cannot be interrupted and may wait for a
+        minute, while there is nothing to commit."""
         self._limit_s = seconds
         try:
             yield
@@ -73,7 +73,7 @@ class Stop:
                 timer.cancel()
 
     def interrupt(self) -> None:
-        """What a signal does where it comes: see the two blocks. Of the main thread alone."""
+        """The action of a signal in the two blocks above. For the main thread only."""
         if self._limit_s is not None:
             self._timer = Timer(self._limit_s, _end_now)
             self._timer.daemon = True
@@ -82,7 +82,7 @@ class Stop:
             raise StopRequested
 
     def wait(self, seconds: float) -> bool:
-        """Wait, but not longer than until someone asks to end; whether someone did."""
+        """Wait, at most until a stop is requested; returns whether one was."""
         waiting = select.poll()
         waiting.register(self._woken, select.POLLIN)
         waiting.poll(seconds * 1000)
@@ -102,16 +102,16 @@ def _close(*descriptors: int) -> None:
 
 @contextmanager
 def signals_request(stop: Stop, then: str = "committing, then ending") -> Iterator[None]:
-    """SIGTERM and SIGINT ask to end; the second one ends the process as if nobody had listened,
-    whatever it is doing. Of the main thread alone, as signals are. then: what the log says follows.
-    The block ends with StopRequested where the first one interrupts it: see `Stop.interrupting`.
+    """A block in which SIGTERM and SIGINT request a stop. The second signal ends the process with
+    the default action. For the main thread only, as signals are. then: the next step, for the log.
+    StopRequested ends the block quietly: see `Stop.interrupting`.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         for one in SIGNALS:
             signal.signal(one, signal.SIG_DFL)
         stop.request()
-        # It may have interrupted what writes a log: the wish to end must not be lost with a line.
+        # It may have interrupted a log call: a lost line must not lose the stop request.
         with suppress(Exception):
             log.info("%s: %s", signal.Signals(number).name, then)
         stop.interrupt()

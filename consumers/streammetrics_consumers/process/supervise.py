@@ -1,8 +1,9 @@
 """Several workers of one Kafka group on one machine, under a process that starts and ends them.
 
-Each worker has one end of a pair of sockets, whose number stands in its environment, and sends its
-status there: a snapshot is one packet. Nobody waits for anybody: what does not fit is left out, and
-a newer one follows within a second. A worker whose parent is gone learns it from its next packet.
+Each worker has one end of a socket pair, whose descriptor is in its environment, and sends its
+status there, one packet per snapshot. Neither side waits: a snapshot that does not fit is dropped,
+and a newer one follows within a second. A worker detects with its next packet that its parent is
+gone.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from streammetrics_consumers.process.stop import Stop
 log = logging.getLogger(__name__)
 
 WORKER: Final = "_STREAMMETRICS_WORKER"  # the number of a worker, in its environment
-END_LIMIT_S: Final = 20.0  # for a worker to commit and leave, after it was asked to
-RESTARTS: Final = 5  # of one worker that a signal has killed
-VARIABLE: Final = "_STREAMMETRICS_STATUS"  # the number of a worker's socket
+END_LIMIT_S: Final = 20.0  # for a worker to commit and leave after a stop request
+RESTARTS: Final = 5  # of one worker that was killed by a signal
+VARIABLE: Final = "_STREAMMETRICS_STATUS"  # the descriptor of a worker's socket
 PACKET_BYTES: Final = 1 << 20
 
 
 def supervise(command: Sequence[str], workers: int, stop: Stop, channel: StatusChannel) -> int:
-    """Run `command` in `workers` processes until all have ended; answers the exit code.
+    """Run `command` in `workers` processes until all have ended; returns the exit code.
 
-    A worker that a signal has killed is started again, since nothing can be lost or doubled. One
-    that ends with an error ends the others.
+    A worker that was killed by a signal is restarted, since nothing can be lost or counted twice. A
+    worker that ends with an error ends the others.
     """
     running = {i: _started(command, i, channel) for i in range(workers)}
     restarts = dict.fromkeys(running, 0)
@@ -63,7 +64,7 @@ def supervise(command: Sequence[str], workers: int, stop: Stop, channel: StatusC
             del running[i]
             channel.ended(i)
             if ended == -signal.SIGTERM and asked_s is not None:
-                continue  # it was asked before it had begun to listen, and to count
+                continue  # it got the signal before it had installed a handler or counted
             if ended and not code:
                 code = ended if ended > 0 else 1
                 stop.request()
@@ -75,8 +76,8 @@ def _started(
 ) -> subprocess.Popen[bytes]:
     channel.started(worker)
     link = channel.descriptor(worker)
-    # In a session of its own, so that Ctrl-C reaches us alone and each worker hears of it once: a
-    # second signal would end it before it has committed.
+    # In its own session, so that Ctrl-C reaches only this process and each worker gets one signal:
+    # a second one would end it before it has committed.
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -87,7 +88,7 @@ def _started(
 
 
 class StatusChannel:
-    """The parent's side: the last status that each worker sent."""
+    """The parent's side: the last status of each worker."""
 
     def __init__(self, workers: int) -> None:
         self.last: dict[str, WorkerStatus] = {}
@@ -95,11 +96,11 @@ class StatusChannel:
         self._gone: set[int] = set()
 
     def descriptor(self, worker: int) -> int:
-        """The number of the socket that this worker is to inherit."""
+        """The descriptor of the socket that this worker inherits."""
         return self._pairs[worker][1].fileno()
 
     def poll(self) -> None:
-        """Read what the workers have sent since."""
+        """Read the new snapshots of the workers."""
         for worker, (ours, _) in self._pairs.items():
             last = None
             with suppress(BlockingIOError):
@@ -109,20 +110,20 @@ class StatusChannel:
                 self.last[str(worker)] = decode(last)
 
     def workers(self) -> dict[str, WorkerStatus | None]:
-        """Each worker that has not ended; None of one that has sent nothing yet."""
+        """The status of each worker that has not ended; None if it has sent nothing yet."""
         there = (str(i) for i in self._pairs if i not in self._gone)
         return {name: self.last.get(name) for name in there}
 
     def started(self, worker: int) -> None:
-        """It was started, maybe again: what was received before is not of this one."""
+        """Drop the status of an earlier process: the worker was started, possibly again."""
         self.last.pop(str(worker), None)
 
     def ended(self, worker: int) -> None:
-        """This one has ended for good."""
+        """Remove a worker that has ended for good."""
         self._gone.add(worker)
 
     def close(self) -> None:
-        """Let go of the sockets."""
+        """Close the sockets."""
         for pair in self._pairs.values():
             for one in pair:
                 one.close()
@@ -131,7 +132,7 @@ class StatusChannel:
 def status_sender(
     environ: Mapping[str, str], orphaned: Callable[[], None]
 ) -> Callable[[bytes], None]:
-    """What sends a worker's snapshots to its parent, if it has one that listens.
+    """A function that sends a worker's snapshots to its parent, if it has one.
 
     orphaned: called when the parent is gone.
     """
@@ -149,7 +150,7 @@ def status_sender(
         except OSError as error:  # no room, or too long
             log.debug("the status was not sent: %s", error)
         finally:
-            link.detach()  # it is the process's, and stays open
+            link.detach()  # the descriptor belongs to the process, and stays open
 
     return send
 

@@ -1,1 +1,1 @@
-"""A stream of an A/B test whose true difference is known."""
+"""A simulated stream of an A/B test with a known true difference."""

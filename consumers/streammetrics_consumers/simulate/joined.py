@@ -1,10 +1,10 @@
-"""The same stream as it comes in production: an impression is one event, and its click another one,
-seconds or half an hour later.
+"""The simulated stream in the form of production logs: an impression is one event, and its click a
+separate event, seconds to half an hour later.
 
-A quarter of all clicks lead to a purchase, with an amount. Some events come twice, a few
-impressions never, and a purchase or a click may come when its label window has closed. None of that
-depends on the variant or the score, so the true figures are known: those of `Simulation`, of the
-share of clicks that come within the label window.
+A quarter of all clicks lead to a purchase, with an amount. Some events are sent twice, a few
+impressions are lost, and a click or purchase may arrive after its label window has closed. None of
+this depends on the variant or the score, so the true values are known: those of `Simulation`, with
+the share of clicks within the label window.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from streammetrics_consumers.simulate.stream import (
     segment_of,
 )
 
-FORMATS: Final[tuple[Format, ...]] = ("jsonl", "ndjson", "array")  # where events may differ
-# How many of 64 outcomes come after 2**k to 2**(k + 1) seconds, for each k; evenly between these.
+FORMATS: Final[tuple[Format, ...]] = ("jsonl", "ndjson", "array")  # events may differ in fields
+# How many of 64 outcomes are delayed by 2**k to 2**(k + 1) seconds, for each k, uniformly within.
 OCTAVES: Final = (1, 2, 4, 7, 10, 12, 11, 8, 5, 3, 1)
-MISSING_PER_256: Final = 1  # impressions that are lost on their way
+MISSING_PER_256: Final = 1  # impressions that are lost
 TWICE_PER_256: Final = 3  # events of each kind that are sent again
 BUYS_PER_256: Final = 64  # clicks that lead to a purchase
-_EXTRA: Final = 1 << 32  # what keeps the draws of this module apart from those of `Simulation`
+_EXTRA: Final = 1 << 32  # part of the seed: separates the draws from those of `Simulation`
 _STEPS: Final = 1 << 16  # within an octave
 _OUTCOMES: Final = (b'{"kind":"click"', b'{"kind":"purchase"')
 
 
 @dataclass(frozen=True)
 class JoinedSimulation:
-    """The first `events` events in the order in which they come; see the module.
+    """The first `events` events in the order of their arrival; see the module.
 
     >>> one = JoinedSimulation(Simulation(events=3, seed=1))
     >>> [line[:20] for batch in one.batches() for line in batch]
@@ -65,22 +65,22 @@ class JoinedSimulation:
 
     @property
     def events(self) -> int:
-        """How many events there are, of all kinds."""
+        """The number of events of all kinds."""
         return self.base.events
 
     @property
     def format(self) -> Format:
-        """How they are written."""
+        """The format of the output."""
         return self.base.format
 
     def header(self) -> None:
-        """None: no such format has one."""
+        """Return None: these formats have no header."""
         return
 
     def batches(self) -> Iterator[list[bytes]]:
         """The events, a few thousand at a time, each a record without line end."""
         left, number = self.events, 0
-        waiting: list[tuple[int, int, bytes]] = []  # when it comes, which it is, and what
+        waiting: list[tuple[int, int, bytes]] = []  # arrival time, number and line of an event
         for start, drawn, later in self._drawn():
             for at_ms, line in _events(self.base.seed, start, drawn, later):
                 heappush(waiting, (at_ms, number, line))
@@ -100,7 +100,7 @@ class JoinedSimulation:
 
     def _drawn(self) -> Iterator[tuple[int, Draws, NDArray[np.uint64]]]:
         more = np.random.PCG64([self.base.seed, _EXTRA])
-        # There is at least one event for most impressions, so it ends long before.
+        # Most impressions give at least one event, so reading stops well before the end.
         endless = Simulation(2 * self.events + BATCH, self.base.seed, users=self.base.users)
         for start, drawn in endless.drawn():
             later = more.random_raw(3 * BATCH).reshape(3, BATCH)[:, : len(drawn.labels)]
@@ -128,7 +128,7 @@ def share_within(label_window_s: int) -> Fraction:
 def _events(
     seed: int, start: int, drawn: Draws, later: NDArray[np.uint64]
 ) -> Iterator[tuple[int, bytes]]:
-    """The events of a batch of impressions, each with when it comes. later: uint64 [3, n]."""
+    """The events of a batch of impressions with their arrival times. later: uint64 [3, n]."""
     clicked, bought, chance = later
     to_click, to_buy = _delays_ms(clicked), _delays_ms(bought)
     columns = zip(
@@ -177,7 +177,7 @@ def _events(
 
 
 class _Bits:
-    """Choices from random bits, each from bits of its own."""
+    """Independent choices from random bits: each uses its own bits."""
 
     def __init__(self, bits: int) -> None:
         self._left = bits
@@ -189,7 +189,7 @@ class _Bits:
 
 
 def _sent(at_ms: int, line: bytes, draw: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
-    """An event, and sometimes the same again up to eight seconds later."""
+    """An event, and sometimes a repeat up to eight seconds later."""
     yield at_ms, line
     if draw(8) < TWICE_PER_256:
         yield at_ms + 1 + draw(5) * 256, line

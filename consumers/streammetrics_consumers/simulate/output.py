@@ -1,5 +1,5 @@
-"""Where a simulated stream goes: a file, stdout, or topics of Kafka, whose messages may carry many
-events; at a rate, or as fast as it goes."""
+"""Writing a simulated stream to a file, stdout, or Kafka topics, whose messages may contain many
+events; at a given rate, or as fast as possible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sink = Callable[[list[bytes]], None]
 
 
 def ndjson(events: Sequence[bytes]) -> bytes:
-    """A line for each event."""
+    """One line per event."""
     return b"\n".join(events) + b"\n"
 
 
@@ -75,11 +75,11 @@ def write(
     monotonic: Callable[[], float],
     batch_events: int = 1000,
 ) -> None:
-    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`. Of two topics the second gets
-    clicks and purchases.
+    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`. With two topics, the second
+    receives clicks and purchases.
 
-    rate: events a second; batches are cut so that they come every tenth of a second at most.
-    batch_events: events a message, in formats whose messages carry many.
+    rate: events per second; a batch is cut to the events of a tenth of a second. batch_events:
+    events per message, in formats with many events per message.
     """
     started_s, rows = monotonic(), 0
     with _sinks(where, simulation.format, batch_events) as sink:
@@ -110,7 +110,7 @@ def _paced(
 
 @contextmanager
 def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
-    """A sink of events, which it hands on by the topics that there are."""
+    """A sink of events that distributes them to the topics."""
     topics = where.split(",") if where.startswith("kafka://") else [where]
     server = topics[0].rpartition("/")[0]
     places = [topics[0], *(f"{server}/{topic}" for topic in topics[1:])]
@@ -153,8 +153,8 @@ def _lines(out: Callable[[bytes], object], flush: Callable[[], object]) -> Sink:
 
 @contextmanager
 def packed(out: Sink, format: str, size: int) -> Iterator[Sink]:
-    """A sink of events that hands on messages of `size` of them, the last with the rest; events
-    themselves where a message is one."""
+    """A sink of events that writes messages of `size` events, and the rest in the last message; or
+    the events themselves, if the format has one event per message."""
     make = MESSAGES.get(format)
     if make is None:
         yield out

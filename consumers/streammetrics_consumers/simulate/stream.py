@@ -1,12 +1,12 @@
-"""A seeded stream of impressions of an A/B test, whose true click rates and AUC are known.
+"""A seeded stream of impressions of an A/B test with known true click rates and AUC.
 
-Users differ in activity (the rank-th most active has a weight near 1 / rank) and in how readily
-they click. Half of them, chosen by a coin, see variant `treatment`, whose clicks are more frequent
-and follow the score more closely. Scores are click probabilities that crowd near 0. Some events
-come late, and a few are broken in ways that real events are.
+Users differ in activity (the rank-th most active has a weight near 1 / rank) and in their
+propensity to click. Half of them, chosen at random, see variant `treatment`, whose clicks are more
+frequent and follow the score more closely. Scores are click probabilities, mostly near 0. Some
+events are late, and a few are broken in ways seen in real events.
 
-The same seed gives the same bytes on every machine: draws are the raw bits of PCG64, and all else
-is integers and exact powers of two.
+The same seed gives the same bytes on every machine: draws are the raw bits of PCG64, and all other
+arithmetic uses integers and exact powers of two.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _JSON: Final = (
 
 
 def _changed(**changes: object) -> Callable[[bytes], bytes]:
-    """A fault that changes fields of a JSON event; None takes the field away."""
+    """A fault that changes fields of a JSON event; None removes the field."""
 
     def change(line: bytes) -> bytes:
         event = {**json.loads(line), **changes}
@@ -55,7 +55,7 @@ def _csv_changed(field: str, text: str) -> Callable[[bytes], bytes]:
     return change
 
 
-# Ways in which events are broken, as real ones are.
+# Faults of events, as in real streams.
 JSON_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
     lambda line: line[: len(line) // 2],
     lambda line: line + line,
@@ -68,15 +68,15 @@ JSON_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
     _changed(variant="treatmnet"),
     _changed(ts="2024-01-01T12:00:00"),
 )
-JOINED_FAULTS: Final = (  # of impressions, which have no label
+JOINED_FAULTS: Final = (  # for joined impressions, which have no label
     *JSON_FAULTS[:4],
     *JSON_FAULTS[5:],
     _changed(kind="imprssion"),
     _changed(request_id=None),
 )
-# Half an event would leave its whole array without an end.
+# A truncated event would make its whole array invalid.
 ARRAY_FAULTS: Final = JSON_FAULTS[1:]
-TABLE_FAULTS: Final = (  # what a row of typed columns can be
+TABLE_FAULTS: Final = (  # those that a row of typed columns can have
     _changed(label=2),
     _changed(score=float("nan")),
     _changed(variant=None),
@@ -112,12 +112,12 @@ POSITIONS: Final = 4
 BATCH: Final = 8192
 
 _LEVELS: Final = 2048  # scores: 8 octaves up to 1/8, in 256 steps each
-_ONE: Final = 1 << 32  # probabilities are integers of this unit
+_ONE: Final = 1 << 32  # the integer for probability 1
 
 
 @dataclass(frozen=True, slots=True)
 class VariantTruth:
-    """What infinitely many good events of a variant would show, exactly."""
+    """The exact values of a variant in the limit of infinitely many good events."""
 
     ctr: Fraction
     auc: Fraction
@@ -152,18 +152,18 @@ class Simulation:
             yield self._written(start, drawn)
 
     def drawn(self) -> Iterator[tuple[int, Draws]]:
-        """Batches of what was drawn, each with the number of its first event."""
+        """Batches of draws, each with the number of its first event."""
         bits = np.random.PCG64(self.seed)
         now_ms = START_MS
         for start in range(0, self.events, BATCH):
-            # Whole batches are drawn, so that a longer stream begins with a shorter one.
+            # Draw whole batches, so that a shorter stream is a prefix of a longer one.
             draws = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, : self.events - start]
             drawn = Draws(draws, self._activity, now_ms)
             now_ms = int(drawn.clock_ms[-1])
             yield start, drawn
 
     def truth(self, seen: Fraction = Fraction(1)) -> dict[str, VariantTruth]:
-        """The true click rate and AUC of each variant, where a share of all clicks is seen."""
+        """The true click rate and AUC of each variant, if a share `seen` of all clicks is seen."""
         # A user's readiness is independent of the score, so only its mean matters here.
         weights = np.diff(np.concatenate([np.zeros(1, np.int64), self._activity]))
         ready = sum(
@@ -185,7 +185,7 @@ class Simulation:
 
     @cached_property
     def _activity(self) -> NDArray[np.int64]:
-        """Cumulated weights of the ranks, whose sum is _ONE. A rank is two users, one in each
+        """Cumulative weights of the ranks, with sum _ONE. A rank is two users, one in each
         variant."""
         ranks = range(1, self.users // 2 + 1)
         shares = [_ONE // rank for rank in ranks]
@@ -227,17 +227,17 @@ class Simulation:
 
 
 def item_of(place: int) -> int:
-    """The number of the item that was shown."""
+    """The number of the shown item."""
     return 1 + place // POSITIONS % ITEMS
 
 
 def segment_of(user: int) -> str:
-    """Which segment a user is in."""
+    """The segment of a user."""
     return "new" if user % 3 == 0 else "returning"
 
 
 def readiness(rank: int) -> int:
-    """How readily the users of a rank click, in halves: 1 or 3."""
+    """The click propensity of the users of a rank, in halves: 1 or 3."""
     return 3 if rank % 2 else 1
 
 
@@ -246,7 +246,7 @@ class Draws:
 
     def __init__(self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int) -> None:
         whom, click, when = draws
-        # Each choice has bits of its own; all are independent.
+        # Each choice uses its own bits, so all are independent.
         self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")
         self.variants = bits_of(whom, 32, 1)
         self.levels = bits_of(whom, 33, 11)
@@ -268,7 +268,7 @@ def bits_of(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
 
 
 def _scores() -> NDArray[np.float64]:
-    """Ascending; an octave and 256 steps in it are exact in binary."""
+    """The scores, ascending; octaves and their 256 steps are exact in binary."""
     octaves, steps = np.divmod(np.arange(_LEVELS), 256)
     scores: NDArray[np.float64] = np.ldexp(1 + steps / 256, octaves - 11)
     return scores
@@ -277,8 +277,8 @@ def _scores() -> NDArray[np.float64]:
 def _clicks() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Click probabilities by score for both variants, in units of 1 / _ONE, even.
 
-    Control mixes the score half and half with its mean; treatment follows it to three quarters,
-    and has an eighth more clicks.
+    Control averages the score with the mean score; treatment gives the score a weight of three
+    quarters, and has an eighth more clicks.
     """
     scores = (_scores() * _ONE).astype(np.int64)  # exact: multiples of 2**-19
     mean = int(scores.sum()) // _LEVELS
@@ -292,6 +292,6 @@ SCORE_TEXTS: Final = [repr(score) for score in _scores().tolist()]
 
 
 def iso(ms: int) -> str:
-    """A time as events have it."""
+    """A time in the format of events."""
     whole = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"

@@ -1,12 +1,12 @@
-"""The seam between the shell and the places that events come from.
+"""The interface between the shell and the sources of events.
 
-A source hands over records as raw bytes, in offset order for each partition.
-It decodes nothing and remembers nothing: where reading starts is what the ledger says.
-Every source (file, stdin, memory, Kafka) has this shape, and the service knows only this file.
+A source returns records as raw bytes, in offset order for each partition.
+It decodes nothing and stores nothing: the ledger determines where reading starts.
+Every source (file, stdin, memory, Kafka) has this interface, and the service uses no other.
 
-    source.assign(listener)          -> listener.on_assigned([...]) answers the offsets to start at
+    source.assign(listener)          -> listener.on_assigned([...]) returns the start offsets
     while source.poll(0.5) ...       -> chunks, each of one partition
-    source.acknowledge({p: end})     -> a courtesy to lag tools; decides nothing
+    source.acknowledge({p: end})     -> informs lag tools; counting does not depend on it
     source.close()
 """
 
@@ -22,24 +22,24 @@ from streammetrics_consumers.model.partition import Partition
 
 
 class Unsuitable(SourceError):
-    """This source cannot do what was asked for: a mistake in the words, not in the source."""
+    """This source does not support the request: an error of usage, not of the source."""
 
 
 class Disconnected(SourceError):
-    """The source failed and has to be opened anew; what was read before the failure is good.
+    """The source failed and must be opened again; records read before the failure are valid.
 
-    `exit_code` is for a source that could not be reached at all: the same command may work later.
+    `exit_code` applies to a source that was never reached: the same command may work later.
     """
 
     exit_code = 75
 
 
 class NotLetIn(SourceError):
-    """The broker refuses our user, password or rights: nothing helps but a person."""
+    """The broker refuses our user, password or rights; retries do not help."""
 
 
 class GapError(SourceError):
-    """The offset to read next is not in the log any more, or not yet: rows would be lost."""
+    """The next offset to read is no longer in the log, or not yet: rows would be lost."""
 
     def __init__(self, partition: Partition, head: int, beginning: int, end: int) -> None:
         self.partition = partition
@@ -53,23 +53,23 @@ class GapError(SourceError):
 
 
 class Listener(Protocol):
-    """What a source tells about its partitions. It may be called from a thread of the source."""
+    """Callbacks for changes of a source's partitions. A thread of the source may call them."""
 
     def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
-        """These partitions are ours now. The answer is the offset to read each of them from."""
+        """These partitions were assigned to us. Returns the start offset of each."""
         ...
 
     def on_revoked(self, partitions: list[Partition]) -> None:
-        """These partitions go to someone else; there is still time to commit."""
+        """These partitions move to another consumer; there is still time to commit."""
         ...
 
     def on_lost(self, partitions: list[Partition]) -> None:
-        """These partitions already belong to someone else; what is not committed is dropped."""
+        """These partitions already belong to another consumer; uncommitted work is dropped."""
         ...
 
 
 class Source(Protocol):
-    """Where events come from."""
+    """A source of events."""
 
     @property
     def replayable(self) -> bool:
@@ -77,7 +77,7 @@ class Source(Protocol):
         ...
 
     def partitions(self) -> list[Partition]:
-        """All partitions of the log, also those that are assigned to others."""
+        """All partitions of the log, including those assigned to others."""
         ...
 
     def beginning(self, partition: Partition) -> int:
@@ -85,18 +85,18 @@ class Source(Protocol):
         ...
 
     def ends(self) -> dict[Partition, int]:
-        """The offset after the last record, by partition. Without an entry the end is not known
-        yet (stdin before it closes)."""
+        """The offset after the last record, by partition. A partition without an entry has no
+        known end yet (stdin before it closes)."""
         ...
 
     def assign(self, listener: Listener) -> None:
-        """Start: `listener.on_assigned` is called, now or during a later poll, and answers where
-        to start. Raises GapError if an answer is outside of the log."""
+        """Start reading. Calls `listener.on_assigned`, now or during a later poll, for the start
+        offsets. Raises GapError if one is outside of the log."""
         ...
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        """What has arrived, after waiting at most `timeout_s`. An empty list means nothing yet.
-        Raises SourceError, and GapError where the log has lost what is next."""
+        """The records that arrived, after waiting at most `timeout_s`; an empty list if none did.
+        Raises SourceError, and GapError if the log has lost the next records."""
         ...
 
     def seek(self, partition: Partition, offset: int) -> None:
@@ -104,33 +104,33 @@ class Source(Protocol):
         ...
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Tell the log what is safely stored. Failure must not matter to the caller."""
+        """Report the stored offsets to the log. A failure must not affect the caller."""
         ...
 
     def close(self) -> None:
-        """Let go of everything. Calling it twice does nothing more."""
+        """Release all resources. A second call has no effect."""
         ...
 
 
 @runtime_checkable
 class Remote(Protocol):
-    """A source at the other end of a network: its records have times, its silence may mean that
-    nobody is there, and it may learn only later that the log is another one."""
+    """A source reached over a network: its records have timestamps, its silence may mean a lost
+    connection, and it may detect only later that the log was replaced."""
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
-        """The first offset whose record is not older; the end if there is none."""
+        """The first offset whose record is not older than `time_ms`; the end if there is none."""
         ...
 
     def confirm(self) -> None:
-        """Raise SourceError unless all that was handed over is of the log that it names."""
+        """Raise SourceError unless all returned records belong to the log that they name."""
         ...
 
     def known_ends(self) -> dict[Partition, int]:
-        """The ends of our partitions as they were last told. Asks nobody."""
+        """The last known ends of our partitions, without a request to the broker."""
         ...
 
     def hears(self) -> bool:
-        """Whether those who hold our partitions answer. Takes half a second at most."""
+        """Whether the brokers of our partitions respond. Takes at most half a second."""
         ...
 
 
@@ -140,8 +140,8 @@ NO_BYTES: Final = hashlib.sha256(b"").hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Skips:
-    """Which batches may be left out, by the first offset that is read of each; None: every one,
-    for those who read a log again and compare."""
+    """The batches that may be skipped, each by its first offset read; None: all of them, for
+    replays that compare."""
 
     places: Collection[Place] | None = ()
 
@@ -153,8 +153,8 @@ NO_SKIPS: Final = Skips()
 
 
 class UnreadableBatch(SourceError):
-    """A batch that no other try will read. `first` to `last` are its offsets, from where reading
-    stands; `last` is None where only `first` is known."""
+    """A batch that no retry can read. `first` to `last` are its offsets from the read position on;
+    `last` is None if only `first` is known."""
 
     def __init__(self, topic: str, partition: int, first: int, last: int | None, got: str) -> None:
         self.topic, self.partition, self.first, self.last = topic, partition, first, last
@@ -166,7 +166,7 @@ class UnreadableBatch(SourceError):
 
 
 def over_limit(limit: int) -> str:
-    """What came, where it would be more than `[source] max_batch_bytes`."""
+    """The "got" text of an error for a batch over `[source] max_batch_bytes`."""
     return (
         f"one of more than {limit} bytes once it is decompressed ([source] max_batch_bytes, which "
         "may be raised where the memory is there)"
@@ -174,6 +174,6 @@ def over_limit(limit: int) -> str:
 
 
 def left_out(first: int, last: int) -> Cut:
-    """What stands in quarantine for a batch. It follows from the log alone, so whoever reads the
-    log again finds the same."""
+    """The quarantine entry of a skipped batch. It depends on the log alone, so a replay produces
+    the same entry."""
     return Cut(0, NO_BYTES, f"offsets {first} to {last} cannot be read, and were left out (--skip)")

@@ -1,8 +1,8 @@
-"""A source in memory that follows a script: for tests of what reads sources.
+"""An in-memory source that follows a script, for tests of code that reads sources.
 
     source = MemorySource({partition: Log([b"{}", b"{}"])}, script=[Deliver(), Fail(OSError())])
 
-Every poll takes the next step of the script. When the script is over, polls deliver what is left.
+Each poll takes the next step of the script. After the last step, polls deliver the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from streammetrics_consumers.sources import GapError, Listener
 @dataclass
 class Log:
     """The records of one partition. `offsets` may have holes; by default they count from
-    `beginning`. `next_offset` may lie behind the last record, as after an aborted transaction."""
+    `beginning`. `next_offset` may leave a gap after the last record, as an aborted transaction
+    does."""
 
     values: list[bytes | None]
     offsets: list[int] = field(default_factory=list)
@@ -33,7 +34,7 @@ class Log:
         self.next_offset = max(self.next_offset, *(o + 1 for o in self.offsets[-1:]), 0)
 
     def append(self, *values: bytes | None) -> None:
-        """More records at the end."""
+        """Append records."""
         for value in values:
             self.values.append(value)
             self.offsets.append(self.next_offset)
@@ -42,7 +43,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Deliver:
-    """The next records of each assigned partition (or of those named), at most `limit` each."""
+    """Deliver the next records of each assigned or named partition, at most `limit` each."""
 
     limit: int = 100
     partitions: tuple[Partition, ...] | None = None
@@ -50,38 +51,38 @@ class Deliver:
 
 @dataclass(frozen=True)
 class Again:
-    """The chunks of the last delivery once more, as after a rebalance."""
+    """Deliver the last chunks again, as after a rebalance."""
 
 
 @dataclass(frozen=True)
 class Stall:
-    """Nothing arrives."""
+    """Deliver nothing."""
 
 
 @dataclass(frozen=True)
 class Fail:
-    """The poll raises."""
+    """Raise `error` from the poll."""
 
     error: BaseException
 
 
 @dataclass(frozen=True)
 class Assign:
-    """These partitions become ours."""
+    """Assign these partitions to the reader."""
 
     partitions: tuple[Partition, ...]
 
 
 @dataclass(frozen=True)
 class Revoke:
-    """These partitions go to someone else, who waits until we are ready."""
+    """Revoke these partitions; the next owner waits until the reader is ready."""
 
     partitions: tuple[Partition, ...]
 
 
 @dataclass(frozen=True)
 class Lose:
-    """These partitions are already someone else's."""
+    """Report these partitions as lost: another consumer already owns them."""
 
     partitions: tuple[Partition, ...]
 
@@ -90,7 +91,7 @@ Step = Deliver | Again | Stall | Fail | Assign | Revoke | Lose
 
 
 class MemorySource:
-    """See the module. `acknowledged` and `closed` show what the reader did."""
+    """See the module. `acknowledged` and `closed` record the calls of the reader."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class MemorySource:
         replayable: bool = True,
         limit: int = 100,
     ) -> None:
-        """assigned: what `assign` gives at once, by default all partitions."""
+        """assigned: the partitions that `assign` assigns immediately, by default all."""
         self.logs = dict(logs)
         self.script = deque(script)
         self.replayable = replayable
@@ -114,7 +115,7 @@ class MemorySource:
         self._last: list[Chunk] = []
 
     def partitions(self) -> list[Partition]:
-        """All of them, in order."""
+        """All partitions, in order."""
         return sorted(self.logs)
 
     def beginning(self, partition: Partition) -> int:
@@ -126,12 +127,12 @@ class MemorySource:
         return {partition: log.next_offset for partition, log in self.logs.items()}
 
     def assign(self, listener: Listener) -> None:
-        """Give the first partitions to the listener."""
+        """Assign the first partitions to the listener."""
         self._listener = listener
         self._assign(self._first)
 
     def seek(self, partition: Partition, offset: int) -> None:
-        """Read on from there. Raises GapError outside of the log."""
+        """Continue reading at `offset`. Raises GapError outside of the log."""
         log = self.logs[partition]
         if not log.beginning <= offset <= log.next_offset:
             raise GapError(partition, offset, log.beginning, log.next_offset)
@@ -164,11 +165,11 @@ class MemorySource:
         return []
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Remember what was said."""
+        """Record the acknowledged offsets."""
         self.acknowledged.update(offsets)
 
     def close(self) -> None:
-        """Remember that it was closed."""
+        """Record the call."""
         self.closed = True
 
     def _assign(self, partitions: Sequence[Partition]) -> None:

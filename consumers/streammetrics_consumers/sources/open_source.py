@@ -1,4 +1,4 @@
-"""The source that a config names."""
+"""Opening the source that a config names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streammetrics_consumers.model.partition import Name
 from streammetrics_consumers.sources import Skips, Source, Unsuitable
 from streammetrics_consumers.sources.files import FileSource, StdinSource
 
-# The module that reads with each library, and the extra that brings the library.
+# The module for each library, and the extra that installs the library.
 MODULES: Final = {
     "kafka-python": ("streammetrics_consumers.sources.kafka.kafka_source", "kafka"),
     "confluent-kafka": ("streammetrics_consumers.sources.kafka.confluent_source", "confluent"),
@@ -20,7 +20,7 @@ MODULES: Final = {
 
 
 class ReadOptions(Protocol):
-    """What a source has to know of the options of a run."""
+    """The options of a run that a source needs."""
 
     @property
     def until_end(self) -> bool: ...
@@ -31,10 +31,10 @@ class ReadOptions(Protocol):
 
 
 def open_source(config: Config, options: ReadOptions) -> Source:
-    """Open the source of `config` to be read as `options` say.
+    """Open the source of `config` with these options.
 
-    Raises SourceError (Disconnected where it may be there later; Unsuitable for a source that
-    feeds the store by itself), or ConfigError.
+    Raises ConfigError or SourceError (Disconnected if a later attempt may succeed; Unsuitable for
+    a source that writes to the store by itself).
     """
     require_readable(config)
     if config.source.kind == "kafka":
@@ -52,7 +52,7 @@ def open_source(config: Config, options: ReadOptions) -> Source:
 
 
 def require_readable(config: Config) -> None:
-    """Raise Unsuitable where the events of a config do not come through this program."""
+    """Raise Unsuitable if this program does not read the events of a config."""
     if config.source.kind == "spark":
         raise Unsuitable(
             "[source] kind: expected a source that this program reads, got 'spark', whose query "
@@ -62,7 +62,7 @@ def require_readable(config: Config) -> None:
 
 
 def require_package(config: Config) -> None:
-    """Raise SourceError where a package is missing that reading this source needs."""
+    """Raise SourceError if a package that this source needs is missing."""
     if config.source.kind != "kafka":
         return
     module, extra = MODULES[config.source.library]

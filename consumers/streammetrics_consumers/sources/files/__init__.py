@@ -1,9 +1,9 @@
-"""A file, or standard input, as a log of one partition: offset = number of the line, or of the row.
+"""A file, or standard input, as a log of one partition: the offset is the line or row number.
 
-The log is named after the file (`clicks.jsonl/0`), wherever it lies. Its topic id is a digest of
-the file's beginning, so that another file under the same name is seen to be another log. Before
-its first complete record is there a file could become any log, so it has no partition until then.
-A file has no record timestamps. Standard input is a log that nobody can read twice.
+The log has the name of the file (`clicks.jsonl/0`), without its folder. Its topic id is a digest of
+the beginning of the file, so another file with the same name is another log. A file has no
+partition before its first complete record, because until then it has no identity. A file has no
+record timestamps. Standard input is a log that cannot be read twice.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from streammetrics_consumers.sources import GapError, Listener
 from streammetrics_consumers.sources.files.parquet_file import ParquetFile
 from streammetrics_consumers.sources.files.text_file import Record, Records, TextFile, text_chunk
 
-CHUNK_RECORDS: Final = 8192  # large enough that numpy's cost of a call does not show
-STDIN_BYTES: Final = 1 << 18  # of one read
+CHUNK_RECORDS: Final = 8192  # large enough to make numpy's cost per call negligible
+STDIN_BYTES: Final = 1 << 18  # per read
 CLUSTER: Final = "file"
 
 
 class Table(Protocol):
-    """One file, read in order from a record on."""
+    """One file, read sequentially from a record on."""
 
     def beginning(self) -> bytes | None:
-        """Bytes that no other file under this name has at its beginning, and that stay as they
-        are while the file grows; None before its first complete record is there."""
+        """The bytes that identify the file among files of this name. They do not change while the
+        file grows; None before its first complete record."""
         ...
 
     def count(self) -> int:
-        """How many records the file holds now."""
+        """The current number of records in the file."""
         ...
 
     def skip_to(self, offset: int) -> int:
-        """Stand before this record, or at the end where there are fewer; answers the place."""
+        """Move to this record, or to the end if there are fewer; returns the new offset."""
         ...
 
     def read(self, partition: Partition, limit: int) -> Chunk | None:
-        """The next records, at most `limit`, None at the end."""
+        """The next records, at most `limit`; None at the end."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 class FileSource:
     """Reads a file of events: jsonl, csv or parquet.
 
-    With `follow` a line counts once its line end is there, and reading waits at the end for more;
-    without it the file is finished, and its last line needs no line end.
+    With `follow`, a line counts once its line end is written, and reading waits at the end for
+    more. Without it the file is complete, and its last line needs no line end.
     """
 
     replayable = True
@@ -75,7 +75,7 @@ class FileSource:
         self._closed = Event()
 
     def partitions(self) -> list[Partition]:
-        """The one there is; none before the first record."""
+        """The only partition; none before the first record."""
         if self.partition is None:
             beginning = self._table.beginning()
             if beginning is None:
@@ -85,20 +85,20 @@ class FileSource:
         return [self.partition]
 
     def beginning(self, partition: Partition) -> int:
-        """A file begins with record 0."""
+        """A file starts at record 0."""
         return 0
 
     def ends(self) -> dict[Partition, int]:
-        """How many records the file holds now; reads the file once."""
+        """The current number of records; reads the whole file."""
         return {partition: self._table.count() for partition in self.partitions()}
 
     def assign(self, listener: Listener) -> None:
-        """Ask the listener where to start: at once, or during a poll once there is a record."""
+        """Ask the listener for the start offset, now or in the first poll that finds a record."""
         self._listener = listener
         self._begin()
 
     def _begin(self) -> bool:
-        """Whether reading has begun."""
+        """Start reading if possible; returns whether reading has started."""
         if self._position is None and self._listener is not None:
             for partition in self.partitions():
                 heads = self._listener.on_assigned([partition])
@@ -106,7 +106,7 @@ class FileSource:
         return self._position is not None
 
     def seek(self, partition: Partition, offset: int) -> None:
-        """Stand before a record. Raises GapError where the file has become shorter than that."""
+        """Move to a record. Raises GapError if the file is now shorter than that."""
         self._position = None
         found = self._table.skip_to(offset)
         if found != offset:
@@ -114,7 +114,7 @@ class FileSource:
         self._position = offset
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        """The next records; at the end, nothing after the time is over."""
+        """The next records; at the end, an empty list after `timeout_s`."""
         if self._listener is None:
             raise SourceError(f"{self._name} is read before it is assigned")
         chunk = None
@@ -127,10 +127,10 @@ class FileSource:
         return [chunk]
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """A file keeps no account of its readers."""
+        """Do nothing: a file does not record the offsets of its readers."""
 
     def close(self) -> None:
-        """Close the file, and wake a poll that waits."""
+        """Close the file, and wake a waiting poll."""
         self._closed.set()
         self._table.close()
 
@@ -138,15 +138,15 @@ class FileSource:
 class StdinSource:
     """Reads events from standard input: jsonl or csv.
 
-    What was read and not committed is lost with the process, since it cannot be asked for again.
-    So a store that has already counted from standard input is refused: the numbers of this run's
-    lines would be taken for those of the last.
+    Uncommitted records are lost with the process, since they cannot be read again. A store that
+    has already counted from standard input is therefore refused: the line numbers of this run
+    would be mistaken for those of the last one.
     """
 
     replayable = False
 
     def __init__(self, config: SourceConfig, *, descriptor: int | None = None) -> None:
-        """descriptor: the file descriptor to read, standard input's where it is None."""
+        """descriptor: the file descriptor to read; None: that of standard input."""
         self.partition = Partition("stdin", "stdin", "stdin", 0)
         self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
         self._records = Records(config.format, config.max_event_bytes, "standard input")
@@ -156,11 +156,11 @@ class StdinSource:
         self._closed = False
 
     def partitions(self) -> list[Partition]:
-        """The one there is."""
+        """The only partition."""
         return [self.partition]
 
     def beginning(self, partition: Partition) -> int:
-        """What comes first is record 0."""
+        """The first record is record 0."""
         return 0
 
     def ends(self) -> dict[Partition, int]:
@@ -168,11 +168,11 @@ class StdinSource:
         return {self.partition: self._offset + len(self._ready)} if self._ended else {}
 
     def assign(self, listener: Listener) -> None:
-        """Ask the listener where to start, at once; it must be the beginning."""
+        """Ask the listener for the start offset, which must be the beginning."""
         self.seek(self.partition, listener.on_assigned([self.partition])[self.partition])
 
     def seek(self, partition: Partition, offset: int) -> None:
-        """Only to where reading stands already."""
+        """Accept the current position only. Raises SourceError for another."""
         if offset != self._offset:
             raise SourceError(
                 f"standard input cannot be resumed: the store has counted {offset} records of an "
@@ -181,7 +181,7 @@ class StdinSource:
             )
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        """What has arrived."""
+        """The records that arrived."""
         if not self._ready and not self._ended and not self._closed:
             readable, _, _ = select.select([self._descriptor], [], [], timeout_s)
             if readable:
@@ -193,10 +193,10 @@ class StdinSource:
         return [text_chunk(self.partition, start, found, self._records.header)]
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Standard input keeps no account of its readers."""
+        """Do nothing: standard input does not record the offsets of its readers."""
 
     def close(self) -> None:
-        """Read no more; the descriptor belongs to the process."""
+        """Stop reading; the descriptor stays open, since it belongs to the process."""
         self._closed = True
 
     def _fill(self) -> None:

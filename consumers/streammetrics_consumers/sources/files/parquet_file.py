@@ -1,4 +1,4 @@
-"""A parquet file, row group by row group."""
+"""A Parquet file, read row group by row group."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD_BYTES = 4096
-_ROWS = 8192  # of a batch
-_CHUNK_BYTES = 8 << 20  # of a chunk of several rows; plain values take five times as much
+_ROWS = 8192  # per batch
+_CHUNK_BYTES = 8 << 20  # per chunk of several rows; plain values take five times as much
 
 
 class ParquetFile:
-    """See `Table`. Rows are records; a dotted path leads into a column of structs."""
+    """A `Table` of Parquet rows; a dotted path selects a field of a struct column."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -35,7 +35,7 @@ class ParquetFile:
             self._file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
         except self._errors as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # the file cannot be opened; what is wrong within it has no number
+                raise  # the file cannot be opened; errors in its content have no errno
             raise SourceError(
                 f"[source] path: expected a parquet file, got {path} ({_short(error)}); check the "
                 "path, or correct [source] format, or write the file anew if it is damaged"
@@ -46,7 +46,7 @@ class ParquetFile:
         self._rest: pa.RecordBatch | None = None
 
     def _rows_of_groups(self) -> list[int]:
-        """How many rows each row group has, as the footer says."""
+        """The number of rows of each row group, from the footer."""
         metadata = self._file.metadata
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
@@ -58,18 +58,18 @@ class ParquetFile:
         return rows
 
     def beginning(self) -> bytes | None:
-        """The first bytes and the number of rows: such a file is written once."""
+        """The first bytes and the number of rows: a Parquet file is written once."""
         if not self.count():
             return None
         with self.path.open("rb") as file:
             return file.read(_HEAD_BYTES) + str(self.count()).encode()
 
     def count(self) -> int:
-        """Rows in the file."""
+        """The number of rows in the file."""
         return sum(self._rows)
 
     def skip_to(self, offset: int) -> int:
-        """Stand before this row; whole row groups before it are not read."""
+        """Move to this row; complete row groups before it are not read."""
         before, first = 0, 0
         while first < len(self._rows) and before + self._rows[first] <= offset:
             before += self._rows[first]
@@ -104,15 +104,15 @@ class ParquetFile:
         self._file.close()
 
     def _from_group(self, first: int) -> Iterator[pa.RecordBatch]:
-        """The batches of the row groups from one on, each of as many groups as it takes. Raises
-        SourceError where one is damaged, after the rows before it."""
+        """The batches of the row groups from `first` on; a batch may span groups. Raises
+        SourceError for a damaged group, after the rows before it."""
         groups, count = range(first, len(self._rows)), 0
         try:
             for batch in self._file.iter_batches(batch_size=_ROWS, row_groups=list(groups)):
                 count += batch.num_rows
                 yield batch
         except self._errors:
-            pass  # which row group it is in is found below
+            pass  # the damaged row group is located below
         if count != sum(self._rows[first:]):
             for group in groups:
                 yield from self._of_group(group, count)
@@ -154,5 +154,5 @@ class ParquetFile:
 
 
 def _short(error: BaseException) -> str:
-    """What an error says, on one line."""
+    """The message of an error, on one line."""
     return " ".join((str(error) or type(error).__name__).split())[:200]

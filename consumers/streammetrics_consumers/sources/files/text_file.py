@@ -1,4 +1,4 @@
-"""A file of lines or CSV rows, read in order and in bounded memory."""
+"""A file of lines or CSV rows, read sequentially and in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK_BYTES: Final = 1 << 20
 
 
 class TextFile:
-    """See `Table`, whose text form this is."""
+    """A `Table` of a text format."""
 
     def __init__(self, path: Path, format: str, max_bytes: int, *, follow: bool) -> None:
         self.path = path
@@ -40,11 +40,11 @@ class TextFile:
         self.offset = 0
 
     def beginning(self) -> bytes | None:
-        """The first line, or as much of it as tells files apart; in CSV the first two."""
+        """The first line, up to a limit; for CSV the first two lines."""
         head = os.pread(self._file.fileno(), _HEAD_BYTES, 0)
         needed = 2 if self.format == "csv" else 1
         *ended, last = head.split(b"\n", needed)
-        # What follows the last needed line end may still change while it is followed.
+        # In a followed file, text after the last needed line end may still change.
         if len(ended) < needed and len(head) < _HEAD_BYTES:
             if self.follow or len(ended) < needed - 1 or not last:
                 return None
@@ -52,7 +52,7 @@ class TextFile:
         return b"\n".join(ended) if len(ended) == needed else head
 
     def count(self) -> int:
-        """Records in the file as it is now."""
+        """The current number of records in the file."""
         other = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
         try:
             return other.skip_to(None)
@@ -60,7 +60,7 @@ class TextFile:
             other.close()
 
     def skip_to(self, offset: int | None) -> int:
-        """Stand before this record (None: at the end); answers where it stands."""
+        """Move to this record (None: to the end); returns the new offset."""
         self._restart()
         while offset is None or self.offset < offset:
             if not self._ready and not self._fill():
@@ -91,7 +91,7 @@ class TextFile:
         self._file.close()
 
     def _fill(self) -> bool:
-        """Read on; whether there may be more."""
+        """Read the next block; returns whether there may be more."""
         if self._ended:
             return False
         block = self._file.read(BLOCK_BYTES)
@@ -114,7 +114,7 @@ class TextFile:
 def text_chunk(
     partition: Partition, start: int, records: Sequence[Record], header: tuple[str, ...] | None
 ) -> Chunk:
-    """Records that follow each other, as a chunk."""
+    """Consecutive records as a chunk."""
     end = start + len(records)
     overlong = {i: r for i, r in enumerate(records) if isinstance(r, Overlong)}
     return Chunk(
@@ -129,22 +129,22 @@ def text_chunk(
 
 
 class Overlong(NamedTuple):
-    """A record over the limit: its beginning, and the size and hash of all of it."""
+    """A record over the size limit: its beginning, and the size and hash of the whole record."""
 
     beginning: bytes
     cut: Cut
 
 
-Record = bytes | Overlong  # without its line end
+Record = bytes | Overlong  # without the line end
 
 
 class Lines:
-    """Cuts blocks into lines. A line may end with LF or CR LF; one over the limit is measured and
-    hashed as it passes, and only its beginning is kept."""
+    """Splits blocks into lines, which end with LF or CR LF. A line over the limit is measured and
+    hashed while it is read, and only its beginning is kept."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._parts: list[bytes] = []  # of the line that has not ended yet
+        self._parts: list[bytes] = []  # of the incomplete line
         self._size = 0
         self._passing: _Passing | None = None
 
@@ -167,13 +167,13 @@ class Lines:
         return found
 
     def finish(self) -> list[Record]:
-        """The last line, where the stream does not end with a line end."""
+        """The last line, if the stream does not end with a line end."""
         return [self._take()] if self._size else []
 
     def _grow(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._passing is None and self._size > self.max_bytes + 1:
-            # One byte more may be the CR of a line end.
+            # One extra byte may be the CR of a line end.
             self._passing = _Passing()
             for part in self._parts:
                 self._passing.add(part)
@@ -205,7 +205,7 @@ class _Passing:
         self._start = b""
         self._size = 0
         self._hash = hashlib.sha256()
-        self._held = b""  # a last CR, which is a part of the line only if more follows
+        self._held = b""  # a final CR, which belongs to the line only if more follows
 
     def add(self, piece: bytes) -> None:
         piece = self._held + piece
@@ -221,11 +221,11 @@ class _Passing:
 
 
 class CsvRows:
-    """Joins lines whose quotes are open to rows; the first row is the header.
+    """Joins lines with open quotes into rows; the first row is the header.
 
-    A broken quote must not cost its neighbours: lines that do not join to a row as wide as the
-    header, within the limit, were never one. Then the first stands alone, and reading goes on
-    with the line after it.
+    A broken quote must not affect other rows: lines that do not join into a row as wide as the
+    header, within the limit, are not one row. Then the first line is a row of its own, and reading
+    continues with the line after it.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -263,7 +263,7 @@ class CsvRows:
         return rows
 
     def finish(self) -> list[Record]:
-        """The rows of what is left at the end of the stream."""
+        """The rows of the remaining lines at the end of the stream."""
         rows: list[Record] = []
         while self._open:
             pending: list[Record] = []
@@ -286,7 +286,7 @@ class CsvRows:
 
 
 def _width(row: Record) -> int:
-    """How many values a row has; 0 where it is none."""
+    """The number of values in a row; 0 if it is not a valid row."""
     if isinstance(row, Overlong):
         return 0
     try:
@@ -296,8 +296,8 @@ def _width(row: Record) -> int:
 
 
 class Records:
-    """Records of a stream that comes in blocks: `jsonl` lines or `csv` rows. The first row of CSV
-    is the `header`, and no record. Raises SourceError where it is none, with the stream's name."""
+    """Records of a stream that arrives in blocks: `jsonl` lines or `csv` rows. The first row of CSV
+    is the `header`, not a record. Raises SourceError, with the stream's name, if it is invalid."""
 
     def __init__(self, format: str, max_bytes: int, name: str) -> None:
         self.header: tuple[str, ...] | None = None
@@ -311,7 +311,7 @@ class Records:
         return lines if self._rows is None else self._without_header(self._rows.feed(lines))
 
     def finish(self) -> list[Record]:
-        """The records of what is left at the end of the stream."""
+        """The remaining records at the end of the stream."""
         lines = self._lines.finish()
         if self._rows is None:
             return lines

@@ -1,9 +1,9 @@
-"""Kafka topics as they are being read, whichever library reads them.
+"""The state of reading Kafka topics, independent of the client library.
 
-`TopicReading` knows which partitions are ours and where reading stands in each, passes on what the
-group says to the listener, and remembers what Kafka was told. A library may call `assigned` and
-`released` from a thread of its own, so what the listener raises is kept until `raise_failure`.
-`TopicSource` is the part of a source that is the same for both libraries.
+`TopicReading` holds our partitions and their read positions, forwards group events to the
+listener, and records the offsets committed to Kafka. A library may call `assigned` and `released`
+from its own thread, so an exception of the listener is kept until `raise_failure`.
+`TopicSource` is the part of a source that both libraries share.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from streammetrics_consumers.sources import Listener
 
 log = logging.getLogger(__name__)
 
-TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
+TOPIC_TRIES: Final = 4  # a broker that has just started may not list the topic at first
 TOPIC_PAUSE_S: Final = 0.5
 MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 R = TypeVar("R")
 V = TypeVar("V")
 
 Headers = Sequence[Sequence[tuple[str, bytes]]]
-Place: TypeAlias = tuple[str, int]  # a topic and a number
+Place: TypeAlias = tuple[str, int]  # a partition: topic and number
 
 
 def of_each(records: Sequence[R], ask: Callable[[R], V]) -> Lazy[V]:
-    """Something of each record that few configs read."""
+    """A property of each record, read lazily because few configs need it."""
     return Lazy(len(records), lambda i: ask(records[i]))
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it was found. id: None where the broker has no such thing (before 2.8)."""
+    """A topic as the broker describes it. id: None for brokers without topic ids (before 2.8)."""
 
     name: str
     id: str | None
@@ -49,7 +49,7 @@ class Topic:
 
 
 def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -> list[Topic]:
-    """The topics of these names, as `ask` finds them. Raises SourceError where there is none."""
+    """The topics of these names, as `ask` finds them. Raises SourceError if one is missing."""
     found: Mapping[str, Topic] = {}
     for attempt in range(TOPIC_TRIES):
         time.sleep(TOPIC_PAUSE_S if attempt else 0)
@@ -61,11 +61,11 @@ def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -
 
 
 class TopicReading:
-    """See the module. Partitions are named by topic and number.
+    """See the module. Partitions are identified by topic and number.
 
-    `lock` guards the positions: hold it while they and the library's own are changed together.
-    `given[place]` is how often a partition was given to us; where it has changed, records that
-    were asked for before belong to an earlier assignment.
+    `lock` guards the positions: hold it while changing them together with those of the library.
+    `given[place]` counts the assignments of a partition to us; after a change, records requested
+    before belong to an earlier assignment.
     """
 
     def __init__(self, cluster: str, topics: Iterable[Topic]):
@@ -89,22 +89,22 @@ class TopicReading:
         return [self._known[place] for place in places]
 
     def partition(self, place: Place) -> Partition:
-        """A partition; it may be a new one."""
+        """The partition at `place`, which may be new."""
         name, number = place
         made = Partition(self._cluster, name, self.topics[name].id or name, number)
         return self._known.setdefault(place, made)
 
     def named(self, names: Collection[Name]) -> list[Place]:
-        """The partitions that are meant by these names."""
+        """The partitions that match these names."""
         return [place_of(one) for one in self.partitions() if one.is_named(names)]
 
-    # -- what the group says ------------------------------------------------------------------
+    # -- group events -------------------------------------------------------------------------
     def listen(self, listener: Listener | None) -> None:
-        """Who hears of assignments from now on; None: nobody."""
+        """Set the listener for assignments; None removes it."""
         self._listener = listener
 
     def assigned(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Where to start in each of these, now ours; empty if the listener failed or is gone."""
+        """The start offsets of new partitions, by the listener; empty if it failed or is gone."""
         if self._listener is None:
             return {}
         partitions = [self.partition(place) for place in places]
@@ -116,12 +116,12 @@ class TopicReading:
         return {place_of(partition): heads[partition] for partition in partitions}
 
     def start(self, heads: Mapping[Place, int]) -> None:
-        """Reading stands at these places; the caller holds the lock and has sought them."""
+        """Set the positions of these partitions. The caller holds the lock and seeks the client."""
         self.positions.update(heads)
         self.given.update(heads.keys())
 
     def released(self, places: Sequence[Place], *, lost: bool) -> None:
-        """These are not ours any more; with `lost` somebody else has them already."""
+        """Notify the listener and drop these partitions; with `lost`, others already own them."""
         listener = self._listener
         if listener is None:
             return
@@ -136,7 +136,7 @@ class TopicReading:
                 self._acknowledged.pop(place, None)
 
     def raise_failure(self) -> None:
-        """Raise what the listener raised."""
+        """Raise the stored exception of the listener, if any."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -153,10 +153,10 @@ class TopicReading:
         headers: Headers = (),
         cut: Mapping[int, Cut] | None = None,
     ) -> Chunk:
-        """Records from the position of a partition that is ours up to `end`, the new position.
+        """The records from the position of one of our partitions up to `end`, the new position.
 
-        Offsets have holes where control records and aborted ones stood, so a chunk runs from
-        position to position, and no hole is mistaken for a loss.
+        Control records and aborted records leave holes in the offsets, so a chunk spans position to
+        position, and no hole is mistaken for a loss.
         """
         start = self.positions[place]
         self.positions[place] = end
@@ -168,28 +168,28 @@ class TopicReading:
 
     # -- Kafka's own offsets ------------------------------------------------------------------
     def not_acknowledged(self, offsets: Mapping[Partition, int]) -> dict[Place, int]:
-        """Which of these Kafka has not been told; from now on it has."""
+        """The offsets among these that are new to Kafka; records all of them as committed."""
         places = {place_of(partition): offset for partition, offset in offsets.items()}
         moved = {p: o for p, o in places.items() if self._acknowledged.get(p) != o}
         self._acknowledged.update(moved)
         return moved
 
     def acknowledged(self) -> dict[Place, int]:
-        """What Kafka was told of the partitions that are ours."""
+        """The offsets committed to Kafka for our partitions."""
         return {p: o for p, o in self._acknowledged.items() if p in self.positions}
 
 
 def place_of(partition: Partition) -> Place:
-    """How a partition is named here."""
+    """The topic and number of a partition."""
     return partition.topic, partition.number
 
 
 class TopicSource(ABC):
     """The partitions of some topics, shared with the other members of the group.
 
-    `names` assigns these partitions by hand, without the group and without a word to it. A source
-    raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
-    and SourceError where a topic does not exist.
+    `names` assigns these partitions manually: the source neither joins nor informs the group. It
+    raises Disconnected if no broker responds, ConfigError for an invalid client setting, and
+    SourceError if a topic does not exist.
     """
 
     replayable = True
@@ -204,7 +204,7 @@ class TopicSource(ABC):
         return self._reading.partitions()
 
     def seek(self, partition: Partition, offset: int) -> None:
-        """Read on from there, if the partition is ours."""
+        """Continue reading at `offset`, if the partition is ours."""
         place = place_of(partition)
         with self._reading.lock:
             if place in self._reading.positions:
@@ -212,29 +212,29 @@ class TopicSource(ABC):
                 self._seek(place, offset)
 
     def known_ends(self) -> dict[Partition, int]:
-        """The ends that the last fetches told. Asks nobody."""
+        """The ends reported by the last fetches, without a request to the broker."""
         ends = {place: self._known_end(place) for place in list(self._reading.positions)}
         return {self._reading.partition(p): end for p, end in ends.items() if end is not None}
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
+        """Update Kafka's committed offsets, for lag tools. Failures are ignored."""
         if self._names is not None:
             return
         moved = self._reading.not_acknowledged(offsets)
         try:
             if moved:
                 self._commit(moved)
-        except Exception as error:  # nothing that we count depends on it
+        except Exception as error:  # counting does not depend on it
             log.debug("kafka: offsets were not committed: %s", error)
 
     @abstractmethod
     def _seek(self, place: Place, offset: int) -> None:
-        """Let the client read a partition that is ours from there."""
+        """Make the client continue one of our partitions at `offset`."""
 
     @abstractmethod
     def _known_end(self, place: Place) -> int | None:
-        """The end that the client's last fetch told, if it knows one."""
+        """The end reported by the client's last fetch, None if unknown."""
 
     @abstractmethod
     def _commit(self, offsets: Mapping[Place, int]) -> None:
-        """Let the client commit these offsets, without waiting for it."""
+        """Make the client commit these offsets asynchronously."""

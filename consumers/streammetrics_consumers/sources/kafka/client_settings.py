@@ -1,10 +1,10 @@
-"""The settings of a Kafka client, of either library: ours, those of the user, and the defaults.
+"""The settings of a Kafka client, for either library: ours, those of the user, and the defaults.
 
-OWNED     what exactly-once rests on; giving one of them is an error
-DEFAULTS  what suits a counter; `[source.client]` and `-X key=value` go before them
+OWNED     settings that exactly-once counting depends on; setting one of them is an error
+DEFAULTS  suitable values for counting; `[source.client]` and `-X key=value` override them
 
-Names are those of the library, with dots or with underscores. librdkafka has no name for the
-greatest number of records in one poll, so both have `max_poll_records`.
+Names are those of the library, with dots or underscores. librdkafka has no setting for the
+maximum number of records per poll, so `max_poll_records` works for both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RECORDS: Final = Key(
 )
 _ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "how long an answer may take")
 _MINUTE: Final = Whole(1, _GREATEST, 60_000)
-# What suits a counter, and stands in docs/interface.md; the libraries know many more.
+# Our defaults, which docs/interface.md lists; the libraries have many more settings.
 KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
     "kafka-python": {
         "client_id": _CLIENT,
@@ -84,8 +84,8 @@ STRATEGIES: Final[Mapping[KafkaLibrary, tuple[str, ...]]] = {
     "kafka-python": ("range", "roundrobin", "sticky", "cooperative-sticky"),
     "confluent-kafka": ("range", "roundrobin", "cooperative-sticky"),
 }
-MAX_FETCH_BYTES: Final = 50 << 20  # librdkafka's own default; an answer has 512 bytes more
-# What a second client of the same cluster needs, one that reads nothing.
+MAX_FETCH_BYTES: Final = 50 << 20  # librdkafka's own default; a response has 512 bytes more
+# The settings for a second client of the same cluster, which reads no records.
 _CONNECTION: Final = (
     *("bootstrap.", "broker.", "client.id", "enable.sasl", "enable.ssl", "https.", "reconnect."),
     *("sasl.", "security.", "socket.", "ssl."),
@@ -99,9 +99,9 @@ _HIDDEN: Final = "********"
 def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[str, object]:
     """All settings for a client of kafka-python. `known` are the client's own defaults.
 
-    A text is read as the type of the client's default, and dots in a name are underscores, so
-    that `-X session.timeout.ms=6000` says what it says elsewhere. Raises ConfigError with every
-    key that is unknown, ours, or of another type.
+    A text is converted to the type of the client's default, and dots in a name become underscores,
+    so `-X session.timeout.ms=6000` has its usual meaning. Raises ConfigError with every key that is
+    unknown, ours, or of another type.
     """
     owned = OWNED["kafka-python"]
     problems: list[Problem] = []
@@ -116,7 +116,7 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
             free = [one for one in known if one not in owned]
             close = did_you_mean(key, free)
             hint = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
-            # The value stays unsaid: the key may be a misspelt password.
+            # The message omits the value: the key may be a misspelt password.
             problems.append(Problem(where, "a setting of the client", repr(key), hint))
         else:
             try:
@@ -138,9 +138,9 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
 
 
 def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
-    """The settings of a client of librdkafka, and how many records a poll may return.
+    """The settings of a client of librdkafka, and the maximum number of records per poll.
 
-    The library itself checks names and values. Raises ConfigError for a setting that is ours.
+    The library checks names and values. Raises ConfigError for one of our own settings.
     """
     defaults = {name: str(value) for name, value in DEFAULTS["confluent-kafka"].items()}
     problems: list[Problem] = []
@@ -165,7 +165,7 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         "fetch.max.bytes": str(min(MAX_FETCH_BYTES, source.max_batch_bytes - 512)),
         **given,
         "partition.assignment.strategy": ",".join(assignment_strategies(source)),
-        # Up to here the library decompresses Zstandard; it also bounds an answer.
+        # The library's limit for decompressed Zstandard; it also bounds a response.
         "receive.message.max.bytes": str(source.max_batch_bytes),
         "bootstrap.servers": ",".join(source.bootstrap_servers),
         "group.id": source.group or "",
@@ -174,21 +174,21 @@ def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "allow.auto.create.topics": "false",
-        "enable.partition.eof": "true",  # its offset lies behind the last control record
+        "enable.partition.eof": "true",  # its offset is after the last control record
     }, int(records)
 
 
 def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of the settings that say how to reach the cluster."""
+    """The settings for connecting to the cluster."""
     return {key: value for key, value in settings.items() if key.startswith(_CONNECTION)}
 
 
 def assignment_strategies(source: SourceConfig) -> list[str]:
-    """How the group shares out the partitions: names that stand in `partition_assignment_strategy`
-    with commas between, the preferred one first. Raises ConfigError for one that the library lacks.
+    """The assignment strategies of the group: the comma-separated names in
+    `partition_assignment_strategy`, preferred first. Raises ConfigError for an unsupported one.
 
-    "cooperative-sticky" moves only the partitions that have to move, while the others are read on.
-    All members of a group need a strategy in common, and it cannot stand beside the other ones.
+    "cooperative-sticky" moves only the partitions that must move, while reading of the others
+    continues. All members of a group need a common strategy, and it excludes the other strategies.
     """
     key, known = "partition_assignment_strategy", STRATEGIES[source.library]
     for name, value in source.client.items():
@@ -205,9 +205,10 @@ def assignment_strategies(source: SourceConfig) -> list[str]:
 
 
 def require_reachable(servers: Sequence[str], timeout_s: float) -> None:
-    """Raise Disconnected unless someone listens at one of these `host:port`.
+    """Raise Disconnected unless one of these `host:port` accepts a connection.
 
-    A plain socket, since each try of the client that fails keeps a socket until it is collected.
+    Uses a plain socket, since each failed attempt of the client keeps a socket until it is
+    garbage-collected.
     """
     failures = []
     for server in servers:
@@ -223,7 +224,7 @@ def require_reachable(servers: Sequence[str], timeout_s: float) -> None:
 
 
 def masked(settings: Mapping[str, object]) -> dict[str, object]:
-    """The same for a log: what is secret is hidden."""
+    """The settings for a log, with secrets hidden."""
     return {
         key: _HIDDEN if _SECRET.search(key) and value is not None else value
         for key, value in sorted(settings.items())
@@ -231,7 +232,7 @@ def masked(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def _shown(key: str, value: object) -> str:
-    """A value for a message."""
+    """A value for a message, hidden if it is a secret."""
     return _HIDDEN if _SECRET.search(key) else repr(value)
 
 

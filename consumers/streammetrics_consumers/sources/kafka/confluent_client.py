@@ -1,11 +1,10 @@
-"""A client of librdkafka: how it is made, what it says, its messages, and the ids of its topics.
+"""A client of librdkafka: its construction, errors, messages, and topic ids.
 
-Batches that cannot be read: the library names the first offset of a batch that it cannot decompress
-or whose checksum is wrong, and nothing else of it. A broker that is asked for any offset of a batch
-sends all of it, so the batch ends before the first offset at which the library finds no fault, or
-another one. Zstandard is decompressed up to `receive.message.max.bytes`, the other codecs whatever
-they become, so a record of gzip, LZ4 or Snappy that is over the limit is refused here, when it is
-there.
+Unreadable batches: for a batch that it cannot decompress or whose checksum is wrong, the library
+reports the first offset and nothing else. A broker that is asked for any offset of a batch sends
+the whole batch, so the batch ends before the first offset at which the library reports no error or
+another one. Zstandard is decompressed up to `receive.message.max.bytes`, the other codecs without
+a limit, so a gzip, LZ4 or Snappy record over the limit is refused here, after decompression.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ RDKAFKA: Final = logging.getLogger("librdkafka")
 ASK_S: Final = 10.0
 TRY_S: Final = 2.0
 SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
-FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
+FATAL: Final = frozenset(  # names of errors that a retry would repeat
     [
         "_AUTHENTICATION", "_BAD_COMPRESSION", "_BAD_MSG",
         "_NOT_IMPLEMENTED", "_SSL", "_UNSUPPORTED_FEATURE",
@@ -56,7 +55,7 @@ FATAL: Final = frozenset(  # names of errors after which another try would end a
         "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION",
     ]
 )  # fmt: skip
-REFUSALS: Final = frozenset(  # those of them that say who may not do what
+REFUSALS: Final = frozenset(  # the subset about authentication and authorization
     [
         "_AUTHENTICATION", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
         "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
@@ -70,10 +69,10 @@ Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, h
 
 
 class TopicIds:
-    """What the topics' ids are. The reader does not say, so a client beside it asks.
+    """The ids of the topics. The consumer does not report them, so a separate client asks for them.
 
-    Where the broker that it asks went away and came back, that client may wait in vain: another
-    one is made in its place.
+    After the broker that it asks has restarted, that client may never get an answer. A new client
+    then replaces it.
     """
 
     def __init__(self, settings: Mapping[str, str], topics: Sequence[str]) -> None:
@@ -87,7 +86,7 @@ class TopicIds:
         return AdminClient({**self._settings}, logger=RDKAFKA)
 
     def ask(self) -> dict[str, Topic]:
-        """Those of the topics that there are now, by name. Raises SourceError."""
+        """The topics that exist now, by name. Raises SourceError."""
         answers = self._answers(TRY_S)
         if answers is None:
             self._admin = self._made()
@@ -108,7 +107,7 @@ class TopicIds:
         return found
 
     def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
-        """What the broker says, which may be errors; None if it says nothing."""
+        """The broker's answers, which may be errors; None if it does not respond."""
         assert self._admin is not None, "it is not closed"
         asked: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
             TopicCollection(self._topics), request_timeout=limit_s
@@ -123,8 +122,8 @@ class TopicIds:
         return asked
 
     def require_same(self) -> None:
-        """Raise Disconnected where a topic is not the one that was there at first, or nobody
-        says; from then on at once."""
+        """Raise Disconnected if a topic was deleted or replaced since the start, and SourceError if
+        its id cannot be read. Later calls raise the same error immediately."""
         if self._lost is not None:
             raise self._lost
         try:
@@ -137,12 +136,12 @@ class TopicIds:
             raise
 
     def close(self) -> None:
-        """End the client. It has no word for that but to be forgotten."""
+        """End the client. It has no close method, so drop the reference."""
         self._admin = None
 
 
 def made(settings: Mapping[str, str], heard: Callable[[KafkaError], None]) -> Consumer:
-    """A client; `heard` is called from its polls with what befalls its connections."""
+    """A client; its polls call `heard` with errors of its connections."""
     try:
         return Consumer({**settings, "error_cb": heard}, logger=RDKAFKA)
     except (KafkaException, ValueError, TypeError) as error:
@@ -152,15 +151,15 @@ def made(settings: Mapping[str, str], heard: Callable[[KafkaError], None]) -> Co
 
 
 def _name_of(topic_id: Uuid) -> str | None:
-    """As the other library names it; None where brokers have no such ids. (The library's types
-    leave the two methods out.)"""
+    """The topic id in the form of kafka-python; None for brokers without topic ids. (The library's
+    type stubs lack the two methods.)"""
     high = topic_id.get_most_significant_bits() % 2**64  # type: ignore[attr-defined]
     low = topic_id.get_least_significant_bits() % 2**64  # type: ignore[attr-defined]
     return str(uuid.UUID(int=high << 64 | low)) if high or low else None
 
 
 def ask(call: Callable[[], T]) -> T:
-    """What the client answers. Raises SourceError."""
+    """The result of a client call. Raises SourceError."""
     try:
         return call()
     except KafkaException as error:
@@ -168,7 +167,7 @@ def ask(call: Callable[[], T]) -> T:
 
 
 def explained(error: KafkaError, where: str = "") -> SourceError:
-    """An error of the client; whether another try may help is in its type."""
+    """An error of the client; its type says whether a retry may help."""
     kind: type[SourceError] = SourceError if error.name() in FATAL else Disconnected
     if error.name() in REFUSALS:
         kind = NotLetIn
@@ -176,8 +175,8 @@ def explained(error: KafkaError, where: str = "") -> SourceError:
 
 
 def by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
-    """Messages by their partition. Asking each for something takes a while, so what all messages
-    are asked for is little, and most polls bring messages of one partition."""
+    """Messages by partition. Method calls on each message are slow, so this makes few of them;
+    most polls return messages of one partition."""
     numbers = [message.partition() or 0 for message in messages]
     if len(topics) == 1:
         if len(set(numbers)) == 1:
@@ -193,17 +192,17 @@ def by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list
 
 
 def place_of_message(message: Message) -> Place:
-    """The topic and the number of its partition."""
+    """The topic and the partition number of a message."""
     return message.topic() or "", message.partition() or 0
 
 
 def sorted_places(places: Sequence[TopicPartition]) -> list[Place]:
-    """The same, in order."""
+    """The topics and numbers of these partitions, sorted."""
     return sorted((place.topic, place.partition) for place in places)
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:
-    """Those that have a value."""
+    """The headers of a message that have a value."""
     found = message.headers()
     if not isinstance(found, list):
         return []
@@ -212,7 +211,7 @@ def headers_of(message: Message) -> list[tuple[str, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A batch that begins at offset `base` and cannot be read. last: its last offset, if known."""
+    """An unreadable batch that begins at offset `base`. last: its last offset, if known."""
 
     base: int
     got: str
@@ -220,13 +219,13 @@ class Fault:
 
 
 def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
-    """What an error that stands among the records says."""
+    """The fault described by an error among the records."""
     got = "one that librdkafka cannot decompress or read: it is damaged, or "
     return Fault(offset, f"{got}{over_limit(limit)}; it says {error.name()}: {error.str()}")
 
 
 def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
-    """The index of the first record that is over the limit by itself."""
+    """The index of the first record that alone exceeds the limit."""
     sizes = [len(message.value() or b"") for message in messages]
     if max(sizes, default=0) <= limit:
         return None
@@ -234,8 +233,8 @@ def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
 
 
 def last_of(settings: Mapping[str, str], place: Place, base: int, first: int, end: int) -> int:
-    """The last offset of the batch that begins at `base` and cannot be read, in a log that ends at
-    `end`. `first` is one of its offsets. Raises SourceError."""
+    """The last offset of the unreadable batch that begins at `base`, in a log that ends at `end`.
+    `first` is one of its offsets. Raises SourceError."""
     inside, step = first, 1
     while inside + step < end and _is_faulty(settings, place, base, inside + step):
         inside, step = inside + step, 2 * step
@@ -250,8 +249,8 @@ def last_of(settings: Mapping[str, str], place: Place, base: int, first: int, en
 
 
 def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int) -> bool:
-    """Whether what a broker sends for this offset is that batch. A client that has met one with
-    another checksum reads on anywhere, so each offset is asked for by a client of its own."""
+    """Whether the broker sends that batch for this offset. After a checksum error a client may
+    continue at any offset, so each offset is requested with a new client."""
     consumer = made(settings, lambda error: None)
     try:
         consumer.assign([TopicPartition(*place, offset)])
@@ -269,7 +268,7 @@ def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int
 
 
 class Forwarding:
-    """A producer for one topic, reached as the source is."""
+    """A producer for one topic, with the connection settings of the source."""
 
     def __init__(self, source: SourceConfig, topic: str) -> None:
         settings = connection_settings(librdkafka_settings(source)[0])
@@ -285,7 +284,7 @@ class Forwarding:
         )
 
     def send(self, messages: Sequence[Event]) -> None:
-        """Send them, and return when all are acknowledged. Raises SourceError where they are not;
+        """Send messages, and return when all are acknowledged. Raises SourceError if one is not;
         some may have arrived."""
         waiting = len(messages)
         failures: list[KafkaError] = []
@@ -303,7 +302,7 @@ class Forwarding:
                 )
         except (BufferError, KafkaException) as error:
             raise SourceError(f"kafka: topic {self.topic!r}: {error}") from error
-        # It returns when all have an answer, which each has after ANSWER_S at the latest.
+        # It returns when all are answered, each after at most ANSWER_S.
         self._producer.flush(ANSWER_S + 1)
         if failures:
             raise explained(failures[0], f"topic {self.topic!r}: ")
@@ -311,6 +310,6 @@ class Forwarding:
             raise SourceError(f"kafka: topic {self.topic!r}: {waiting} messages have no answer")
 
     def close(self) -> None:
-        """Let go; what is not acknowledged is sent again another time."""
+        """Close the producer; unacknowledged messages are sent again later."""
         self._producer.purge(in_flight=False)
         self._producer.flush(1.0)

@@ -1,18 +1,18 @@
-"""Kafka topics as a source, over confluent-kafka (librdkafka): many times as fast a transport.
+"""Kafka topics as a source, over confluent-kafka (librdkafka): a transport many times as fast.
 
-It promises what `kafka_source` promises, by other means:
+It gives the same guarantees as `kafka_source`, in other ways:
 
 * A partition is assigned together with the ledger's head, so no other offset is ever read.
-* The library calls its listener within our calls of `consume`, in our thread.
-* One call of `consume` drops what belongs to an earlier assignment by itself. Two calls make a
-  poll (the first waits for one record, the second takes what else is there), so what the first
-  has brought is dropped here where the second brought a new assignment.
-* The position that the library reports does not pass control records and aborted ones at the end
-  of a log; the event "end of partition" carries the offset behind them.
-* It asks for records by the topic's name, so those of a topic made anew come without a word, where
-  the other library asks by the topic's id. `confirm` asks for the id before they are committed.
-* A batch that cannot be read is an event among the records, which the library repeats for ever or
-  passes by; here it ends the source after the records before it, or is left out: see `faults`.
+* The library calls its listener during our calls of `consume`, in our thread.
+* A call of `consume` drops records of an earlier assignment by itself. A poll makes two calls (the
+  first waits for one record, the second takes the available rest), so we drop records of the first
+  call if the second one brings a new assignment.
+* The position that the library reports does not pass control and aborted records at the end of a
+  log; the "end of partition" event has the offset after them.
+* It fetches by topic name, so it reads a topic that was deleted and created again without an error;
+  kafka-python fetches by topic id. `confirm` checks the id before records are committed.
+* An unreadable batch is an event among the records, which the library repeats forever or passes
+  over. Here it ends the source after the records before it, or is skipped: see `faults`.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ from streammetrics_consumers.sources.kafka.confluent_client import (
 
 log = logging.getLogger(__name__)
 
-CONNECT_S: Final = 5.0  # for one try to reach a broker
+CONNECT_S: Final = 5.0  # for one attempt to reach a broker
 HEARS_S: Final = 0.5
 
 
 class ConfluentSource(TopicSource):
-    """See `TopicSource`, which this is over librdkafka."""
+    """A `TopicSource` over librdkafka."""
 
     def __init__(
         self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
     ) -> None:
         super().__init__(config, names)
         self._skips, self._max_batch_bytes = skips, config.max_batch_bytes
-        self._unreadable: UnreadableBatch | None = None  # raised when what came before is taken
+        self._unreadable: UnreadableBatch | None = None  # raised after the records before it
         settings, self._records = librdkafka_settings(config)
         self._settings = settings
         self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
-        self._wrong: KafkaError | None = None  # what the client says beside its records
+        self._wrong: KafkaError | None = None  # an error reported by the callback of the client
         self._consumer = made(settings, self._heard)
         self._topic_ids = TopicIds(settings, self.topics)
         self._is_closed = False
@@ -96,9 +96,9 @@ class ConfluentSource(TopicSource):
             raise
         log.info("kafka: connected with %s", masked(settings))
 
-    # -- what there is ------------------------------------------------------------------------
+    # -- offsets of the log -------------------------------------------------------------------
     def beginning(self, partition: Partition) -> int:
-        """The first offset that the broker still has."""
+        """The first offset that the broker still holds."""
         return self._range(partition)[0]
 
     def ends(self) -> dict[Partition, int]:
@@ -106,7 +106,7 @@ class ConfluentSource(TopicSource):
         return {partition: self._range(partition)[1] for partition in self.partitions()}
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
-        """The first offset whose record's timestamp is not before `time_ms`, else the end."""
+        """The first offset whose record timestamp is at least `time_ms`, else the end."""
         asked = [TopicPartition(*place_of(partition), time_ms)]
         (found,) = ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_S))
         if found.error is not None:
@@ -119,7 +119,7 @@ class ConfluentSource(TopicSource):
 
     # -- reading ------------------------------------------------------------------------------
     def assign(self, listener: Listener) -> None:
-        """Join the group, or take the partitions given by hand."""
+        """Join the group, or assign the partitions that `names` lists."""
         self._reading.listen(listener)
         if self._names is None:
             self._consumer.subscribe(
@@ -135,7 +135,7 @@ class ConfluentSource(TopicSource):
         self._consumer.assign(self._places(heads))
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        """What has arrived, by partition. After an exception, close this source."""
+        """The records that arrived, by partition. After an exception, close this source."""
         given = self._reading.given
         if self._unreadable is not None:
             raise self._unreadable
@@ -145,7 +145,7 @@ class ConfluentSource(TopicSource):
             chunks += self._consume(self._records - 1, 0)
         if given == before:
             return chunks
-        # What came before the new assignment is read again, from the new head.
+        # Records from before the new assignment are read again, from the new head.
         places = [place_of(chunk.partition) for chunk in chunks]
         kept = zip(places, chunks, strict=True)
         return [chunk for place, chunk in kept if given[place] == before[place]]
@@ -172,7 +172,7 @@ class ConfluentSource(TopicSource):
             if found:
                 chunks.append(self._chunk(place, found))
         for place, end in ends.items():
-            # Control and aborted records at the end, with nothing to show.
+            # An empty chunk passes control and aborted records at the end.
             if place not in unread and end > self._reading.positions.get(place, end):
                 chunks.append(self._reading.chunk(place, end))
         for place, fault in unread.items():
@@ -184,8 +184,8 @@ class ConfluentSource(TopicSource):
     def _without_events(
         self, messages: list[Message], ends: dict[Place, int], unread: dict[Place, faults.Fault]
     ) -> list[Message]:
-        """The records among these. Behind a batch with another checksum the library takes for
-        records what is none, so what comes after a fault of a partition is dropped."""
+        """The records among these. After a checksum error the library returns invalid data as
+        records, so messages after a fault of a partition are dropped."""
         records = []
         for message in messages:
             place, error, offset = place_of_message(message), message.error(), message.offset()
@@ -203,8 +203,8 @@ class ConfluentSource(TopicSource):
         return records
 
     def _left_out(self, place: Place, fault: faults.Fault) -> list[Chunk]:
-        """What stands for a batch that cannot be read, where it may be left out; otherwise the
-        next poll raises what is wrong."""
+        """The chunk that replaces an unreadable batch, if it may be skipped; otherwise the next
+        poll raises the error."""
         if place not in self._reading.positions:
             return []
         first, last = max(fault.base, self._reading.positions[place]), fault.last
@@ -220,7 +220,7 @@ class ConfluentSource(TopicSource):
         return [one]
 
     def _read_anew(self, place: Place) -> None:
-        """Read on at our position. Where a checksum was wrong the library may have stopped."""
+        """Continue at our position. After a checksum error the library may have stopped."""
         position = self._reading.positions[place]
         if self._cooperative:
             self._consumer.incremental_unassign([TopicPartition(*place)])
@@ -241,13 +241,13 @@ class ConfluentSource(TopicSource):
         )
 
     def confirm(self) -> None:
-        """Raise Disconnected unless all that was read is of the topics that were there at first."""
+        """Raise Disconnected if a topic was deleted or replaced since the start."""
         self._topic_ids.require_same()
 
     def _seek(self, place: Place, offset: int) -> None:
         ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
 
-    # -- for those who watch ------------------------------------------------------------------
+    # -- monitoring ---------------------------------------------------------------------------
     def _known_end(self, place: Place) -> int | None:
         with suppress(KafkaException):
             _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
@@ -255,7 +255,7 @@ class ConfluentSource(TopicSource):
         return None
 
     def hears(self) -> bool:
-        """Whether a broker answers."""
+        """Whether a broker responds."""
         try:
             self._consumer.list_topics(self.topics[0], timeout=HEARS_S)
         except KafkaException:
@@ -267,7 +267,7 @@ class ConfluentSource(TopicSource):
         self._consumer.commit(offsets=self._places(offsets), asynchronous=True)
 
     def close(self) -> None:
-        """Leave the group, after the commits that are on their way. The listener hears nothing."""
+        """Leave the group, after pending commits. The listener gets no more calls."""
         self._reading.listen(None)
         if not self._is_closed:
             self._is_closed = True
@@ -294,12 +294,12 @@ class ConfluentSource(TopicSource):
     def _places(self, offsets: Mapping[Place, int]) -> list[TopicPartition]:
         return [TopicPartition(*place, offset) for place, offset in offsets.items()]
 
-    # -- the topics, and what goes wrong ------------------------------------------------------
+    # -- topics and errors --------------------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
         try:
             cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
         except SourceError:
-            self._consumer.poll(0)  # in which the client says what was wrong, if it knows
+            self._consumer.poll(0)  # runs the error callback, which may know the cause
             self._raise_wrong()
             raise
         if not cluster:
@@ -307,7 +307,7 @@ class ConfluentSource(TopicSource):
         return TopicReading(cluster, found_topics(self.topics, self._topic_ids.ask))
 
     def _heard(self, error: KafkaError) -> None:
-        """A connection recovers by itself; what another try will not fix ends the source."""
+        """Keep an error that a retry would not fix; it ends the source. Connections recover."""
         if error.fatal() or error.name() in FATAL:
             self._wrong = error
         log.debug("kafka: %s", error)
@@ -319,7 +319,7 @@ class ConfluentSource(TopicSource):
     def _poll_callbacks(self, error: KafkaError, message: Message) -> None:
         name = error.name()
         if name == "_MAX_POLL_EXCEEDED":
-            # The group has given our partitions away; the next call says so and joins again.
+            # The group has reassigned our partitions; the next call reports it and joins again.
             log.warning("kafka: %s", error.str())
             return
         if name in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
@@ -330,7 +330,7 @@ class ConfluentSource(TopicSource):
             position = self._reading.positions.get(place, first)
             if not first <= position <= end:
                 raise GapError(partition, position, first, end)
-            self._read_anew(place)  # it has looked elsewhere
+            self._read_anew(place)  # the library used another position
             return
         raise explained(
             error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "

@@ -1,5 +1,5 @@
-"""The client of kafka-python: how it is reached, and four of its faults that are fixed here;
-and its producers, of simulated streams and of refused events that are forwarded."""
+"""The client of kafka-python: connecting it, fixes for four of its bugs, and producers for
+simulated streams and for forwarded refused events."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, is
 
 log = logging.getLogger(__name__)
 
-Shipped: Final = KafkaConsumer  # the client as its makers ship it
-CONNECT_S: Final = 5.0  # for one try to reach a broker
-TOPIC_MS: Final = 5000  # a topic that was just made is not known everywhere at once
+Shipped: Final = KafkaConsumer  # the unmodified client
+CONNECT_S: Final = 5.0  # for one attempt to reach a broker
+TOPIC_MS: Final = 5000  # a new topic takes time to reach all brokers
 FLUSH_S: Final = 30.0
 ANSWER_S: Final = 15.0
 Message: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
-FATAL: Final = (  # another try would end as this one did
+FATAL: Final = (  # a retry would fail in the same way
     errors.AuthorizationError,
     errors.CorruptRecordError,
     errors.InconsistentGroupProtocolError,
@@ -55,7 +55,7 @@ FATAL: Final = (  # another try would end as this one did
     errors.UnsupportedCodecError,
     errors.UnsupportedVersionError,
 )
-REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of them
+REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of FATAL
 ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
@@ -65,7 +65,7 @@ ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
 
 
 class Record(Protocol):
-    """What the client calls a ConsumerRecord."""
+    """The interface of the client's ConsumerRecord."""
 
     offset: int
     value: bytes | None
@@ -76,28 +76,28 @@ class Record(Protocol):
 
 
 class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no types
-    """A member of the group. The client's own loses the answer to a join between two polls.
+    """A member of the group. The client's own class loses a join response between two polls.
 
-    If the group told it to join it joins again and again, and each time the group rebalances. If
-    it began because the topic has more partitions, it finds at the next poll that there is nothing
-    to join for: no assignment, no heartbeat, no exception. So an answer that lies there is taken.
+    If the group requested the join, it joins again and again, with a rebalance each time. If it
+    joined because the topic has more partitions, the next poll finds no reason to join: no
+    assignment, no heartbeat, no exception. This class therefore uses a pending response.
     """
 
     state: MemberState
     _join_task: Future | None
 
     def poll(self, timeout_ms: float | None = None) -> bool:
-        """What each poll of the consumer begins with."""
+        """The first step of each poll of the consumer."""
         if self.rejoining:
             self.request_rejoin()
             self._net.run(self._take_join)
         return bool(super().poll(timeout_ms=timeout_ms))
 
     async def _take_join(self) -> None:
-        """In the client's thread: what the client does with an answer that it has waited for."""
+        """Handle a pending join response as the client does, in the client's thread."""
         with self._lock:
             answer = self._join_task
-            # Where it has left the group since, it is no member, and has to join.
+            # If it has left the group since, it is not a member and must join.
             if self.state is not MemberState.REBALANCING or not (answer and answer.succeeded()):
                 return
             self._join_task = None
@@ -111,11 +111,11 @@ class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no t
 
 
 class Consumer(KafkaConsumer):  # type: ignore[misc]
-    """The client, as a member that takes its answers and reads its records quickly."""
+    """The client, with the fixed group membership and the faster record reading."""
 
     def __init__(self, limits: BatchLimits, **settings: object) -> None:
         super().__init__(**settings)
-        self._coordinator.__class__ = Group  # the client has no word for another kind of member
+        self._coordinator.__class__ = Group  # the client has no setting for this class
         if hasattr(self, "_fetcher") and is_known_layout():
             self._fetcher.PartitionRecords = limits.records
             return
@@ -128,12 +128,12 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
 
 
 class _Whole:
-    """Connections that hear what was said last. The client's own forgets what lies there to read
-    if the end lies there too: that a password is wrong, for one, where the machine is busy."""
+    """Connections that read the last data. The client's own discards pending data if the end of the
+    stream is pending too: on a busy machine, for example, the error for a wrong password."""
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         data, error = super()._sock_recv()  # type: ignore[misc]
-        return data, None if data else error  # the end is read once more
+        return data, None if data else error  # the next call reads the end again
 
 
 class _Plain(_Whole, KafkaTCPTransport):  # type: ignore[misc]
@@ -152,33 +152,33 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
 
 
 class Client(KafkaNetClient):  # type: ignore[misc]
-    """The connections of a consumer or a producer, all closed when it is. The client's own leaves
-    one open on which a request still waits to be written; it asks for metadata at any time."""
+    """The connections of a consumer or a producer, all closed with it. The client's own leaves a
+    connection open while a request waits to be written; it may request metadata at any time."""
 
     def __init__(self, **settings: object) -> None:
         net = NetworkSelector(**settings)
         super().__init__(net, _Connections(net, **settings))
 
     def close(self, node_id: int | None = None) -> None:
-        """Close the connection with a node, or all of them."""
+        """Close the connection to a node, or all connections."""
         if node_id is None:
-            self._net.stop()  # its thread: from here on nobody else writes
+            self._net.stop()  # its thread: no other thread writes from here on
             self._manager.close()
-            for _ in range(2):  # a request begins to wait, and is written
+            for _ in range(2):  # one round queues a request, the next one writes it
                 self._net.poll(timeout_ms=0)
         super().close(node_id)
 
 
 class Direct(KafkaNetSocket):  # type: ignore[misc]
-    """A socket without a proxy, closed at once where nobody takes its connection. The client's own
-    waits for the garbage collector: a broker that is away would cost a file for each try."""
+    """A socket without a proxy, closed immediately if the connection fails. The client's own waits
+    for the garbage collector: an unreachable broker would cost a file descriptor per attempt."""
 
-    SCHEMES = ("direct",)  # of `proxy_url`: by this name the client finds it
+    SCHEMES = ("direct",)  # the scheme of `proxy_url` by which the client selects this class
 
     async def sock_connect(
         self, net: object, sock: socket.socket, *arguments: object, **named: object
     ) -> socket.socket:
-        """Connect, or close."""
+        """Connect, or close the socket on failure."""
         try:
             connected: socket.socket = await super().sock_connect(net, sock, *arguments, **named)
         except BaseException:
@@ -188,12 +188,12 @@ class Direct(KafkaNetSocket):  # type: ignore[misc]
 
 
 def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
-    """A client that knows its cluster. It has no thread yet, so a failure leaves none behind."""
+    """A client connected to its cluster. It has no thread yet, so a failure leaves none behind."""
     if not settings.get("proxy_url"):
         require_reachable(servers, CONNECT_S)
     full = {**KafkaConsumer.DEFAULT_CONFIG, **settings}
     full["proxy_url"] = full["proxy_url"] or "direct://"
-    # As KafkaConsumer does for a client of its own: a whole fetch must fit into a frame.
+    # As KafkaConsumer does for its own client: a whole fetch must fit into a frame.
     full["receive_message_max_bytes"] = max(
         full["receive_message_max_bytes"],
         full["fetch_max_bytes"] + full["max_partition_fetch_bytes"],
@@ -219,13 +219,12 @@ def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
 
 
 class _Refusals(logging.Handler):
-    """What a broker said when it did not let us in: the client tells it to its log alone, and goes
-    on trying until it gives up with a timeout."""
+    """The refusal of a broker: the client only logs it, and retries until a timeout."""
 
     last: Exception | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep an error that another try would not fix."""
+        """Keep an error that a retry would not fix."""
         for one in record.args if isinstance(record.args, tuple) else ():
             if isinstance(one, (*FATAL, ssl.SSLCertVerificationError)):
                 self.last = one
@@ -233,11 +232,11 @@ class _Refusals(logging.Handler):
 
 @contextmanager
 def producing(servers: str, topic: str) -> Iterator[Callable[[list[bytes]], None]]:
-    """A function that sends a batch of values to a topic; all are there when the block ends.
+    """A function that sends a batch of values to a topic; all are delivered when the block ends.
 
-    servers: `host:port`, several with commas. Values go to the partitions in turn, so that the
-    same stream fills the same partitions. Raises Disconnected where no broker answers, and
-    SourceError where the topic does not exist or refuses a record.
+    servers: `host:port`, several separated by commas. Values go to the partitions in turn, so the
+    same stream fills the same partitions. Raises Disconnected if no broker responds, and
+    SourceError if the topic does not exist or refuses a record.
     """
     addresses = [server if ":" in server else f"{server}:9092" for server in servers.split(",")]
     require_reachable(addresses, CONNECT_S)
@@ -274,12 +273,12 @@ def producing(servers: str, topic: str) -> Iterator[Callable[[list[bytes]], None
 
 
 class Forwarding:
-    """A producer for one topic, reached as the source is."""
+    """A producer for one topic, with the connection settings of the source."""
 
     def __init__(self, source: SourceConfig, topic: str) -> None:
         known: dict[str, object] = KafkaProducer.DEFAULT_CONFIG
         given = {name.replace(".", "_"): value for name, value in source.client.items()}
-        # Settings of the consumer alone are left out; those of TLS and SASL are for both.
+        # Consumer-only settings are left out; those of TLS and SASL apply to both.
         both = {name: value for name, value in given.items() if name in known}
         self.topic = topic
         self._producer = KafkaProducer(
@@ -291,7 +290,7 @@ class Forwarding:
         )
 
     def send(self, messages: Sequence[Message]) -> None:
-        """Send them, and return when all are acknowledged. Raises what the client raises."""
+        """Send messages, and return when all are acknowledged. Raises errors of the client."""
         sent = [
             self._producer.send(self.topic, value=value, key=key, headers=headers)
             for key, value, headers in messages
@@ -301,5 +300,5 @@ class Forwarding:
             future.get(timeout=ANSWER_S)
 
     def close(self) -> None:
-        """Let go; what is not acknowledged is sent again another time."""
+        """Close the producer; unacknowledged messages are sent again later."""
         self._producer.close(timeout=1.0)

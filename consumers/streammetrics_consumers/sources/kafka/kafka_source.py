@@ -1,15 +1,15 @@
-"""Kafka topics as a source, over kafka-python, which no module outside of this package knows.
+"""Kafka topics as a source, over kafka-python. Only this package imports that library.
 
-What the ledger's promise needs of it, and where the client would do otherwise:
+Exactly-once counting depends on these points, where the client's own behavior may differ:
 
-* Reading starts at the ledger's head: after every assignment we seek, and Kafka's own committed
-  offsets decide nothing. `auto_offset_reset` is "none", so a lost offset is an error (GapError).
+* Reading starts at the ledger's head: we seek after every assignment, and ignore Kafka's committed
+  offsets. `auto_offset_reset` is "none", so a lost offset is an error (GapError).
 * Values stay bytes. A deserializer that raises would make the third poll hang.
-* After any exception from a poll this source is done; the service opens another one.
-* The client calls its listener from its IO thread, within our call of `poll`. There only the
-  ledger and `seek` are used.
-* `read_committed`: offsets have holes where control records and aborted ones stood.
-* The client loses the answer to a join that comes between two polls: see `client.py`.
+* After any exception from a poll, this source is unusable; the service opens another one.
+* The client calls its listener from its IO thread, during our call of `poll`. The listener uses
+  only the ledger and `seek`.
+* `read_committed`: control records and aborted records leave holes in the offsets.
+* The client loses a join response that arrives between two polls: see `kafka_client.Group`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CLOSE_MS: Final = 3000
 
 
 class KafkaSource(TopicSource):
-    """See `TopicSource`, which this is over kafka-python."""
+    """A `TopicSource` over kafka-python."""
 
     def __init__(
         self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
@@ -95,9 +95,9 @@ class KafkaSource(TopicSource):
             raise
         log.info("kafka: connected with %s", masked(self._settings))
 
-    # -- what there is ------------------------------------------------------------------------
+    # -- offsets of the log -------------------------------------------------------------------
     def beginning(self, partition: Partition) -> int:
-        """The first offset that the broker still has."""
+        """The first offset that the broker still holds."""
         place = _place(partition)
         return int(self._ask(lambda: self._consumer.beginning_offsets([place]))[place])
 
@@ -108,14 +108,14 @@ class KafkaSource(TopicSource):
         return {places[place]: int(end) for place, end in found.items()}
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
-        """The first offset whose record's timestamp is not before `time_ms`, else the end."""
+        """The first offset whose record timestamp is at least `time_ms`, else the end."""
         place = _place(partition)
         found = self._ask(lambda: self._consumer.offsets_for_times({place: time_ms}))[place]
         return self.ends()[partition] if found is None else int(found.offset)
 
     # -- reading ------------------------------------------------------------------------------
     def assign(self, listener: Listener) -> None:
-        """Join the group, or take the partitions given by hand."""
+        """Join the group, or assign the partitions that `names` lists."""
         self._reading.listen(listener)
         if self._names is None:
             told = _Rebalance(self._assigned, self._released)
@@ -127,7 +127,7 @@ class KafkaSource(TopicSource):
         self._reading.raise_failure()
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        """What has arrived, by partition. After an exception, close this source."""
+        """The records that arrived, by partition. After an exception, close this source."""
         reading = self._reading
         before = reading.given.copy()
         try:
@@ -148,13 +148,13 @@ class KafkaSource(TopicSource):
         return chunks
 
     def confirm(self) -> None:
-        """Nothing to ask: the client reads by the ids of the topics, so no others."""
+        """Do nothing: the client fetches by topic id, so it never reads a replaced topic."""
 
     def _seek(self, place: Place, offset: int) -> None:
         self._consumer.seek(TopicPartition(*place), offset)
 
     def _moved(self, before: Counter[Place]) -> list[Chunk]:
-        """Positions that have moved over control and aborted records, with nothing to show."""
+        """Empty chunks for positions that moved past control records and aborted records."""
         reading, chunks = self._reading, []
         for place in list(reading.positions):
             try:
@@ -191,13 +191,13 @@ class KafkaSource(TopicSource):
         return place in reading.positions and reading.given[place] == before[place]
 
     def _seek_anew(self, before: Counter[Place]) -> None:
-        """Where a partition was given to us during the poll, the client may have set its position
-        after we sought: what it returned belongs to an earlier assignment."""
+        """Seek again in partitions assigned during the poll: the client may have set their position
+        after our seek, and the returned records belong to an earlier assignment."""
         for place, position in self._reading.positions.items():
             if not self._is_kept(place, before):
                 self._consumer.seek(TopicPartition(*place), position)
 
-    # -- for those who watch ------------------------------------------------------------------
+    # -- monitoring ---------------------------------------------------------------------------
     def _known_end(self, place: Place) -> int | None:
         with suppress(errors.KafkaError):  # it was revoked a moment ago
             end = self._consumer.highwater(TopicPartition(*place))
@@ -205,8 +205,8 @@ class KafkaSource(TopicSource):
         return None
 
     def hears(self) -> bool:
-        """Whether we are connected with the leaders of our partitions. A fetch is always under way
-        there, and the client ends a connection on which none is answered."""
+        """Whether we are connected to the leaders of our partitions. A fetch is always pending
+        there, and the client closes a connection without an answer."""
         cluster = self._client.cluster
         places = [TopicPartition(*place) for place in list(self._reading.positions)]
         leaders = {cluster.leader_for_partition(place) for place in places}
@@ -223,7 +223,7 @@ class KafkaSource(TopicSource):
         }
 
     def close(self) -> None:
-        """Leave the group. The listener hears nothing more."""
+        """Leave the group. The listener gets no more calls."""
         self._reading.listen(None)
         held = self._committable(self._reading.acknowledged())
         self._reading.positions.clear()
@@ -253,7 +253,7 @@ class KafkaSource(TopicSource):
         return TopicReading(self._client.cluster.cluster_id or "kafka", topics)
 
     def _topics_there(self) -> dict[str, Topic]:
-        """Those of the topics that there are now, by name."""
+        """The topics that exist now, by name."""
         found = {}
         for name in self.topics:
             numbers = self._ask(partial(self._consumer.partitions_for_topic, name))
@@ -307,7 +307,7 @@ class KafkaSource(TopicSource):
 
 @dataclass
 class _Rebalance(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ships no types
-    """Passes on what the client says, in the client's thread."""
+    """Forwards rebalance callbacks, in the client's thread."""
 
     assigned: Callable[[Sequence[TopicPartition]], None]
     released: Callable[[Sequence[TopicPartition], bool], None]

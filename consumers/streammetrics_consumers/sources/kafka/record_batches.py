@@ -1,19 +1,18 @@
-"""Records read out of the client's batches, in half of the time that the client takes for them,
-and within a limit of memory.
+"""Reading the records of the client's batches in half the time of the client, in bounded memory.
 
-The client reads each field of a record with a call, and asks the batch for its settings at each
-record. Here a batch is asked once, and numbers of one or two bytes, as nearly all are, are read in
-place. What a batch is, whether it counts (transactions, markers) and what follows it stays the
-client's, and so does a record with headers. Source for the layout: the Kafka protocol,
+The client reads each field of a record with a call, and reads the settings of the batch at each
+record. Here the settings are read once per batch, and numbers of one or two bytes, as nearly all
+are, are decoded inline. The client still handles the batch framing, transactions, control batches,
+and records with headers. Source for the layout: the Kafka protocol,
 https://kafka.apache.org/documentation/#recordbatch
 
-A batch is checked and decompressed when it is its turn, up to a limit: the client's own
-decompresses without one, and 10 kB can ask for a gigabyte. No step here makes more than the limit
-and one block. A batch that fails ends the reading there, after the records before it, or is left
-out where that is allowed: then one record stands for it.
+A batch is checked and decompressed when it is reached, up to a limit: the client itself has no
+limit, and 10 kB can expand to a gigabyte. No step here allocates more than the limit and one block.
+An unreadable batch ends the reading after the records before it, or is skipped if that is allowed:
+then one record replaces it.
 
-This uses private parts of the client. Where they are not laid out as they are known here, the
-source reads what the client's public `poll` gives instead: see `is_known_layout`.
+This uses private parts of the client. If their layout is not the known one, the source uses the
+records of the client's public `poll` instead: see `is_known_layout`.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ from kafka.record.util import decode_varint
 
 from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, over_limit
 
-# Two records as a producer packs them, with gzip: one with a key, and one with a header.
+# Two records as encoded by a producer, with gzip: one with a key, and one with a header.
 PROBE: Final = bytes.fromhex(
     "00000000000000000000005e0000000002d4bbaa790001000000010000018bcfe568000000018bcfe56801ffffffff"
     "ffffffffffffffffffff000000021f8b0800c76b036b02ff5bc0ccc0c0c0943d81b96c9800063106262646a67226a6"
     "0ca60a00a1451aeede000000"
 )
-FETCHED: Final = ("fetch_offset", "tp", "records", "check_crcs")  # what a fetcher hands over
+FETCHED: Final = ("fetch_offset", "tp", "records", "check_crcs")  # arguments from a fetcher
 NO_HEADERS: Final[tuple[tuple[str, bytes], ...]] = ()
 
 
 class PlainRecord:
-    """A record without headers, of the shape that the client takes."""
+    """A record without headers, with the interface that the client expects."""
 
     __slots__ = ("key", "offset", "size_in_bytes", "timestamp", "timestamp_type", "value")
 
     headers = NO_HEADERS
-    checksum: object = None  # it is the batch that has one
+    checksum: object = None  # only batches have one
 
     def __init__(
         self,
@@ -67,19 +66,19 @@ class PlainRecord:
         self.key, self.value = key, value
 
     def validate_crc(self) -> bool:
-        """As of the client's record."""
+        """Return True; part of the client's record interface."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """In place of the checksum of a record: this one stands for a batch up to offset `last`."""
+    """The checksum of a record that replaces a batch up to offset `last`."""
 
     last: int
 
 
 class _StandIn(PlainRecord):
-    """A record that stands for a batch. It has no time."""
+    """A record that replaces a batch. It has no timestamp."""
 
     __slots__ = ("checksum",)
 
@@ -89,7 +88,7 @@ class _StandIn(PlainRecord):
 
 
 class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
-    """The client's batch, read faster. It raises what the client's raises."""
+    """The client's batch, read faster. It raises the same errors."""
 
     __slots__ = ()
     _buffer: bytes | bytearray
@@ -97,12 +96,12 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
     _decompressed: bool
 
     def validate_crc(self) -> bool:
-        """It was, before it was decompressed: see `fault`."""
+        """Return True: `fault` checked it before decompression."""
         return True
 
     def fault(self, fetched: int, limit: int, *, check_crcs: bool) -> str | None:
-        """What is wrong with it, in words; one that is good is decompressed, where it has offsets
-        from `fetched` on."""
+        """The error of the batch as text, None if it is good. A good batch with offsets from
+        `fetched` on is decompressed."""
         if check_crcs and not super().validate_crc():
             return "one with another checksum"
         kind = self.compression_type
@@ -119,7 +118,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
         return None
 
     def __iter__(self) -> Iterator[object]:
-        """The records; a control batch has markers instead, which are the client's."""
+        """The records; for a control batch the client's markers."""
         if self.is_control_batch or self._next_record_index:
             return iter(super().__iter__())
         self._maybe_uncompress()
@@ -134,8 +133,8 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
         try:
             for _ in range(self._num_records):
                 began = pos
-                # Four times the same: a number of one byte, of two, or whatever it is.
-                # The lowest bit is the sign, and the highest of a byte says that more follow.
+                # The same code four times: a varint of one byte, of two, or of any length.
+                # The lowest bit is the sign, and the high bit of a byte says that more follow.
                 size = data[pos]
                 if not size & 0x81:
                     size, pos = size >> 1, pos + 1
@@ -178,7 +177,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
                 if length >= 0:
                     value = data[pos : pos + length]
                     pos += length
-                if data[pos] or pos + 1 != end:  # it has headers, or is broken
+                if data[pos] or pos + 1 != end:  # it has headers, or is invalid
                     self._pos = began  # type: ignore[misc]  # a slot of the client's
                     yield self._read_msg()
                     pos = self._pos
@@ -195,7 +194,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
 
 
 class _NoBatch:
-    """What the client asks of a batch, where one record stands for it."""
+    """A batch, with the interface that the client uses, that is replaced by one record."""
 
     magic = 2
     is_control_batch = False
@@ -205,11 +204,11 @@ class _NoBatch:
         self.base_offset, self.last_offset, self.next_offset = first, last, last + 1
 
     def has_producer_id(self) -> bool:
-        """Whether it may be of a transaction that was aborted."""
+        """Whether it may belong to an aborted transaction."""
         return False
 
     def validate_crc(self) -> bool:
-        """As of a batch."""
+        """Return True; part of the client's batch interface."""
         return True
 
     def __iter__(self) -> Iterator[object]:
@@ -218,7 +217,7 @@ class _NoBatch:
 
 
 class _Batches:
-    """The batches of a fetch that began at an offset of a partition."""
+    """The batches of one fetch of a partition, from offset `fetched` on."""
 
     def __init__(
         self,
@@ -232,11 +231,11 @@ class _Batches:
         self._limits, self._check_crcs = limits, check_crcs
 
     def next_batch(self) -> object:
-        """The next one, None at the end. Raises UnreadableBatch."""
+        """The next batch, None at the end. Raises UnreadableBatch."""
         batch = self._found.next_batch()
         if type(batch) is not DefaultRecordBatch:
             return batch
-        batch.__class__ = RecordBatch  # the client has no word for another kind of batch
+        batch.__class__ = RecordBatch  # the client has no setting for another batch class
         got = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
         if got is None:
             return batch
@@ -249,7 +248,7 @@ class _Batches:
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """How many bytes a batch may have when it is decompressed, and which may be left out."""
+    """The maximum decompressed size of a batch in bytes, and the batches that may be skipped."""
 
     max_bytes: int
     skips: Skips = NO_SKIPS
@@ -262,7 +261,7 @@ class BatchLimits:
         check_crcs: bool = True,
         **settings: object,
     ) -> object:
-        """What a fetch brought of a partition, as the client's fetcher makes it."""
+        """The records of a fetch of one partition, as the client's fetcher creates them."""
         place = partition.topic, partition.partition
         batches = _Batches(records, place, fetch_offset, self, check_crcs)
         return Fetcher.PartitionRecords(
@@ -271,8 +270,8 @@ class BatchLimits:
 
 
 def is_known_layout() -> bool:
-    """Whether the private parts of the client that are used here are as they were when this was
-    written: a batch that is kept here reads as the client itself reads it."""
+    """Whether the private parts of the client that this module uses have the known layout: the
+    stored batch PROBE gives the same records as with the client itself."""
     try:
         theirs = MemoryRecords(PROBE).next_batch()
         ours = _Batches(MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True).next_batch()
@@ -285,12 +284,12 @@ def is_known_layout() -> bool:
         )
         names = set(signature(Fetcher.PartitionRecords).parameters)
         return len(found) == 2 and found == expected and names.issuperset(FETCHED)
-    except Exception:  # whatever parts that are not there raise
+    except Exception:  # missing parts may raise anything
         return False
 
 
-# -- codecs. The framings are those of the client: gzip with any number of members, one frame of
-# LZ4, frames of Zstandard, and Snappy as one block or in the blocks of xerial's library.
+# -- codecs. The framings are those of the client: gzip with any number of members, one LZ4 frame,
+# Zstandard frames, and Snappy as one block or in the blocks of the xerial library.
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
@@ -299,15 +298,16 @@ _STEP: Final = 1 << 16
 
 
 class OverLimit(Exception):
-    """There is more than the limit."""
+    """The decompressed data exceeds the limit."""
 
 
 class Damaged(Exception):
-    """It cannot be decompressed."""
+    """The data cannot be decompressed."""
 
 
 def decompressed(kind: int, data: bytes, limit: int) -> bytes:
-    """The bytes of a batch in codec `kind` (1 to 4, whose library is installed), `limit` at most.
+    """The decompressed bytes of a batch, at most `limit`. kind: codec 1 to 4, whose library is
+    installed.
 
     Raises OverLimit or Damaged.
     """
@@ -315,7 +315,7 @@ def decompressed(kind: int, data: bytes, limit: int) -> bytes:
         return CODECS[kind](data, limit)
     except (OverLimit, Damaged, MemoryError):
         raise
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise Damaged(str(error)) from error
 
 
@@ -341,7 +341,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
 
 
 def _zstd(data: bytes, limit: int) -> bytes:
-    found, step = bytearray(), max(4 * len(data), _STEP)  # bytes that are asked for are allocated
+    found, step = bytearray(), max(4 * len(data), _STEP)  # each read allocates its full size
     with codec.zstd.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
         while some := reader.read(min(step, limit + 1 - len(found))):
             found += some
@@ -364,7 +364,7 @@ def _snappy(data: bytes, limit: int) -> bytes:
 
 
 def _snappy_block(data: bytes, limit: int) -> bytes:
-    """Snappy says the size first, as a number of 7 bits a byte, the lowest first."""
+    """Decompress a Snappy block, which starts with its size as a little-endian base-128 varint."""
     size = 0
     for i, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << 7 * i
