@@ -384,8 +384,7 @@ def _refuse_changes(
     counted_ms: int | None,
     resume: Collection[str],
 ) -> tuple[set[str], set[str]]:
-    """Raise SettingsChanged for changes not allowed; returns the added variants and epoch starts.
-    """
+    """The added variants and epoch starts. Raises SettingsChanged for any other change."""
     found: list[str] = []
     variants: set[str] = set()
     epochs: set[str] = set()
