@@ -1,4 +1,5 @@
-"""The delta: what a partition has added since its last commit. Pure: no clock, I/O or threads.
+"""The delta: states and counters of a partition since its last commit. Pure: no clock, no I/O, no
+threads.
 
 Events of one partition are added in offset order. Each is routed to the states of its pane of event
 time, its groupings and its slice. How the log was cut into chunks does not matter: the same records

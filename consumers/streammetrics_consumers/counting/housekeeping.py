@@ -42,7 +42,7 @@ class IdleCompactor:
         self._began_s, self._spent_s = monotonic(), 0.0
 
     def committed(self, head: Head) -> None:
-        """Note a commit to this head. The first one also makes the rows before it due."""
+        """Note a commit to this head. The first one makes its earlier rows due for a check."""
         if head.id not in self._known:
             self._known.add(head.id)
             self._commits[head.id] = self._above
@@ -86,7 +86,7 @@ class IdleCompactor:
 def floor_after(
     config: Config, heads: Sequence[Head], lowest_ms: int | None, closed_ms: int | None
 ) -> int | None:
-    """The floor that these heads allow, if it is higher than `lowest_ms`, the present one.
+    """The floor that these heads allow; None unless it is higher than `lowest_ms`, the present one.
 
     closed_ms: later events are pending and will be counted; None: no events are pending."""
     times = [head.greatest_event_ms for head in heads]

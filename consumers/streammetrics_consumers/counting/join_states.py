@@ -32,8 +32,8 @@ class JoinStates:
 
     closed_ms: the time up to which label windows are closed; None: none is. behind_ms: older
     events are late by the partition's own events; None before its first. Label windows are closed
-    only where no partition can get another event that they need. A partition that this ignored,
-    because it was idle for too long, may get an older event all the same: it is refused.
+    only where no partition can get another event that they need. A partition that was left out of
+    this, because it was idle for too long, may get an older event all the same: it is refused.
     """
 
     def __init__(

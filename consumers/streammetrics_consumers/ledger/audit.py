@@ -252,8 +252,8 @@ def merged(
 
 
 def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
-    """The first offset from this one on, or else (not `after`) the last up to it, that no delta
-    row of the head spans."""
+    """With `after`, the first offset from this one on, else the last up to it, that no delta row
+    of the head spans."""
     edge = func.max(delta.c.end_offset) if after else func.min(delta.c.start_offset)
 
     def work(connection: Connection) -> int:

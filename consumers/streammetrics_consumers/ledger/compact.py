@@ -438,7 +438,7 @@ _SAME: Final = tuple(delta.c[name] == bindparam(f"of_{name}") for name in _NAMES
 
 
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
-    """The start offsets of the rows of grouping `base` that stand for this run's rows too. No such
+    """The start offsets of the rows of grouping `base` that also stand for this run's pane. No such
     row is ever added between two rows that have none between them: new ones are at the end."""
     of_base = _of(replace(run, pane=run.pane.of_grouping(base)))
     query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))

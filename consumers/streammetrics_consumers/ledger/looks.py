@@ -68,7 +68,7 @@ def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
 def claim(
     store: Store, generation: int, fingerprint: str, *, now_ms: int, every_ms: int, last: bool
 ) -> bool:
-    """Whether the caller must look now: no process has for `every_ms`, and no other one must.
+    """Claim a look if one is due: the last claim is `every_ms` old. Returns whether to look.
 
     Of concurrent callers one gets the claim, and the others do not wait. last: the log has ended,
     so a look is due whenever the last one was.

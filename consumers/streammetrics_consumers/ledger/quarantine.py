@@ -41,8 +41,8 @@ class NotOpen(Exception):
 class Counted:
     """The entries of one log that are good now, and the delta of their events.
 
-    Used of `delta` are the head, the shards and their offsets, the conditions on windows, and the
-    counter `expired`.
+    Of `delta` only the head, the shards, their offsets, the conditions on windows and the counter
+    `expired` are used.
     """
 
     entries: Sequence[QuarantineRow]

@@ -116,8 +116,8 @@ class PaneSize:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Metrics, by their names or by those of their metric sets (`experiment`): to end, which left
-    the config, and to resume, which are in it again."""
+    """Metrics to end (`drop`), which left the config, and to resume, which are in it again: by
+    their names or by those of their metric sets (`experiment`)."""
 
     drop: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()

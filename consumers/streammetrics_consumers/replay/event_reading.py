@@ -49,7 +49,7 @@ def reading_of(config: Config) -> str:
 
 
 def with_reading(config: Config, reading: str) -> Config:
-    """The config, reading events as another one with the same metrics; reading: see `reading_of`."""
+    """The config with the reading of another one that has the same metrics; see `reading_of`."""
     found = json.loads(reading)
     event = dict(found["event"])
     if event["variants"] is not None:
