@@ -1,1 +1,1 @@
-"""From events to commits: deltas, joins, and what keeps the ledger tidy. No process and no HTTP."""
+"""From events to commits: deltas, joins, and housekeeping of the ledger. No processes, no HTTP."""

@@ -1,4 +1,4 @@
-"""From a delta to a commit: how much one may hold, and how many of its events may be refused."""
+"""From a delta to a commit: the limits of its size and of its share of refused events."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.partition import Partition
 
-# What was read of a log and is not committed yet.
+# The counts and the refused events of a log that are not committed yet.
 Counted: TypeAlias = "tuple[Partition, Counters, Sequence[Refused]]"
-FIRST_ROWS: Final = 1000  # events before a share of them means something
+FIRST_ROWS: Final = 1000  # events, before a share of them is meaningful
 
 
 def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
-    """What `delta` adds to the log that `head` follows, in pieces of at most `limit` bytes.
+    """The commit of `delta` to the log that `head` follows, in shards of at most `limit` bytes.
 
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
-    either database; who can commit less at once does so: see `Limits`.
+    either database; a caller that can commit less at once does so: see `Limits`.
     """
     joined = delta.joined
     return Commit(
@@ -43,11 +43,11 @@ def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
 
 
 class Limits:
-    """How much one commit may hold: a number of events and bytes, and, once a row was too large
-    for the store, a number of offsets.
+    """The limits of one commit: a number of events and of bytes, and, once a row was too large for
+    the store, a number of offsets.
 
-    The state of one key cannot be cut by ranges of keys. Its log is read again from the head, and
-    committed half as far at a time. What a single record adds is a row whatever its size.
+    The state of one key cannot be split into ranges of keys. Its log is read again from the head,
+    with half as many offsets per commit. A single record is committed whatever its size.
     """
 
     def __init__(self, options: Options, limit: int = SHARD_BYTES) -> None:
@@ -55,7 +55,7 @@ class Limits:
         self._spans: dict[Partition, int] = {}
 
     def is_too_large(self, commit: Commit) -> bool:
-        """Whether a smaller commit would make smaller rows. If so, the next ones are smaller."""
+        """Whether a smaller commit would make smaller rows. If so, the next commits are smaller."""
         span, known = commit.end - commit.start, self._spans.get(commit.head.partition)
         is_one = span <= 1 or (known is not None and span > known)  # a record, and a hole behind it
         if is_one or all(len(shard.state) <= self._limit for shard in commit.shards):
@@ -75,7 +75,7 @@ class Limits:
         )
 
     def parts(self, chunk: Chunk) -> Iterator[Chunk]:
-        """A chunk in parts that are no more than a commit may cover."""
+        """A chunk in parts of at most the offsets that one commit may cover."""
         span = self._spans.get(chunk.partition, chunk.end - chunk.start)
         first, start = 0, chunk.start
         while chunk.end - start > span:
@@ -97,11 +97,11 @@ class ErrorBudgetExceeded(Exception):
 
 
 class ErrorBudget:
-    """Of the events that one worker has read and not skipped, the share that was refused.
+    """The share of refused events among those that one worker has read and not skipped.
 
-    A worker that starts again takes the last records of each log that it is given into account:
-    else each start would let FIRST_ROWS bad events through. What is committed while the share is
-    too high must not be over it itself, so that good events get in once the cause is fixed.
+    A worker that starts again includes the last records of each assigned log: else each start
+    would let FIRST_ROWS bad events through. While the share is too high, commits within the limit
+    still pass, so that good events are counted once the cause is fixed.
     """
 
     def __init__(self, limit: float) -> None:
@@ -110,9 +110,9 @@ class ErrorBudget:
         self.rows = self.refused = 0
 
     def began(self, store: Store, head: Head) -> None:
-        """A log is ours: count what was refused of its last FIRST_ROWS records and is open still.
+        """Include an assigned log: the open refused events of its last FIRST_ROWS records.
 
-        A record may hold many events: as many as one did on average.
+        A record may hold many events; the number is taken to be the log's average.
         """
         records = head.next_offset - head.start_offset - head.lost
         if records <= 0 or self.limit >= 1 or head.id in self._known:
@@ -125,7 +125,7 @@ class ErrorBudget:
         self.refused += refused
 
     def count(self, counters: Counters) -> None:
-        """These events are committed."""
+        """Include committed events."""
         self.rows += counters.rows - counters.skipped
         self.refused += counters.quarantined
 

@@ -1,8 +1,9 @@
-"""What has happened since the last commit: a delta. Pure: no clock, no I/O, no threads.
+"""The delta: states and counters of a partition since its last commit. Pure: no clock, no I/O, no
+threads.
 
-Events of one partition go in, in offset order. Each is routed to the states of its pane of event
-time, its groupings and its slice. How the log was cut into chunks leaves no trace: the same
-records give the same bytes.
+Events of one partition are added in offset order. Each is routed to the states of its pane of event
+time, its groupings and its slice. How the log was cut into chunks does not matter: the same records
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _finest = cache(finest)  # a process knows few configs
 
 
 class MetricSetStates:
-    """The states of the finest groupings alone; those of the coarser ones follow from them."""
+    """The states of the finest groupings; those of coarser groupings are derived from them."""
 
     def __init__(self, metric_set: MetricSet) -> None:
         self.metric_set = metric_set
@@ -54,7 +55,7 @@ class MetricSetStates:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that they hold, roughly."""
+        """Approximate memory of the states in bytes."""
         held = (*self._windows.values(), *self._expired.values())
         return int(sum(state.nbytes for state in held))
 
@@ -62,7 +63,8 @@ class MetricSetStates:
         self, decoded: Decoded, columns: Columns, *, expired: bool = False
     ) -> Callable[[], None]:
         """Check these events for each finest grouping, or raise InputError where a metric refuses
-        one. What it returns adds them: to their windows, or to the totals alone if `expired`."""
+        one. The returned function adds them to their windows, or only to the totals if `expired`.
+        """
         mine = {name: column for name, column in columns.items() if name in self._takes}
         times_ms, by = decoded.times_ms, self._windows
         keys = {place: self._keys(decoded, place) for place in by}
@@ -81,13 +83,13 @@ class MetricSetStates:
         return add
 
     def bare(self, grouping: int) -> tuple[bytes, bytes | None]:
-        """The states of a finest grouping as they are, by window and below the floor (None: no
-        event was), for `join` in another process."""
+        """The serialized states of a finest grouping, by window and below the floor (None: no such
+        event), for `join` in another process."""
         expired = self._expired[grouping].to_bytes() if grouping in self._with_expired else None
         return self._windows[grouping].to_bytes(), expired
 
     def join(self, grouping: int, windows: bytes, expired: bytes | None) -> None:
-        """Add what `bare` wrote of other events. Raises StateError or SettingsError."""
+        """Merge the output of `bare` for other events. Raises StateError or SettingsError."""
         self._windows[grouping].merge(Windows.from_bytes(windows))
         if expired is not None:
             self._with_expired.add(grouping)
@@ -95,21 +97,21 @@ class MetricSetStates:
 
     @property
     def groupings(self) -> tuple[int, ...]:
-        """The places of the finest groupings."""
+        """The indices of the finest groupings."""
         return tuple(self._windows)
 
     def check(self, decoded: Decoded, columns: Columns) -> None:
         """Raise InputError where a metric refuses one of these events; changes nothing."""
-        # Keys are bounded by the decoder, so what one grouping accepts all accept.
+        # The decoder bounds keys, so all groupings accept the same events.
         place, state = next(iter(self._expired.items()))
         mine = {name: column for name, column in columns.items() if name in self._takes}
         state.check(self._keys(decoded, place), **mine)
 
     def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
-        """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
-        nothing but what it holds. A grouping has states of its own, so that its keys never push
-        those of another into (other). The coarser groupings have none where the row of the finest
-        one can stand for them."""
+        """Every state as rows of the store, of at most `limit` bytes, in an order that depends
+        only on the content. Each grouping has its own states, so that its keys never push those of
+        another into (other). Coarser groupings have none where the row of the finest one can stand
+        for them."""
         by, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
             for place in (base, *coarser):
@@ -125,8 +127,8 @@ class MetricSetStates:
                     break
 
     def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
-        """Each different state of a metric and a finest grouping, with all of its keys: it, the
-        metric, the grouping, the coarser ones that follow from it, and the spans that it is of."""
+        """Each different state of a metric and a finest grouping, with all of its keys: the state,
+        the metric, the grouping, the coarser groupings derived from it, and the spans it covers."""
         for base, coarser in self._coarser.items():
             windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
             total: list[Span] = [(None, None)]
@@ -167,18 +169,17 @@ class Delta:
     """What the events of one partition from `start` to `end` add to the ledger.
 
     greatest_event_ms: the greatest event time of the partition's earlier events, None before the
-    first. floor_ms: the retention floor; events below it count in totals alone. An event is late
-    if it is older than the greatest event time of the good events before it in the partition,
-    less the allowed lateness. An event further ahead than `max_ahead_s` of its record's timestamp
-    is refused and moves no watermark; files have no such timestamps, so there the rule has
-    nothing to compare with and does not apply.
+    first. floor_ms: the retention floor; events below it count only in totals. An event is late if
+    it is older than the greatest event time of the good events before it in the partition, less
+    the allowed lateness. An event more than `max_ahead_s` ahead of its record's timestamp is
+    refused and does not move the watermark; files have no such timestamps, so the rule does not
+    apply to them.
 
-    Where events are joined, they wait in `joined` for their label windows to close, and no metric
-    counts them yet: see `JoinStates`, which `closed_ms` is for. Late ones are refused: what is
-    joined must not depend on when windows are closed.
-    ordered: whether the events have an order. Where they have none (a part of a batch of a
-    cluster, refused events that are tried again), an event is late beside `greatest_event_ms`
-    alone, which is that of earlier events.
+    Where events are joined, they are pending in `joined` until their label windows close, and no
+    metric counts them yet: see `JoinStates`, which takes `closed_ms`. Late ones are refused,
+    because the join must not depend on when windows are closed.
+    ordered: whether the events have an order. If not (a part of a batch of a cluster, retried
+    events), an event is late only relative to `greatest_event_ms`, which is that of earlier events.
     """
 
     def __init__(
@@ -213,12 +214,12 @@ class Delta:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds, roughly."""
+        """Approximate memory in bytes."""
         held = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
         return held if self.joined is None else held + self.joined.nbytes
 
     def add(self, decoded: Decoded) -> None:
-        """Take in the next chunk. Raises ValueError if it does not follow the last one."""
+        """Add the next chunk. Raises ValueError if it does not follow the last one."""
         chunk = decoded.chunk
         if chunk.partition != self.partition or chunk.start != self.end:
             raise ValueError(
@@ -259,8 +260,8 @@ class Delta:
         self.end = chunk.end
 
     def shards(self, limit: int) -> Iterator[StateShard]:
-        """Every state as rows of the store, of at most `limit` bytes each but for the state of a
-        single key, in an order that depends on nothing but what it holds."""
+        """Every state as rows of the store, of at most `limit` bytes each except for the state of
+        a single key, in an order that depends only on the content."""
         if self.joined is not None:
             yield from self.joined.shards(limit)
         elif self.has_states:
@@ -299,11 +300,11 @@ class Delta:
         return np.asarray(newest - times, np.int64)
 
     def _feed(self, decoded: Decoded) -> Decoded:
-        """Add events to the states; those that a metric refuses leave first. The answer is without
-        columns, which nobody reads any more."""
+        """Add events to the states, without those that a metric refuses. The returned events have
+        no columns, which are not read any more."""
 
         def checked(expired: bool, some: Decoded) -> list[Callable[[], None]]:
-            """What adds these events, once each metric has taken them."""
+            """The functions that add these events, if every metric accepts them."""
             columns = columns_of(some)
             return [states.checked(some, columns, expired=expired) for states in self.metric_sets]
 
@@ -314,7 +315,7 @@ class Delta:
                 old = decoded.times_ms[alike] < self.floor_ms
                 parts = [(alike[~old], False), (alike[old], True)]
             for places, expired in parts:
-                # For all metrics, before any of them counts.
+                # Check them for all metrics before any of them counts.
                 check = partial(checked, expired)
                 for add in self._accepted(decoded, places, bad, check) or ():
                     add()
@@ -323,7 +324,7 @@ class Delta:
         return decoded.without(bad) if bad else decoded
 
     def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
-        """The events that can be joined: those that a metric would refuse leave."""
+        """The events that can be joined, without those that a metric would refuse."""
         bad = joined.unfit(decoded)
         labelled = joined.with_labels(decoded)
         self._accepted(labelled, joined.impressions(decoded), bad, self._check)
@@ -336,8 +337,8 @@ class Delta:
         bad: dict[int, Unfit],
         check: Callable[[Decoded], T],
     ) -> T | None:
-        """What `check` makes of the events in these places, without those that a metric refuses,
-        which are noted in `bad`; None where none is left."""
+        """The result of `check` for the events at these positions, without those that a metric
+        refuses, which are added to `bad`; None if no event is left."""
         while len(places):
             some = decoded.take(places) if len(places) < len(decoded) else decoded
             try:
@@ -354,8 +355,8 @@ class Delta:
             states.check(decoded, columns)
 
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
-        """The events that a metric refuses, each with what is said of it alone, since what is
-        said of a batch depends on the batch."""
+        """The events that a metric refuses, each with the message for this event alone, since the
+        message for a batch depends on the batch."""
         suspects = error.rows.tolist() or range(len(decoded))
         found: dict[int, Unfit] = {}
         for i in suspects:
@@ -369,10 +370,10 @@ class Delta:
 
 
 def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
-    """The places of the events, in groups whose columns are arrays of one shape.
+    """The positions of the events, in groups whose columns are arrays of one shape.
 
     A field that may be one value or a row of a table (`..._or_row`) gives a vector or a table, and
-    no array is both. Which group is fed first leaves no trace in a state.
+    no array is both. The order of the groups does not affect a state.
     """
     codes = np.zeros(len(decoded), np.intp)
     for name, column in decoded.columns.items():
@@ -384,7 +385,7 @@ def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
 
 
 def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
-    """The columns that metrics read, as keywords for a panel. Events are `of_one_shape`."""
+    """The columns that metrics read, as keywords for a panel. The events must be `of_one_shape`."""
     columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
     for name, column in decoded.columns.items():
         if not isinstance(column, Lists):

@@ -1,5 +1,5 @@
-"""What a worker does beside counting: it merges delta rows, drops old windows, and notices a store
-that went back."""
+"""Housekeeping of a worker: it merges delta rows, drops old windows, and detects a store that went
+back."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from streammetrics_consumers.model.generation import Generation
 
 log = logging.getLogger(__name__)
 
-SHARE: Final = 0.1  # of a worker's time, while records keep coming
-IDLE_S: Final = 0.25  # at most between two polls that bring nothing
+SHARE: Final = 0.1  # of a worker's time, while records keep arriving
+IDLE_S: Final = 0.25  # at most, between two empty polls
 AUDIT_S: Final = 0.5  # between two comparisons, at least
 
 
 class IdleCompactor:
     """Merges the delta rows of the heads that this worker commits to.
 
-    It looks when a head has had more commits than rows may stand. A step that follows a poll with
-    records does one look or one merge, and none while these have taken more than a tenth of the
-    time; a step that follows an empty poll does as many as fit.
+    It checks a head after more commits than it may have rows. A step after a poll with records
+    does one check or one merge, and none while these have taken more than a tenth of the time; a
+    step after an empty poll does as many as fit.
     """
 
     def __init__(self, store: Store, monotonic: Callable[[], float], *, above: int = ABOVE) -> None:
         self._compactor = Compactor(store, above=above)
         self._monotonic = monotonic
         self._above = above
-        self._commits: Counter[int] = Counter()  # of a head, since we looked at it
+        self._commits: Counter[int] = Counter()  # by head, since its last check
         self._known: set[int] = set()
         self._runs: list[MergeRun] = []
         self._groups: list[Group] = []  # of the last merge run
         self._began_s, self._spent_s = monotonic(), 0.0
 
     def committed(self, head: Head) -> None:
-        """This head has moved. What stood there before our first commit is looked at too."""
+        """Note a commit to this head. The first one makes its earlier rows due for a check."""
         if head.id not in self._known:
             self._known.add(head.id)
             self._commits[head.id] = self._above
         self._commits[head.id] += 1
 
     def step(self, *, idle: bool) -> None:
-        """Do one piece of work, if there is any and time for it."""
+        """Do some work, if any is due and there is time for it."""
         if not self._runs and not any(n > self._above for n in self._commits.values()):
             return
         now_s = self._monotonic()
@@ -65,7 +65,7 @@ class IdleCompactor:
         self._spent_s += self._monotonic() - now_s
 
     def _work(self) -> None:
-        """Look where there is work, or look at one merge run, or merge one group."""
+        """Find the merge runs, or plan the groups of one run, or merge one group."""
         if not self._runs:
             due = [head for head, n in self._commits.items() if n > self._above]
             for head in due:
@@ -86,9 +86,9 @@ class IdleCompactor:
 def floor_after(
     config: Config, heads: Sequence[Head], lowest_ms: int | None, closed_ms: int | None
 ) -> int | None:
-    """The floor that these heads allow, where it is higher than `lowest_ms`, that of now.
+    """The floor that these heads allow; None unless it is higher than `lowest_ms`, the present one.
 
-    closed_ms: what is later waits to be joined, and will be counted; None: nothing waits."""
+    closed_ms: later events are pending and will be counted; None: no events are pending."""
     times = [head.greatest_event_ms for head in heads]
     known = [time for time in times if time is not None]
     if not known or len(known) < len(times):
@@ -102,20 +102,20 @@ def floor_after(
 class KnownHeads:
     """How far one worker has seen each head of its generation, its own and those of others.
 
-    They are compared with the store at each poll interval, since a store may go back, also while
-    the log is quiet. See ledger/witness.py for what is found and what is kept.
+    They are compared with the store at each poll interval, since a store may go back even while
+    the log is quiet. See ledger/witness.py.
     """
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
         self._store, self._monotonic = store, monotonic
         self._witness = Witness()
-        self.saw = self._witness.saw  # to be called for each head that was read or committed
+        self.saw = self._witness.saw  # call it for each head that was read or committed
         self._compared_s = monotonic()
 
     def lost(self, of: Generation) -> Iterator[tuple[Head, Head | None]]:
-        """The heads that went back, as they were known and as they are now, if it is time to look.
+        """The heads that went back, as they were known and as they are now, if a check is due.
 
-        Nothing moves a head of ours meanwhile: the caller holds the lock of its deltas. Raises
+        Our own heads do not move meanwhile: the caller holds the lock of its deltas. Raises
         StoreReplaced.
         """
         now_s = self._monotonic()
@@ -124,14 +124,14 @@ class KnownHeads:
         self._compared_s = now_s
         try:
             heads = read_now(self._store, of)
-        except StoreUnavailable as error:  # a commit will say so, if it lasts
+        except StoreUnavailable as error:  # a commit reports it, if it lasts
             log.debug("%s; the heads are compared later", error)
             return
         yield from self._witness.compare(heads)
 
     def went_on(self, of: Generation, known: Head, now: Head | None) -> Head | None:
-        """Reading goes on where a head stands now, which was known to stand elsewhere. Where it
-        went back, that is kept in the store. Answers the head with it."""
+        """Note that reading goes on at `now`, where a head differs from `known`. If it went back,
+        the store keeps the known offset. Returns the head with that offset."""
         seen = self._witness.forget(known)
         known = max(known, seen, key=lambda one: one.next_offset)
         if now is None or now.next_offset < known.next_offset:

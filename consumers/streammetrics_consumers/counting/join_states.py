@@ -1,7 +1,7 @@
-"""What the events of one partition add to the pending events of a join. Pure.
+"""Additions of one partition to the pending events of a join. Pure.
 
-Impressions and outcomes are kept as sets, by panes of event time, until somebody closes the label
-windows (see label_windows.py): no metric has counted them before.
+Impressions and outcomes are kept as sets, by panes of event time, until the label windows are
+closed (see label_windows.py); no metric counts them before.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from streammetrics_consumers.events.kinds import IMPRESSION
 from streammetrics_consumers.ledger.delta_metadata import split
 from streammetrics_consumers.model.generation import Pane, StateShard
 
-MAX_VALUE: Final = 1e150  # of an outcome: as many as there may be add up to a finite number
+MAX_VALUE: Final = 1e150  # of an outcome: the largest possible sum of them is finite
 
 
 class JoinStates:
     """Impressions and outcomes since the last commit.
 
-    closed_ms: up to where label windows are closed; None: nowhere. behind_ms: what is older is late
-    by the partition's own events; None before its first. Label windows are closed only where no
-    partition can bring an event that they need. To a partition that was passed over then, since it
-    had been silent for so long, an older event may come all the same: it is refused.
+    closed_ms: the time up to which label windows are closed; None: none is. behind_ms: older
+    events are late by the partition's own events; None before its first. Label windows are closed
+    only where no partition can get another event that they need. A partition that was left out of
+    this, because it was idle for too long, may get an older event all the same: it is refused.
     """
 
     def __init__(
@@ -51,23 +51,23 @@ class JoinStates:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds, roughly."""
+        """Approximate memory in bytes."""
         return self.rows.nbytes
 
     @property
     def closed_at_most(self) -> int | None:
-        """How far label windows may be closed for these events to be joined; None: there are
-        none."""
+        """The time up to which label windows may be closed if these events are to be joined; None:
+        there are no events."""
         return None if self._oldest_ms is None else self._oldest_ms - self.join.label_window_ms
 
     @property
     def closed_at_least(self) -> int | None:
-        """How far label windows are closed, where events were refused because of it; else None."""
+        """The time up to which label windows are closed, if events were refused because of it."""
         return self._closed_ms if self._has_refused else None
 
     def unfit(self, decoded: Decoded) -> dict[int, Unfit]:
-        """The events that cannot be joined, by their place: their label windows are closed, or
-        their values are so large that a sum of them might not be finite."""
+        """The events that cannot be joined, by position: their label windows are closed, or their
+        values are so large that a sum of them might not be finite."""
         found: dict[int, Unfit] = {}
         values = decoded.columns.get(VALUE)
         if isinstance(values, np.ndarray):
@@ -82,18 +82,18 @@ class JoinStates:
         return found
 
     def _value_of(self, decoded: Decoded, i: int) -> str | None:
-        """The field that an outcome's value stands in."""
+        """The field of an outcome's value; None for an impression."""
         assert decoded.kinds is not None
         kind = int(decoded.kinds[i])
         return None if kind == IMPRESSION else self.join.outcomes[kind - 1].value
 
     def impressions(self, decoded: Decoded) -> NDArray[np.intp]:
-        """The places of the impressions."""
+        """The positions of the impressions."""
         assert decoded.kinds is not None
         return np.flatnonzero(decoded.kinds == IMPRESSION)
 
     def with_labels(self, decoded: Decoded) -> Decoded:
-        """Impressions as if each had no outcome: what a metric refuses then it always refuses."""
+        """Impressions as if each had no outcome: a metric that refuses one then always does."""
         zeros = np.zeros(len(decoded))
         labels = {outcome_field(one).column: zeros for one in self.join.outcomes}
         return replace(decoded, columns={**decoded.columns, **labels})
@@ -105,8 +105,8 @@ class JoinStates:
         behind_ms: NDArray[np.int64],
         lateness_ms: int,
     ) -> dict[int, Unfit]:
-        """The refusals of late events, by their place. behind_ms: by how much each event is older
-        than the newest one before it in its log; lateness_ms: how much it may be."""
+        """The refusals of late events, by position. behind_ms: by how much each event is older
+        than the newest one before it in its log; lateness_ms: the allowed lateness."""
         assert decoded.kinds is not None
         found: dict[int, Unfit] = {}
         for i in np.flatnonzero(late).tolist():
@@ -148,7 +148,7 @@ class JoinStates:
         return found
 
     def shards(self, limit: int) -> Iterator[StateShard]:
-        """Every state to be stored, by pane."""
+        """Every state to store, by pane."""
         pane_ms = self.join.pane_ms
         for (start_ms, _), state in sorted(self.rows.split(pane_ms, 1).items()):
             yield from split(Pane(ROWS, 0, start_ms, start_ms + pane_ms), state, limit)

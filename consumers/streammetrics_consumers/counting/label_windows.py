@@ -1,9 +1,9 @@
-"""The closer: impressions whose label windows have closed are pending no longer, and are counted.
+"""The closer: it counts pending impressions once their label windows have closed.
 
-Label windows are closed up to C when every partition has left C + label_window behind by more than
-the allowed lateness: what is older than that is late there, a fact of the log, and is not joined.
-So nothing can come any more that a closed window would have needed, and what is counted is a
-function of the logs: not of when, how often, or by which process windows are closed.
+Label windows are closed up to C when every partition has passed C + label_window by more than the
+allowed lateness: older events are late there, a fact of the log, and are not joined. So no further
+event can belong to a closed window, and the counts are a function of the logs: not of when, how
+often, or by which process windows are closed.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 64 << 20  # of pending events in memory at a time, as bytes of rows
 MAX_RANGES: Final = 1 << 10
-ROWS_AT_ONCE: Final = 200_000  # impressions that are fed to the metrics together
-TRIES: Final = 10  # where others merge rows or close at the same time
+ROWS_AT_ONCE: Final = 200_000  # impressions that are added to the metrics together
+TRIES: Final = 10  # while other processes merge rows or close windows
 _NOWHERE: Final = Chunk(JOIN, 0, 0, [], [])
 
 
 def closable_ms(config: Config, join: JoinConfig, heads: Sequence[Head]) -> int | None:
-    """Up to where label windows can be closed, at the start of a pane; None: nowhere yet.
+    """The start of the pane up to which label windows can be closed; None: none can be yet.
 
-    A partition that has had no event holds all of them open, as does one that lies behind, unless
-    `idle_s` says for how long.
+    A partition without an event holds all of them open, as does one that lags, unless `idle_s`
+    limits this.
     """
     times = [head.greatest_event_ms for head in heads]
     known = [time for time in times if time is not None]
@@ -68,7 +68,7 @@ def closable_ms(config: Config, join: JoinConfig, heads: Sequence[Head]) -> int 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What is read to close from the head's time to `to_ms`, in how many ranges of ids."""
+    """The rows to read for closing from the head's time to `to_ms`, and the number of id ranges."""
 
     to_ms: int
     rows: tuple[DeltaMetadata, ...]
@@ -92,16 +92,16 @@ class Closer:
 
     @property
     def closed_ms(self) -> int | None:
-        """Up to where label windows are known to be closed; None: nowhere."""
+        """The time up to which label windows are known to be closed; None: none is."""
         return None if self.head.next_offset == JOIN_START else self.head.next_offset
 
     def look(self) -> None:
-        """Read again how far label windows are closed."""
+        """Read again the time up to which label windows are closed."""
         self.head = join_head(self.ledger.store, self.generation)
 
     def close(self, *, everything: bool = False) -> bool:
-        """Close what can be closed, or all that waits, where no more events will come; whether
-        anything was. Another process may be at it too."""
+        """Close the label windows that can be closed, or all pending ones if `everything`, because
+        no more events will arrive; returns whether any was. Other processes may close them too."""
         heads = closing_heads(self.ledger.store, self.generation)
         logs = [head for head in heads if not head.is_join]
         to_ms = closable_ms(self.config, self.join, logs)
@@ -112,7 +112,7 @@ class Closer:
         return to_ms is not None and self.close_to(to_ms)
 
     def close_to(self, to_ms: int) -> bool:
-        """Close up to the start of a pane that `closable_ms` has allowed; whether anything was."""
+        """Close up to the start of a pane, as `closable_ms` allows; returns whether any was."""
         done = False
         tries = 0
         while self.head.next_offset < to_ms:
@@ -131,7 +131,7 @@ class Closer:
         return done
 
     def _step(self, to_ms: int) -> _Step:
-        """All that is left to close, or a pane of it where that would be too much at once."""
+        """Everything left to close, or one pane of it if that is too much at once."""
         window_ms, pane_ms = self.join.label_window_ms, self.join.pane_ms
         rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
         if sum(row.nbytes for row in rows) > self._max_bytes:
@@ -148,7 +148,7 @@ class Closer:
         return _Step(to_ms, rows, ranges)
 
     def _close(self, step: _Step) -> None:
-        """One transaction. Raises Fenced, where nothing was written."""
+        """Close a step in one transaction. Raises Fenced, and then nothing was written."""
         metric_sets = [MetricSetStates(metric_set) for metric_set in self.config.metric_sets]
         counters = Counters()
         kept: list[StateShard] = []
@@ -171,7 +171,7 @@ class Closer:
         self.look()
 
     def _range(self, step: _Step, place: int) -> JoinRows:
-        """What waits of the ids in one range."""
+        """The pending rows of the ids in one range."""
         found = empty_rows(self.config.fields, self.join)
         mine = [row for row in step.rows if row.may_share_keys(place, step.ranges)]
         for row, stored in states(self.ledger.store, mine):
@@ -209,7 +209,7 @@ class Closer:
         return Decoded(_NOWHERE, np.arange(len(times)), times, None, keys, {}, ()), columns
 
     def _kept(self, step: _Step, place: int, stays: JoinRows) -> Iterator[StateShard]:
-        """What must be remembered of the impressions that are closed now."""
+        """The rows to remember of the impressions closed in this step."""
         pane_ms = self.join.pane_ms
         for (start_ms, _), state in sorted(stays.split(pane_ms, 1).items()):
             if not self.head.next_offset <= start_ms < step.to_ms:
@@ -221,7 +221,7 @@ class Closer:
                 yield StateShard(pane, place, step.ranges, state.to_bytes())
 
     def _is_gone(self, row: DeltaMetadata, to_ms: int) -> bool:
-        """Whether a row is of a pane that is closed now, or is remembered no longer."""
+        """Whether a row's pane is closed in this step, or is remembered no longer."""
         start_ms = row.pane.start_ms or 0
         forgotten_ms = to_ms - self._remember_ms
         end_ms = start_ms + self.join.pane_ms

@@ -26,11 +26,12 @@ class Options:
 
     until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
     have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
-    what was to be read next. new_source: count from topics and clusters that the store has not
-    counted from. skips: batches that are left out if they cannot be read. partitions: only these,
-    without a group. close: at the end, close all label windows, since there will be no more events.
-    requested: which metrics end, and which are resumed. The delta of a partition is committed early
-    when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes` together.
+    the next records to read. new_source: count from topics and clusters that the store has not
+    counted from. skips: batches to leave out if they cannot be read. partitions: read only these,
+    without a consumer group. close: at the end, close all label windows, since there will be no
+    more events. requested: which metrics end, and which are resumed. The delta of a partition is
+    committed early when it passes `max_delta_rows`, and all are when together they pass
+    `max_delta_bytes`.
     """
 
     until_end: bool = False
@@ -45,8 +46,8 @@ class Options:
     max_delta_rows: int = 200_000
 
     def takes(self, known: Partition, found: Partition) -> bool:
-        """Whether a log may take the place of another one that was counted under its name: one of
-        another cluster, or one that was made anew."""
+        """Whether a log may replace the one that was counted under its name: a log of another
+        cluster, or a recreated one."""
         return self.new_source if known.cluster != found.cluster else self.on_gap == "skip"
 
 
@@ -71,7 +72,7 @@ class Progress:
 
 
 def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> list[Partition]:
-    """The partitions to read, of all that there are; Unsuitable where one is not there."""
+    """The partitions to read, out of all; raises Unsuitable where one does not exist."""
     if wanted is None:
         return list(partitions)
     if partitions:
@@ -82,7 +83,7 @@ def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> li
 def start_of(
     options: Options, source: Source, partition: Partition, ends: Mapping[Partition, int]
 ) -> int:
-    """The offset that `options.start` means; Unsuitable where the source knows no times."""
+    """The offset of `options.start`; raises Unsuitable where the source has no times."""
     start = options.start
     if start == "beginning":
         return source.beginning(partition)
@@ -94,8 +95,8 @@ def start_of(
 
 
 def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) -> None:
-    """Raise GapError where a log has lost its end: its head lies behind it, so there would be
-    nothing to read, and nobody would notice."""
+    """Raise GapError where a log has lost its end: its head lies beyond it, so there would be
+    nothing to read, and the loss would go unnoticed."""
     end = ends.get(head.partition, head.next_offset)
     if head.next_offset > end:
         beginning = source.beginning(head.partition)
@@ -103,7 +104,7 @@ def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) ->
 
 
 def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:
-    """Raise Unsuitable where a partition is named that is not there."""
+    """Raise Unsuitable where a named partition does not exist."""
     missing = names_without(wanted, there)
     if missing:
         raise Unsuitable(
@@ -113,7 +114,7 @@ def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -
 
 
 def require_no_loss(config: Config, heads: Sequence[Head]) -> None:
-    """Raise GapError where a file that was counted has no record any more."""
+    """Raise GapError where a file that was counted has no records any more."""
     path = config.source.path
     for head in heads:
         if path is not None and head.partition.topic == path.name and head.next_offset:

@@ -1,9 +1,9 @@
-"""Repeated events: which ids a partition has seen, within a retention of event time.
+"""Repeated events: the ids that a partition has seen, within a retention of event time.
 
 Ids are remembered by panes of event time. The start of the newest pane so far is the clock: a pane
-is remembered until the clock has passed its end by the retention. So which events are repeats
-follows from the log alone, however it was cut into chunks and commits. A worker loads what its
-partitions have seen when they are assigned, and stores it in the transaction of their commits.
+is remembered until the clock has passed its end by the retention. So the repeats depend on the log
+alone, not on how it was cut into chunks and commits. A worker loads the seen ids of its partitions
+when they are assigned, and stores new ones in the transactions of their commits.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _NEVER: Final = np.iinfo(np.int64).min
 
 
 class SeenIds:
-    """The ids of one partition, and which of them the store does not have yet.
+    """The ids that one partition has seen, and those that the store does not have yet.
 
-    Cost: 16 bytes of memory an id, and 8 in the store; a batch of n costs n log n and a search in
-    each of the few sorted runs that the ids lie in, each at least twice as long as the next.
+    Cost: 16 bytes of memory per id, and 8 in the store; a batch of n costs n log n and a search in
+    each of the few sorted runs of ids, each at least twice as long as the next.
     """
 
     def __init__(self, retention_ms: int, pane_ms: int, rows: Iterable[tuple[int, bytes]] = ()):
-        """rows: what the store has, each a pane's start and ids as `take` gave them."""
+        """rows: the rows of the store, each a pane's start and ids as returned by `take`."""
         self._retention_ms, self._pane_ms = retention_ms, pane_ms
         self._clock_ms: int | None = None
         self._runs: list[tuple[Ids, Panes]] = []
@@ -54,17 +54,17 @@ class SeenIds:
             self._runs = [run for run in [_merged(found)] if len(run[0])]
 
     def __len__(self) -> int:
-        """How many ids it holds."""
+        """The number of ids in memory."""
         return sum(len(ids) for ids, _ in self._runs)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds, roughly."""
+        """Approximate memory in bytes."""
         return 16 * len(self) + sum(16 * len(ids) for ids, _ in self._new)
 
     def repeats(self, ids: Ids, times_ms: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these events [n], in offset order, repeat an earlier one; the others are seen
-        from now on."""
+        """Whether each of these events [n], in offset order, repeats an earlier one. The others
+        are remembered as seen."""
         again = np.zeros(len(ids), np.bool_)
         if not len(ids):
             return again
@@ -93,8 +93,8 @@ class SeenIds:
         return again
 
     def digests(self) -> dict[int, str]:
-        """What is remembered, as `digest_of` the ids of each pane, by its start; the newest pane
-        is there without ids too."""
+        """The `digest_of` the remembered ids of each pane, by its start; the newest pane is
+        included even without ids."""
         starts = {int(start) for _, panes in self._runs for start in np.unique(panes)}
         starts |= set() if self._clock_ms is None else {self._clock_ms}
         parts = {start: [ids[panes == start] for ids, panes in self._runs] for start in starts}
@@ -104,14 +104,14 @@ class SeenIds:
         }
 
     def take(self) -> Seen:
-        """What a commit writes of the ids that are new since the last one."""
+        """The changes that a commit writes: the ids that are new since the last one."""
         floor_ms = self._floor_ms
         rows: list[tuple[int, bytes]] = []
         anew = []
         news = [_above(ids, panes, floor_ms) for ids, panes in self._new]
         starts = {int(start) for _, panes in news for start in np.unique(panes)}
         if self._clock_ms is not None and not self._rows[self._clock_ms]:
-            starts.add(self._clock_ms)  # by the newest pane the clock is found again
+            starts.add(self._clock_ms)  # a later start reads the clock from it
         for start_ms in sorted(starts):
             source = news
             if self._rows[start_ms] >= MAX_ROWS:
@@ -124,7 +124,7 @@ class SeenIds:
         return Seen(floor_ms + 1, anew, rows)
 
     def committed(self, seen: Seen) -> None:
-        """The store has what `take` gave."""
+        """The store has the changes returned by `take`."""
         self._new.clear()
         for start_ms in seen.anew:
             del self._rows[start_ms]
@@ -183,8 +183,8 @@ def _above(ids: Ids, panes: Panes, floor_ms: int) -> tuple[Ids, Panes]:
 
 @dataclass(slots=True)
 class _Log:
-    """A partition of ours. at: up to which offset its ids are known; taken: what is on its way to
-    the store."""
+    """An assigned partition. at: the offset up to which its ids are known; taken: the changes that
+    are being committed."""
 
     head: int
     at: int
@@ -193,15 +193,15 @@ class _Log:
 
 
 class Repeats:
-    """What each partition of a worker has seen."""
+    """The ids that each partition of a worker has seen."""
 
     def __init__(self, dedup: DedupConfig, store: Store) -> None:
         self._dedup, self._store = dedup, store
         self._logs: dict[Partition, _Log] = {}
 
     def begin(self, head: Head) -> None:
-        """Reading goes on at a head. Its ids are those that we hold, if we have read just so far,
-        else those of the store: what was not committed is read again."""
+        """Begin or resume at a head. The ids in memory are kept if reading stands there exactly;
+        else those of the store are loaded, since uncommitted records are read again."""
         known = self._logs.get(head.partition)
         if known is None or (known.head, known.at) != (head.id, head.next_offset):
             rows = read_seen(self._store, head)
@@ -212,7 +212,7 @@ class Repeats:
             known.taken = None
 
     def without(self, decoded: Decoded) -> Decoded:
-        """The next events of a partition that has begun, without repeats."""
+        """The next events of a partition, without repeats; `begin` was called for it."""
         log = self._logs[decoded.chunk.partition]
         log.at = decoded.chunk.end
         return without_repeats(decoded, log.ids)
@@ -224,13 +224,13 @@ class Repeats:
         return replace(commit, seen=log.taken)
 
     def drop(self, partitions: Sequence[Partition]) -> None:
-        """These are not ours any more."""
+        """Forget these partitions, which were revoked or lost."""
         for partition in partitions:
             self._logs.pop(partition, None)
 
 
 def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
-    """The events that are no repeats, good and refused, and how many are."""
+    """The events without repeats, good and refused, and the number of repeats."""
     found = decoded.event_ids
     if found is None:
         return decoded

@@ -1,7 +1,7 @@
 """One worker: records in, commits out.
 
-It holds a delta for each partition that it was given, and nothing else. It may be killed between
-any two of its lines: what is not committed is read again, by it or by another.
+It holds a delta for each assigned partition, and nothing else. It may be killed between any two
+of its lines: uncommitted records are read again, by it or by another worker.
 
 A source may call `on_assigned`, `on_revoked` and `on_lost` from a thread of its own (Kafka's
 client does), so one lock guards the deltas. It is never held while the source is polled.
@@ -48,7 +48,7 @@ OTHERS_S: Final = 0.5  # between two checks of the heads of other workers' parti
 
 
 class StopSignal(Protocol):
-    """A wish to end, which a worker looks at between two steps."""
+    """A request to stop, which a worker checks between two steps."""
 
     @property
     def requested(self) -> bool: ...
@@ -56,14 +56,14 @@ class StopSignal(Protocol):
 
 @dataclass(slots=True)
 class _Work:
-    """A partition of ours: the head that stands in the ledger, and what has come since."""
+    """An assigned partition: its head in the ledger, and the delta since then."""
 
     head: Head
     delta: Delta
 
 
 class Worker:
-    """Reads a source into a ledger, until it is stopped or has reached the end."""
+    """Reads a source into a ledger, until it is stopped or reaches the end."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class Worker:
     ) -> None:
         self.config, self.ledger, self.generation = config, ledger, generation
         self.source, self.options = source, options
-        self.rows = 0  # events read, refused ones included, and never the same twice
-        self.duplicates = 0  # records that came although they were counted
+        self.rows = 0  # events read, refused ones included, each once
+        self.duplicates = 0  # records received although already counted
         self._stop, self._monotonic = stop, monotonic
         self._status = status or StatusRecorder(monotonic)
         self.decoder = Decoder(config)
@@ -100,7 +100,7 @@ class Worker:
 
     # -- before the first record --------------------------------------------------------------
     def prepare(self) -> None:
-        """Write down where each partition starts, before anything is read from it.
+        """Record the start of each partition before anything is read from it.
 
         Raises NewSource, LogChanged, LedgerError or SourceError.
         """
@@ -113,7 +113,7 @@ class Worker:
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
         count_from(self.ledger.store, self.generation, there, new=self.options.new_source)
-        # A join must know the logs that others will read, since it waits for their events.
+        # A join must know the logs of other workers too, since it waits for their events.
         for partition in self._wanted if self.config.join is None else there:
             new = (partition.topic, partition.number) not in known
             start = start_of(self.options, self.source, partition, ends) if new else 0
@@ -124,11 +124,11 @@ class Worker:
         self._ends = {p: e for p, e in ends.items() if p in self._wanted} if needs_ends else {}
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
-        """The head to read a log from, made at `start` if there is none; `first` is where a log
-        that takes another's place begins.
+        """The head to read a log from, created at `start` if there is none; `first` is the
+        beginning of a log that replaces another one.
 
-        Raises LogChanged where another log was counted under this name, unless the options say that
-        the new one is meant.
+        Raises LogChanged where another log was counted under this name, unless the options accept
+        the new one.
         """
         try:
             return self.ledger.resolve(self.generation, partition, start)
@@ -141,7 +141,7 @@ class Worker:
 
     # -- the loop -----------------------------------------------------------------------------
     def run(self) -> Iterator[Progress]:
-        """Read until the end or a stop, and commit; gives the progress after each step.
+        """Read until the end or a stop, and commit; yields the progress after each step.
 
         Raises SourceError (what was read before is committed), LedgerError and ErrorBudgetExceeded.
         """
@@ -161,7 +161,7 @@ class Worker:
         yield self.progress()
 
     def step(self) -> bool:
-        """Poll once, count what came, and commit if it is time; whether the end is reached."""
+        """Poll once, count the records, and commit if due; returns whether the end is reached."""
         chunks = self.source.poll(POLL_S)
         self._status.polled(self.source, chunks)
         for chunk in chunks:
@@ -178,14 +178,14 @@ class Worker:
         return self._needs_ends and self._is_finished(idle=not chunks)
 
     def take(self, chunk: Chunk) -> None:
-        """Add records to the delta of their partition, if they are what comes next in it."""
+        """Add records to the delta of their partition, if they are the next ones in it."""
         with self._lock:
             work = self._work.get(chunk.partition)
             if work is None:
-                return  # it was revoked while these records were on their way
+                return  # it was revoked while these records were in flight
             delta = work.delta
             if chunk.start > delta.end:
-                # Records of an earlier assignment. What lies between would be lost.
+                # Records of an earlier assignment. Those in between would be lost.
                 self.source.seek(chunk.partition, delta.end)
                 return
             before = bisect_left(chunk.offsets, delta.end)
@@ -200,15 +200,15 @@ class Worker:
                         return
 
     def _count(self, decoded: Decoded) -> bool:
-        """Add whole messages to their delta, which is committed before it holds too much; whether
-        what comes after them is still what comes next."""
+        """Add whole messages to their delta, which is committed before it holds too much; returns
+        whether the messages after them are still the next ones to count."""
         partition, rows = decoded.chunk.partition, decoded.rows
         delta = self._work[partition].delta
         if self._limits.are_passed(delta, decoded.chunk):
             self._commit([partition])
             delta = self._work[partition].delta
             if delta.end != decoded.chunk.start:
-                return False  # someone else has counted these; reading resumes at the head
+                return False  # the delta was dropped; reading resumes at the head
         delta.add(decoded if self._repeats is None else self._repeats.without(decoded))
         self.rows += rows
         if delta.counters.rows >= self.options.max_delta_rows:
@@ -226,19 +226,19 @@ class Worker:
         self._raise_floor()
 
     def progress(self) -> Progress:
-        """How far this worker is."""
+        """The progress of this worker."""
         with self._lock:
             left = [self._ends.get(p, 0) - work.delta.end for p, work in self._work.items()]
         remaining = sum(max(more, 0) for more in left) if self._ends else None
         return Progress(self.rows, self._monotonic() - self._started_s, remaining)
 
-    # -- what a source tells ------------------------------------------------------------------
+    # -- notifications of a source ------------------------------------------------------------
     def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
         """Start a delta at the head of each partition. See source.Listener."""
         with self._lock:
             for partition in partitions:
                 # A partition that was added to the topic meanwhile begins at 0, and so does a
-                # file whose first record has come. This may be the source's thread: no questions.
+                # file that got its first record. This may be the source's thread: do not query it.
                 head = self._resolve(partition, self._starts.get(partition, 0), first=0)
                 self._error_budget.began(self.ledger.store, head)
                 self._begin(head)
@@ -250,7 +250,7 @@ class Worker:
             return heads
 
     def on_revoked(self, partitions: list[Partition]) -> None:
-        """Commit, and let go. (Without the commit the new owner would read more again.)"""
+        """Commit and release them. (Without the commit the new owner would read more again.)"""
         with self._lock:
             try:
                 self._commit(partitions)
@@ -258,7 +258,7 @@ class Worker:
                 self.on_lost(partitions)
 
     def on_lost(self, partitions: list[Partition]) -> None:
-        """Drop what is not committed: its new owner reads it again."""
+        """Drop uncommitted records: the new owner reads them again."""
         with self._lock:
             for partition in partitions:
                 work = self._work.pop(partition, None)
@@ -307,7 +307,7 @@ class Worker:
                 self._begin(head)
 
     def _read_on(self, known: Head, now: Head | None) -> None:
-        """Read on from a head of the store that is not the one that we know."""
+        """Read on from a head of the store that differs from the known one."""
         work = self._work.get(known.partition)
         if work is None:
             self._known_heads.went_on(self.generation, known, now)
@@ -315,8 +315,8 @@ class Worker:
             self._resume(work, "the store has another history than this worker", known)
 
     def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
-        """Someone else has counted these records, the floor rose, they are too many, or the store
-        went back: read on from the head."""
+        """Drop a delta and read on from the head: another worker has counted its records, the
+        floor rose, a state is too large, or the store went back."""
         partition, lost = work.head.partition, work.delta.counters.rows
         if not self.source.replayable:
             raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
@@ -332,13 +332,13 @@ class Worker:
         self.source.seek(partition, head.next_offset)
 
     def _raise_floor(self) -> None:
-        """Drop windows that every partition has left behind for longer than the retention."""
+        """Drop windows that every partition has passed by more than the retention."""
         config, of = self.config, self.generation
         with self._lock:
             heads = [work.head for work in self._work.values()]
             # Rows of windows that end later are not counted yet.
             closed_ms = None if self._closer is None else self._closer.head.next_offset
-            # The heads of others are read only where ours allow it.
+            # The heads of other workers are read only where our own allow it.
             if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
                 return
             floor_ms = floor_after(config, self.ledger.heads(of), of.floor_ms, closed_ms)
@@ -365,16 +365,16 @@ class Worker:
         if now_s - self._checked_s < OTHERS_S:
             return False
         self._checked_s = now_s
-        self.commit()  # others wait for ours
+        self.commit()  # other workers wait for our heads
         heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
         return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)
 
     def _is_done(self) -> bool:
-        """Commit at the end; whether it is one, since what a commit drops comes again."""
+        """Commit at the end; returns whether it is one, since dropped records are read again."""
         self.commit(last=True)
         return not self._is_behind()
 
     def _is_behind(self) -> bool:
-        """Whether a partition of ours has not reached its end."""
+        """Whether an assigned partition has not reached its end."""
         with self._lock:
             return any(work.delta.end < self._ends.get(p, 0) for p, work in self._work.items())

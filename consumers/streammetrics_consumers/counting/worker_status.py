@@ -1,8 +1,8 @@
 """The status of a worker: counts since it started, and times.
 
-A `StatusRecorder` hears from the worker and from its ledger what happens. A server in the same
-process takes a `snapshot`; one worker of several sends its own to the process that started it (see
-supervise.py). Nothing that is counted depends on any of this.
+The worker and its ledger notify a `StatusRecorder`. A server in the same process takes a
+`snapshot`; one worker of several sends its own to the process that started it (see supervise.py).
+No count depends on any of this.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ log = logging.getLogger(__name__)
 COMMIT_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SEND_S: Final = 1.0  # between two snapshots that are sent
 REFUSALS: Final = ("fenced", "locked")
-ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
+ASK_S: Final = 10.0  # between two probes of a source that sends nothing
 
 
 class PartitionStatus(msgspec.Struct):
-    """Where reading stands in a partition. `end` is the last known end of the log, and
-    `record_ms` the timestamp of the last record that came. `counted` and `digest` are those of the
-    head, as the worker knows it."""
+    """The read position in a partition. `end` is the last known end of the log, and `record_ms`
+    the timestamp of the last record received. `counted` and `digest` are the next offset and the
+    digest of the head, as the worker knows it."""
 
     topic: str
     number: int
@@ -51,9 +51,9 @@ class WorkerStatus(msgspec.Struct):
     """The status of a worker at one moment. Times are of the monotonic clock, in seconds."""
 
     pid: int
-    polled_s: float  # when its loop last came round: a poll returned, or a source was opened
-    fetched_s: float  # when its source last heard from whoever holds the log
-    joined: bool = False  # it knows which partitions are its own
+    polled_s: float  # when a poll last returned, or a source was opened
+    fetched_s: float  # when its source last got data or an answer
+    joined: bool = False  # it knows its partitions
     rows: int = 0
     late: int = 0
     future: int = 0
@@ -63,11 +63,11 @@ class WorkerStatus(msgspec.Struct):
     duplicates: int = 0
     read_bytes: int = 0
     quarantined: dict[str, int] = msgspec.field(default_factory=dict)
-    commits: list[int] = msgspec.field(  # by the time they took
+    commits: list[int] = msgspec.field(  # by duration
         default_factory=lambda: [0] * (len(COMMIT_BOUNDS_S) + 1)
     )
     commit_s: float = 0.0
-    committed_s: float | None = None  # when the last one got through
+    committed_s: float | None = None  # when the last one succeeded
     commit_bytes: int = 0
     delta_bytes: int = 0
     refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
@@ -79,7 +79,7 @@ class WorkerStatus(msgspec.Struct):
 class StatusRecorder:
     """Keeps the status of a worker. Any thread may call it.
 
-    send: is given the bytes of a snapshot about every second.
+    send: called with the bytes of a snapshot about every second.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class StatusRecorder:
         self._lock = Lock()
 
     def snapshot(self) -> WorkerStatus:
-        """All of it, as it is now."""
+        """The present status."""
         return decode(self._encoded())
 
     # -- the source ---------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class StatusRecorder:
         self.opening()
 
     def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
-        """A poll has returned these."""
+        """A poll has returned these chunks."""
         now_s = self._monotonic()
         with self._lock:
             for chunk in chunks:
@@ -128,7 +128,7 @@ class StatusRecorder:
             if chunks or not isinstance(source, Remote):
                 self._status.fetched_s = self._asked_s = now_s
             if not isinstance(source, Remote):
-                # What is here says at once that there is no more.
+                # A local source reports at once that there is no more.
                 for place in self._places.values():
                     place.end = None if chunks else place.position
         if now_s - self._sent_s >= SEND_S:
@@ -154,7 +154,7 @@ class StatusRecorder:
                 place.end = ends.get(partition, place.end)
 
     def assigned(self, heads: Mapping[Partition, int]) -> None:
-        """These partitions are ours, and are read from there on."""
+        """These partitions were assigned, and are read from these offsets on."""
         with self._lock:
             self._status.joined = True
             self._status.rebalances += 1
@@ -169,19 +169,19 @@ class StatusRecorder:
                 place.counted, place.digest = head.next_offset, head.digest
 
     def released(self, partitions: Sequence[Partition]) -> None:
-        """These are ours no more."""
+        """These partitions were revoked or lost."""
         with self._lock:
             for partition in partitions:
                 self._places.pop(partition, None)
 
     # -- the ledger ---------------------------------------------------------------------------
     def counted(self, duplicates: int, delta_bytes: int) -> None:
-        """So many records came twice, and what is not committed takes so much memory."""
+        """The number of duplicate records, and the memory of the uncommitted deltas in bytes."""
         with self._lock:
             self._status.duplicates, self._status.delta_bytes = duplicates, delta_bytes
 
     def committed(self, commit: Commit, seconds: float) -> None:
-        """A commit got through."""
+        """A commit succeeded."""
         status = self._status
         with self._lock:
             status.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
@@ -198,7 +198,7 @@ class StatusRecorder:
                 status.quarantined[refused.reason] = status.quarantined.get(refused.reason, 0) + 1
 
     def refused(self, why: str, times: int = 1) -> None:
-        """The ledger did not let a commit through: `fenced` or `locked`."""
+        """The ledger did not accept a commit: `fenced` or `locked`."""
         with self._lock:
             self._status.refusals[why] += times
 
@@ -209,12 +209,12 @@ class StatusRecorder:
 
 
 def decode(data: bytes) -> WorkerStatus:
-    """The status that a snapshot's bytes hold."""
+    """The status in the bytes of a snapshot."""
     return msgspec.json.decode(data, type=WorkerStatus)
 
 
 class RecordingLedger(Ledger):
-    """A ledger whose commits a `StatusRecorder` hears of."""
+    """A ledger that reports its commits to a `StatusRecorder`."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class RecordingLedger(Ledger):
         monotonic: Callable[[], float],
         moved: Callable[[Head], None] = lambda head: None,
     ) -> None:
-        """moved: hears of each head after its commit."""
+        """moved: called with each head after its commit."""
         super().__init__(store)
         self._moved = moved
         self._recorder, self._monotonic = status, monotonic

@@ -1,1 +1,1 @@
-"""States and offsets, together in one transaction."""
+"""States and offsets, written together in one transaction."""

@@ -1,7 +1,7 @@
-"""What `verify` reads of a ledger: a copy of what stood at one moment, and what the copy says.
+"""Reading a ledger for `verify`: a copy of it at one moment, and queries of the copy.
 
-The copy has the rows of one generation as they are, under their own numbers, in a store of SQLite
-that nobody else uses. What was damaged is copied as it is, so nothing is refused there.
+The copy has the rows of one generation unchanged, with their ids, in a SQLite store that nothing
+else uses. Damaged rows are copied unchanged too, so the copy enforces no foreign keys.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from streammetrics_consumers.ledger.write import seen_digests
 from streammetrics_consumers.model.commit import Head, QuarantineRow
 from streammetrics_consumers.model.generation import Generation, Pane
 
-_ROWS: Final = 100  # that are copied together
+_ROWS: Final = 100  # copied together
 _BYTES: Final = 4 << 20  # of their states, unless it is one state
 
 Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
@@ -69,16 +69,16 @@ Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why there is no state: its bytes are none, or not as many as the row says."""
+    """Why a row gives no state: invalid bytes, a wrong number of them, or keys out of its range."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a ledger stands: `retries` are the readings of the retries so far, by number, `seen`
+    """A ledger at one moment: `retries` has the reading settings of each retry, by number, `seen`
     the digests of the ids that each head remembers, by the start of their pane, and `loose_ends`
-    what is wrong with how its rows refer to one another."""
+    the inconsistencies between its rows."""
 
     generation: Generation
     heads: tuple[Head, ...]
@@ -88,8 +88,8 @@ class Stand:
 
 
 def copy_ledger(store: Store, copy: Store) -> Stand:
-    """Write the current generation of a ledger into an empty store of SQLite, where it is not the
-    current one; all of one moment."""
+    """Copy the current generation of a ledger, at one moment, into an empty SQLite store, where it
+    is not current."""
     event.listen(copy.engine, "connect", _take_anything)
     copy.engine.dispose()
 
@@ -151,7 +151,7 @@ def _reading(number: int, note: str) -> str:
 
 
 def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
-    """What is wrong with how the rows of a generation refer to one another."""
+    """The inconsistencies between the rows of a generation."""
 
     def has_head(table: Table, *which: ColumnElement[bool]) -> ColumnElement[bool]:
         return exists().where(head.c.id == table.c.head, *which)
@@ -201,7 +201,7 @@ def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:
-    """The panes that have rows, and how many bytes their rows have."""
+    """The panes that have rows, and the size of their rows in bytes."""
     found = store.read(lambda connection: read_panes(connection, generation))
     return {one.pane: one.nbytes for one in found}
 
@@ -223,7 +223,7 @@ def pane_rows(
 def merged(
     store: Store, sums: Sequence[Sequence[DeltaMetadata]]
 ) -> list[Accumulator | Unreadable | None]:
-    """The sum of each of these, which share no row; None where it has none."""
+    """The sum of each of these sequences of rows, which share no row; None for an empty one."""
     of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
 
     def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
@@ -252,8 +252,8 @@ def merged(
 
 
 def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
-    """The first offset after this one, or the last before it, that no delta row of the head lies
-    across; this one where none does."""
+    """With `after`, the first offset from this one on, else the last up to it, that no delta row
+    of the head spans."""
     edge = func.max(delta.c.end_offset) if after else func.min(delta.c.start_offset)
 
     def work(connection: Connection) -> int:
@@ -275,9 +275,9 @@ def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
 
 
 def covers(store: Store, of: Head) -> Covers:
-    """What offsets the delta rows of a head count, by metric and grouping: ranges in order, as few
-    as there are. They are those of the totals, which have a row for each commit that counted
-    something, and which no retention drops."""
+    """The offsets that the delta rows of a head count, by metric and grouping: as few ranges as
+    possible, in order. They are those of the totals, which have a row for each commit that counted
+    an event, and which retention never drops."""
     query = (
         select(
             delta.c.metric,
@@ -313,8 +313,8 @@ def covers(store: Store, of: Head) -> Covers:
 def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, DeltaMetadata]]:
     """Pairs of rows of one pane that count offsets of a head twice, for keys that both may hold.
 
-    Each row is named with one other at most. Rows of one retry are one commit, those of another
-    retry, or of the log itself, count other events.
+    Each row is paired with at most one row before it. Rows of one retry are one commit; those of
+    another retry, or of the log itself, count other events.
     """
     found: list[tuple[DeltaMetadata, DeltaMetadata]] = []
     before: dict[tuple[int, int | None], list[DeltaMetadata]] = {}
@@ -332,8 +332,8 @@ def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, Delt
 def retries_of(
     store: Store, of: Head, start: int, end: int
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """The retries whose events of this log all lie in [start, end), and those that have some there
-    and some elsewhere: their states cannot be told apart."""
+    """The retries whose events of this log all lie in [start, end), and those with events both
+    inside and outside, whose states cannot be separated."""
     query = (
         select(quarantine.c.retry, func.min(quarantine.c.offset), func.max(quarantine.c.offset))
         .where(quarantine.c.head == of.id, quarantine.c.retry.is_not(None))
@@ -346,7 +346,7 @@ def retries_of(
 
 
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:
-    """The refused events of the records [start, end) of a log, open or done, by place."""
+    """The refused events of the records [start, end) of a log, open or done, by position."""
     column = quarantine.c.offset
     which = quarantine.c.head == of.id, column >= start, column < end
     found = store.read(lambda connection: read_quarantine(connection, *which))

@@ -1,11 +1,11 @@
-"""Closing label windows in the ledger: what waited to be joined leaves it as counted rows.
+"""Closing label windows in the ledger: pending rows become counted rows.
 
-What is pending is stored as rows of one metric, by panes of event time. They are read outside of
+Pending events are stored as rows of one metric, by panes of event time. They are read outside of
 any transaction. Then one write transaction (1) moves the head JOIN from one event time to a later
 one, on the condition that it still stands there, (2) deletes the pending rows of all earlier panes,
-on the condition that all rows that were read, and no others, are still there, and (3) writes what
-came of them: states of metrics, and what must be remembered. If a condition fails, nothing is
-written: somebody else has closed, or rows were merged, or a retry has added an event.
+on the condition that all rows that were read, and no others, are still there, and (3) writes the
+results: states of metrics, and events to remember. If a condition fails, nothing is written:
+another process has closed windows, rows were merged, or a retry has added an event.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROWS_A_QUERY = 100  # SQLite takes at least 999 parameters
 
 
 def join_head(store: Store, of: Generation) -> Head:
-    """How far label windows are closed; the head is made if there is none."""
+    """The head JOIN, which holds how far label windows are closed; created if there is none."""
 
     def work(connection: Connection, _: bool) -> Head:
         check_generation(connection, of, alone=True)
@@ -48,7 +48,7 @@ def join_head(store: Store, of: Generation) -> Head:
 
 
 def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
-    """The heads of logs, and that of JOIN if there is one, all of one moment."""
+    """The heads of logs, and that of JOIN if there is one, all at one moment."""
     return store.read(lambda connection: read_heads(connection, *live(of)))
 
 
@@ -58,9 +58,9 @@ def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[
 
 
 def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
-    """What is stored of these rows, a query's worth of them in memory at a time.
+    """These rows with their stored bytes, those of one query in memory at a time.
 
-    Raises Fenced where one of them is not there any more.
+    Raises Fenced where one of them is gone.
     """
     for at in range(0, len(rows), _ROWS_A_QUERY):
         some = rows[at : at + _ROWS_A_QUERY]
@@ -84,7 +84,7 @@ def write_closing(
     gone: Sequence[DeltaMetadata],
 ) -> None:
     """Close up to `commit.end`. read: all rows of pending events, of panes before `read_before_ms`;
-    gone: those of them that the commit writes anew, or drops.
+    gone: those of them that the commit rewrites or drops.
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
     """
@@ -94,10 +94,10 @@ def write_closing(
     def work(connection: Connection, again: bool) -> None:
         check_generation(connection, of)
         if again and stands(connection, moved):
-            return  # an earlier try got through, and its answer was lost
+            return  # an earlier try succeeded, and its answer was lost
         if not move_head(connection, commit, moved):
             if again and stands(connection, moved):
-                return  # the earlier try got through just now
+                return  # the earlier try succeeded just now
             raise Fenced("somebody else has closed these label windows")
         if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
             raise Fenced("rows were merged or added meanwhile")

@@ -1,22 +1,22 @@
-"""The compactor: merges old delta rows into fewer. Nothing that a reader can see changes.
+"""The compactor: merges old delta rows into fewer. No reader can see it.
 
-Which rows to merge is a plan made of offsets, key ranges and sizes alone. The rows of one pane and
-one head are extents: a range of keys times a range of offsets. Extents that share keys lie one
-after the other in offsets. A group of neighbours becomes one extent (or a few, if one would be too
-large); what it counts stays the same, since sums are exact. Rows grow as they are merged, so an old
-row is merged again only once those after it are half as large together: a byte is written a number
-of times that grows with the logarithm of the state.
+The rows to merge are planned from offsets, key ranges and sizes alone. The rows of one pane and one
+head are extents: a range of keys times a range of offsets. Extents that share keys follow each
+other in offsets. A group of neighbours becomes one extent (or a few, if one would be too large)
+with the same counts, since sums are exact. Rows grow as they are merged, so an old row is merged
+again only once the rows after it are together half as large: each byte is written a number of times
+that grows with the logarithm of the state.
 
 Rows are read and merged outside of any transaction. Then one write transaction deletes them and
-writes what came of them, and is rolled back unless it has deleted exactly the rows that were
-merged. So any number of compactors, workers, retentions and readers may be at it at once: of two
-compactors that chose the same row the second finds that it is gone, and has done nothing.
+writes the resulting rows, and is rolled back unless it has deleted exactly the merged rows. So any
+number of compactors, workers, retentions and readers may run at once: of two compactors that chose
+the same row, the second finds that it is gone and changes nothing.
 
 A merged row counts the offsets from its first row's start to its last row's end, of one head. It
 stands for the states of coarser groupings if all its rows do and it still can; otherwise these get
-rows of their own, for the offsets of each row that stood for them. Two rows between which a row of
-a finer grouping counts for their pane stay apart. Rows of a retry are not the log's own and stay as
-they are.
+rows of their own, for the offsets of each row that stood for them. Two rows stay apart if a row of
+a finer grouping between them counts for their pane. Rows of a retry are not the log's own and are
+not merged.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ from streammetrics_consumers.ledger.write import delta_row, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 
-ABOVE: Final = 32  # rows of one head over one key of a pane: more are merged
-LEAVE: Final = 4  # of the newest, so that a reader that follows seldom has to begin anew
+ABOVE: Final = 32  # rows of one head that hold one key of a pane; if there are more, merge
+LEAVE: Final = 4  # of the newest, so that an incremental reader seldom has to start again
 MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory together
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows to merge, in order of offset. What comes of them has at least `ranges` key ranges."""
+    """Rows to merge, in order of offset. The resulting rows have at least `ranges` key ranges."""
 
     extents: tuple[DeltaMetadata, ...]
     ranges: int
 
 
 def node(extent: DeltaMetadata, ranges: int) -> int:
-    """Which of `ranges` equal ranges of keys a row lies in; they are no finer than its own."""
+    """The index of a row's range among `ranges` equal key ranges, no finer than its own."""
     return extent.key_range * ranges // extent.key_ranges
 
 
 def depth(extents: Sequence[DeltaMetadata]) -> int:
-    """How many rows hold one and the same key, at most."""
+    """The greatest number of rows that hold the same key."""
     changes: dict[int, int] = {}
     for extent in extents:
         keys = _keys(extent)
@@ -80,7 +80,7 @@ def depth(extents: Sequence[DeltaMetadata]) -> int:
 
 
 def _keys(extent: DeltaMetadata) -> range:
-    """The keys of a row, in the finest ranges that there are."""
+    """The keys of a row, as indices of the finest possible ranges."""
     unit = MAX_RANGES // extent.key_ranges
     return range(extent.key_range * unit, extent.key_range * unit + unit)
 
@@ -95,8 +95,8 @@ def plan(
 ) -> list[Group]:
     """Groups of rows of one pane and head to merge; none where no key has more than `above` rows.
 
-    Groups share no row, so they can be done in any order, or not. With `above` 1 all is merged
-    that can be. No group lies across one of the `cuts`, offsets in order.
+    Groups share no row, so any of them can be merged, in any order. With `above` 1 everything
+    mergeable is merged. No group spans one of the `cuts`, which are ascending offsets.
     """
     groups: list[Group] = []
     for stack in _stacks(extents):
@@ -112,7 +112,7 @@ def plan(
             ranges *= 2
         if any(extent.key_ranges < ranges for extent in chosen):
             groups.extend(_refined(runs, ranges, merge_bytes, cuts))
-            continue  # and those that are fine enough join them next time
+            continue  # rows that are fine enough join them next time
         for same in _by_node(chosen, ranges):
             groups.extend(
                 Group(extents, ranges)
@@ -123,10 +123,10 @@ def plan(
 
 
 def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
-    """Rows that share keys, directly or through others."""
+    """Groups of rows that share keys, directly or through other rows."""
     stack: list[DeltaMetadata] = []
     end = 0
-    # Wide before narrow, so that a family begins with the range that holds all of it.
+    # Wide before narrow, so that the first range of a group contains all others.
     for extent in sorted(extents, key=lambda b: (_keys(b).start, b.key_ranges)):
         keys = _keys(extent)
         if stack and keys.start >= end:
@@ -139,7 +139,7 @@ def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
 
 
 def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
-    """Rows in order of offset; those whose offsets overlap stand together."""
+    """Rows in order of offset; rows whose offsets overlap are in one run."""
     runs: list[list[DeltaMetadata]] = []
     end = -1
     for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
@@ -152,7 +152,7 @@ def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
 
 
 def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata]]:
-    """The runs to merge now: not the newest, nor the old ones that are too large for it yet."""
+    """The runs to merge now: not the newest, nor old ones that are still too large for it."""
     runs = runs[: max(len(runs) - leave, 2)]
     sizes = [_size(run) for run in runs]
     later = sum(sizes)
@@ -166,7 +166,7 @@ def _old(runs: list[list[DeltaMetadata]], leave: int) -> list[list[DeltaMetadata
 def _refined(
     runs: Sequence[Sequence[DeltaMetadata]], ranges: int, merge_bytes: int, cuts: Sequence[int]
 ) -> Iterator[Group]:
-    """Groups of neighbours that are to be cut into finer ranges before others join them."""
+    """Groups of neighbours to split into finer key ranges before others join them."""
     for of, neighbours in groupby(runs, key=_node_of_one):
         if of is None:
             for run in neighbours:
@@ -192,7 +192,7 @@ def _by_node(extents: Sequence[DeltaMetadata], ranges: int) -> Iterator[Sequence
 def _packed(
     runs: Sequence[Sequence[DeltaMetadata]], merge_bytes: int, cuts: Sequence[int]
 ) -> Iterator[tuple[DeltaMetadata, ...]]:
-    """Neighbours that are in memory together: whole runs, so that no row is left between them."""
+    """Neighbours to merge in memory together: whole runs, so that no row is left between them."""
     group: list[DeltaMetadata] = []
     size = part = 0
     for run in runs:
@@ -218,7 +218,7 @@ _HOPELESS: Final = 1000  # groups that are remembered
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What was done: rows that were merged, rows that came of them, and their bytes."""
+    """The numbers of merged rows and of resulting rows, and their bytes."""
 
     rows_before: int = 0
     rows_after: int = 0
@@ -232,7 +232,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class MergeRun:
-    """The delta rows of one pane that one head brought."""
+    """The delta rows of one pane that belong to one head."""
 
     generation: int
     pane: Pane
@@ -241,7 +241,7 @@ class MergeRun:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """A piece of the new state, for the offsets [start, end)."""
+    """A shard of the new state, for the offsets [start, end)."""
 
     shard: StateShard
     start: int
@@ -249,14 +249,14 @@ class _Merged:
 
 
 class _NotAsRead(Exception):
-    """The rows are not those that were merged any more: roll back."""
+    """The stored rows are no longer those that were merged: roll back."""
 
 
 class Compactor:
     """Merges delta rows of a store, a group at a time.
 
-    above: how many rows a head may have over one key of a pane; 1 merges whatever can be. A group
-    holds at most `merge_bytes` in memory, as bytes of rows.
+    above: how many rows a head may have for one key of a pane; 1 merges everything mergeable. A
+    group holds at most `merge_bytes` in memory, as bytes of rows.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Compactor:
         self._known: dict[tuple[int, str], Groupings] = {}
 
     def runs(self, heads: Collection[int] | None = None) -> list[MergeRun]:
-        """Where there may be something to merge, of these heads or of all."""
+        """The merge runs that may have rows to merge, of these heads or of all."""
 
         def work(connection: Connection) -> list[MergeRun]:
             query = _merge_runs(*_RUN, above=self._above)
@@ -305,7 +305,7 @@ class Compactor:
         return [group for group in groups if frozenset(group.extents) not in self._hopeless]
 
     def merge(self, run: MergeRun, group: Group) -> Compacted | None:
-        """Merge one group; None where another was first or it cannot become smaller."""
+        """Merge one group; None if another process was first or the group cannot become smaller."""
         found = self._store.read(lambda connection: _states(connection, run, group))
         if found is None:
             return None
@@ -331,9 +331,9 @@ class Compactor:
         )
 
     def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
-        """Merge until nothing is left to do, a transaction at a time."""
+        """Merge until nothing is left to merge, one transaction at a time."""
         again = True
-        while again:  # what comes of a finest grouping may be rows of coarser ones to merge
+        while again:  # rows of a finest grouping may become rows of coarser ones to merge
             again = False
             for run in self.runs(heads):
                 done = True
@@ -346,7 +346,7 @@ class Compactor:
                             yield merged
 
     def _groupings(self, run: MergeRun) -> Groupings:
-        """Those of the run's metric."""
+        """The groupings of the run's metric."""
         key = run.generation, run.pane.metric
         if key not in self._known:
             found = self._store.read(
@@ -356,8 +356,8 @@ class Compactor:
         return self._known[key]
 
     def _fold(self, pane: Pane, group: Group, states: list[bytes], by: Groupings) -> list[_Merged]:
-        """The rows that come of a group. Where one key would be too large for a row, the older
-        half of the rows and the newer half stay apart."""
+        """The rows that a group becomes. Where one key would be too large for a row, the older and
+        the newer half of the rows stay apart."""
         total = load(states[0])
         for state in states[1:]:
             total.merge(load(state))
@@ -403,7 +403,7 @@ class Compactor:
 def compact(
     store: Store, report: Callable[[Compacted], None] = lambda done: None, *, above: int = 1
 ) -> Compacted:
-    """Merge all delta rows that can be merged. `report` hears of every transaction."""
+    """Merge all mergeable delta rows. `report` gets the totals so far after every transaction."""
     total = Compacted()
     for done in Compactor(store, above=above).steps():
         total += done
@@ -424,7 +424,7 @@ def _of(run: MergeRun) -> list[ColumnElement[bool]]:
     ]
 
 
-# An id alone says nothing: SQLite gives that of a deleted row to another.
+# An id alone is not enough: SQLite reuses those of deleted rows.
 _NAMES: Final = (
     "id",
     "key_range",
@@ -438,16 +438,15 @@ _SAME: Final = tuple(delta.c[name] == bindparam(f"of_{name}") for name in _NAMES
 
 
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
-    """Where those offsets begin for which rows of grouping `base` stand for this run's, too. No
-    such row ever comes between two rows that have none between them: new ones come at the end."""
+    """The start offsets of the rows of grouping `base` that also stand for this run's pane. No such
+    row is ever added between two rows that have none between them: new ones are at the end."""
     of_base = _of(replace(run, pane=run.pane.of_grouping(base)))
     query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))
     return sorted(connection.scalars(query))
 
 
 def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, list[bytes]] | None:
-    """The head of these rows, and their states in their order; None if one of them is not there
-    any more."""
+    """The head of these rows, and their states in their order; None if one of them is gone."""
     heads = read_heads(connection, head.c.id == run.head)
     if not heads or not set(read_rows(connection, *_of(run))).issuperset(group.extents):
         return None
@@ -458,8 +457,8 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
 def _exchange(
     connection: Connection, of: Head, run: MergeRun, group: Group, made: Collection[_Merged]
 ) -> None:
-    """Delete what was merged and write what came of it, or roll back."""
-    # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
+    """Delete the merged rows and write the resulting rows, or roll back."""
+    # Raising the floor changes the row of the generation: while it is locked, no pane is dropped.
     held = select(generation.c.id).where(generation.c.id == run.generation)
     connection.execute(held.with_for_update(read=True)).one_or_none()
     if not read_heads(connection, *is_same(of)):
@@ -477,8 +476,8 @@ def _exchange(
 
 
 def count_mergeable(store: Store) -> int:
-    """Delta rows that have another of their pane and head beside them. What comes of merging them
-    may be merged again, so it is what is known before, and not all that will be done."""
+    """The number of delta rows that share their pane and head with another. The resulting rows may
+    be merged again, so this is the work known beforehand, not the whole."""
 
     rows = _merge_runs(func.count().label("rows"), above=1).subquery()
     return store.read(lambda connection: int(connection.scalar(select(func.sum(rows.c.rows))) or 0))
@@ -495,6 +494,6 @@ _RUN: Final = (
 
 
 def _merge_runs(*columns: ColumnElement[Any], above: int) -> Select[Any]:
-    """Columns of each merge run of more rows than that."""
+    """Columns of each merge run of more than `above` rows."""
     query = select(*columns).where(delta.c.retry.is_(None))
     return query.group_by(*_RUN).having(func.count() > above)

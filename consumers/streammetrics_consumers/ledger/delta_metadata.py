@@ -1,14 +1,14 @@
-"""Delta rows without their states, and then the states of some of them: for readers that choose,
-within one read transaction of the caller.
+"""Delta rows without their states, and the states of chosen rows, within one read transaction of
+the caller.
 
 A row holds a state of one window and one hash range of keys, of at most 8 MiB. A state by variant
-is a sum of states by variant and segment. A grouping is a tuple of names, and its keys are (place
-in `[slices] by`, value, ...). The *finest* groupings are those whose names no other grouping has
-among its own. Every other grouping is *coarser* than one of them, and each of its states the sum,
-over keys, of that one's. So a delta row of a finest grouping that keeps all its keys apart stands
-for those of the coarser ones too, and they are made when someone reads them. Where it cannot
-(`max_keys`), they have their own rows. A row of a finest grouping that stands for the coarser ones
-is read as a row of each of them.
+is a sum of states by variant and segment. A grouping is a tuple of names, and its keys are (index
+in `[slices] by`, value, ...). A grouping is *finest* if no other grouping has all of its names and
+more. Every other grouping is *coarser* than a finest one, and each of its states is a sum, over
+keys, of that one's. So a delta row of a finest grouping that keeps all its keys apart also stands
+for those of the coarser groupings, which are computed when they are read. Where it cannot
+(`max_keys`), they have their own rows. A row that stands for coarser groupings is read as a row of
+each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streammetrics import Accumulator, JoinRows, PerKey, StateError
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 
-SHARD_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
+SHARD_BYTES: Final = 8 << 20  # a reader holds one at a time, and megabytes suit a row of a store
 MAX_RANGES: Final = 1 << 16
 # The columns of a `DeltaMetadata`: its id, the four of its pane, and the rest in order.
 METADATA: Final = (
@@ -48,7 +48,7 @@ METADATA: Final = (
 def split(
     pane: Pane, state: Accumulator, limit: int = SHARD_BYTES, at_least: int = 1
 ) -> Iterator[StateShard]:
-    """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
+    """One shard if it is small enough, else as few ranges of keys as needed, from `at_least` on.
 
     A single key whose state is larger than the limit stays whole.
     """
@@ -71,7 +71,7 @@ def split(
 
 
 def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
-    """The states of equal ranges of keys, or of ids, that hold something."""
+    """The non-empty states of equal ranges of keys, or of ids."""
     if isinstance(state, JoinRows):
         return {place: part for (_, place), part in state.split(None, ranges).items()}
     assert isinstance(state, PerKey)
@@ -87,7 +87,7 @@ def _is_one(part: Accumulator) -> bool:
 
 
 def can_stand_for_coarser(shards: Sequence[StateShard], state: PerKey) -> bool:
-    """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
+    """Whether the states of coarser groupings follow from these shards of a state: it is one row,
     and keeps all its keys apart."""
     return len(shards) == 1 and shards[0].key_ranges == 1 and state.overflow_state() is None
 
@@ -97,8 +97,8 @@ Key: TypeAlias = "str | int | tuple[str | int | None, ...] | None"
 
 
 def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
-    """The place of each finest grouping, with the places of the coarser ones that follow from it.
-    A grouping that follows from several does from the one with the fewest names.
+    """The index of each finest grouping, with those of the coarser ones derived from it. A grouping
+    that could be derived from several is derived from the one with the fewest names.
 
     >>> finest([(), ("variant",), ("segment",), ("variant", "segment"), ("hour",)])
     {3: (1, 2), 4: (0,)}
@@ -122,12 +122,12 @@ def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
 
 
 def bases(by: Groupings) -> dict[int, int]:
-    """By the place of each coarser grouping, that of the finest one that it follows from."""
+    """By the index of each coarser grouping, that of the finest one that it is derived from."""
     return {place: base for base, places in finest(by).items() for place in places}
 
 
 def summed(state: PerKey, by: Groupings, base: int, place: int) -> PerKey:
-    """The state of grouping `place`, which follows from that of grouping `base`."""
+    """The state of grouping `place`, derived from that of grouping `base`."""
     return state.rekeyed(_shorter(by, base, place))
 
 
@@ -141,7 +141,7 @@ def groupings_of(of: Generation) -> Mapping[str, Groupings]:
 
 
 def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
-    """By the name of a metric and the place of a finest grouping, those that follow from it."""
+    """By metric name and index of a finest grouping, the indices of those derived from it."""
     return {
         (name, base): places
         for name, by in groupings_of(of).items()
@@ -166,7 +166,7 @@ T = TypeVar("T")
 
 
 class SumOf(NamedTuple):
-    """That a row is the sum, over keys, of the state of grouping `base`."""
+    """Marks a row as the sum, over keys, of the state of grouping `base`."""
 
     by: Groupings
     base: int
@@ -176,7 +176,7 @@ class SumOf(NamedTuple):
 class DeltaMetadata:
     """A delta row without its state: the offsets [start_offset, end_offset) of a head, times a
     range of keys. `retry` is None for the log's own events. `for_coarser`: see StateShard. `nbytes`
-    is what is stored: of a row of a finer grouping, where it is a `sum_of` that."""
+    is the stored size: that of the finer grouping's row, where this is a `sum_of` it."""
 
     id: int
     pane: Pane
@@ -191,7 +191,7 @@ class DeltaMetadata:
     sum_of: SumOf | None = None
 
     def may_share_keys(self, place: int, ranges: int) -> bool:
-        """Whether a key may be both in this row and in this one of equal ranges of keys."""
+        """Whether a key may be both in this row and in range `place` of equal `ranges` of keys."""
         both = min(self.key_ranges, ranges)
         return self.key_range * both // self.key_ranges == place * both // ranges
 
@@ -199,7 +199,7 @@ class DeltaMetadata:
 def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
-    """Those of the rows of these panes."""
+    """The metadata of the rows of these panes."""
     for which in of_panes(of.id, panes):
         yield from read_rows(connection, *which)
     by = groupings_of(of)
@@ -216,7 +216,7 @@ def read_metadata(
 
 
 def read_rows(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaMetadata]:
-    """The rows that meet some conditions."""
+    """The rows that meet these conditions."""
     for row in connection.execute(select(*METADATA).where(*which)):
         yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:13])
 
@@ -224,8 +224,8 @@ def read_rows(connection: Connection, *which: ColumnElement[bool]) -> Iterator[D
 def read_states(
     connection: Connection, rows: Iterable[DeltaMetadata]
 ) -> Iterator[tuple[DeltaMetadata, bytes]]:
-    """Each of these rows with what is stored of it, in no certain order, a few in memory at a
-    time; see `state_of`."""
+    """Each of these rows with its stored bytes, in no particular order, a few in memory at a time;
+    see `state_of`."""
     by_id: dict[int, list[DeltaMetadata]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
@@ -239,7 +239,7 @@ def read_states(
 
 
 def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
-    """The state of a row. Raises StateError where it cannot be read."""
+    """The state of a row. Raises StateError where it cannot be decoded."""
     if len(stored) != row.nbytes:
         raise StateError(
             expected=f"{row.nbytes} bytes, as it says",
@@ -252,8 +252,8 @@ def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
 
 
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
-    """All of these, each with its bytes, some at a time: within limits of number and bytes, but one
-    at least."""
+    """Batches of all of these values, each given with its bytes: within limits of number and bytes,
+    but of at least one value."""
     some: list[T] = []
     held = 0
     for one, size in sized:
@@ -267,7 +267,7 @@ def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[lis
 
 
 def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
-    """Conditions that the rows of these panes meet, as few as queries can hold."""
+    """Conditions that select the rows of these panes, with as few queries as possible."""
     for (name, place), group in groupby(sorted(panes, key=pane_order), key=lambda pane: pane[:2]):
         of_metric = (
             delta.c.generation == generation,

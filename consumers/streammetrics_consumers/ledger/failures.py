@@ -1,4 +1,4 @@
-"""What can be wrong with a store: the errors that a user reads, and what is worth another try."""
+"""Failures of a store: the errors that a user reads, and which of them are worth another try."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 
 class LedgerError(Exception):
-    """A store that cannot be used as asked. `exit_code` is what the process ends with."""
+    """A store that cannot be used as requested. `exit_code` is that of the process."""
 
     exit_code = 1
 
 
 class StoreUnavailable(LedgerError):
-    """Locked, full or away: nothing is lost, and the same command may work later."""
+    """Locked, full or unreachable: nothing is lost, and the same command may work later."""
 
     exit_code = 75
 
 
 class StoreRefusesUs(LedgerError):
-    """Our user, password or rights are not those that it lets in: nothing helps but a person."""
+    """The store rejects the user, password or rights: a person must correct them."""
 
     exit_code = 77
 
@@ -32,19 +32,19 @@ class NotAStore(LedgerError):
 
 
 class NoStoreYet(NotAStore):
-    """Nothing is there; a writer would make it."""
+    """The store does not exist; a writer would create it."""
 
 
 class StoreReplaced(LedgerError):
-    """The store is not the one that this process opened, or lost what this process rests on."""
+    """The store is not the one that this process opened, or lost data that it depends on."""
 
 
 class Damaged(Exception):
-    """What is stored cannot be, in words that follow the store's name: it becomes NotAStore."""
+    """Invalid stored data, described in a text that follows the store's name in a NotAStore."""
 
 
 class SchemaMismatch(LedgerError):
-    """A store that another version of this program wrote; an older one a writer brings to ours."""
+    """A store that another version of this program wrote; a writer migrates an older one."""
 
     exit_code = 3
 
@@ -54,7 +54,7 @@ class SchemaMismatch(LedgerError):
 
     @property
     def is_older(self) -> bool:
-        """Whether a run makes it one of ours."""
+        """Whether a run migrates it to this version."""
         return self.version < self.ours
 
 
@@ -83,15 +83,15 @@ _SQLITE: Final[dict[str, Said]] = {
 _POSTGRES: Final[dict[str, Said]] = {
     "53100": _FULL,
     "55P03": _LOCKED,
-    # A standby that is promoted, or a server that its owner closed because its disk is full.
+    # A standby before its promotion, or a server made read-only because its disk is full.
     "25006": (StoreUnavailable, "it cannot be written now; name the primary, or start again later"),
     "42501": (StoreRefusesUs, "its user may not do this; GRANT it, CREATE on the schema included"),
     "3F000": (LedgerError, "the schema of search_path is not there; CREATE SCHEMA makes it"),
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
-# What a PostgreSQL server says to somebody whom it does not let in, in English: no code comes with
-# it. A server that speaks another language is taken for one that is away.
+# The messages, in English, with which a PostgreSQL server refuses a connection: they have no code.
+# A server with another language is treated as unreachable.
 _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
     (
         "password authentication failed|no password supplied",
@@ -133,7 +133,7 @@ def may_pass(error: DBAPIError) -> bool:
     known = _known(error)
     if known is not None:
         return issubclass(known[0], StoreUnavailable)
-    # Deadlocks and failed serializations are among them, and connections that fail.
+    # These include deadlocks, serialization failures and failed connections.
     return isinstance(error, (OperationalError, InterfaceError))
 
 

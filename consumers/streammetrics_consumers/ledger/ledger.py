@@ -1,4 +1,4 @@
-"""The ledger: what was counted and how far it was read, changed together or not at all.
+"""The ledger: states and offsets, changed together or not at all.
 
 A worker holds only the delta since its last commit. `commit` is one transaction:
 
@@ -6,14 +6,13 @@ A worker holds only the delta since its last commit. `commit` is one transaction
     2. the head moves from `start` to `end`, on the condition that it still stands at `start`
     3. the delta and the refused events of these records are written
 
-If a condition fails, nothing is written and the delta is thrown away: another worker has moved on
-(Fenced; reading resumes at the head) or the settings have (SettingsChanged).
-So recovery reads two numbers for each partition, and a zombie can write nothing.
+If a condition fails, nothing is written and the delta is dropped: another worker has moved the head
+(Fenced; reading resumes at the head) or the settings have changed (SettingsChanged).
+So recovery reads two numbers for each partition, and a zombie worker can write nothing.
 
-A generation counts from certain logs: its topics, each of a cluster. A config that names another
-topic or another cluster than before would add events that nobody meant to the counts so far,
-without a word. So the topics are kept in the store, and another one is refused unless it was asked
-for.
+A generation counts from certain logs: its topics, each of a cluster. A config with another topic or
+cluster would silently add unintended events to the counts so far. So the topics are kept in the
+store, and a new one is refused unless it was requested.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ Topic = tuple[str, str]  # cluster, topic
 
 
 class NewSource(LedgerError):
-    """A topic, or a cluster, that a generation has not counted from and that nobody asked for."""
+    """A topic or cluster that a generation has not counted from and that was not requested."""
 
     exit_code = 4
 
@@ -89,7 +88,7 @@ class NewSource(LedgerError):
 
 
 class LogChanged(LedgerError):
-    """The log under this name is not the one that was counted: made anew, or another cluster."""
+    """The log under this name is not the one that was counted: recreated, or of another cluster."""
 
     exit_code = 4
 
@@ -111,9 +110,8 @@ class LogChanged(LedgerError):
 def unknown_topics(
     store: Store, of: Generation, partitions: Collection[Partition], *, new: bool
 ) -> Sequence[Topic]:
-    """The topics of these logs that a generation has not counted from; none where it has counted
-    from no log at all. Raises NewSource where there are some, unless `new` says that they are
-    meant."""
+    """The topics of these logs that a generation has not counted from; none if it has counted from
+    no log at all. Raises NewSource if there are any, unless `new` allows them."""
     known, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
     return missing if known else ()
 
@@ -121,7 +119,7 @@ def unknown_topics(
 def count_from(
     store: Store, of: Generation, partitions: Collection[Partition], *, new: bool = False
 ) -> None:
-    """Keep that a generation counts from these logs, all of them that its config names. Raises
+    """Record that a generation counts from these logs, which are all that its config names. Raises
     NewSource as `unknown_topics` does."""
 
     def work(connection: Connection, _: bool) -> None:
@@ -138,7 +136,7 @@ def count_from(
 def _topics(
     connection: Connection, of: Generation, partitions: Collection[Partition], new: bool
 ) -> tuple[frozenset[Topic], Sequence[Topic]]:
-    """The topics that a generation has counted from, and those of these logs that are others."""
+    """The topics that a generation has counted from, and the further topics of these logs."""
     query = select(source.c.cluster, source.c.topic).where(source.c.generation == of.id)
     known = frozenset((row.cluster, row.topic) for row in connection.execute(query))
     missing = sorted({(one.cluster, one.topic) for one in partitions} - known)
@@ -173,20 +171,20 @@ class Ledger:
     ) -> Ledger:
         """The ledger at a path of a SQLite file or a URL (`sqlite:///...`, `postgresql://...`).
 
-        Only a writer passes `create`, which also brings an older schema to today's; a reader that
-        finds no ledger is told so. Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable
-        (exit 75). A transaction whose connection fails is tried again after each of `pauses_s`,
-        and each try waits `busy_s` for a lock.
+        Only a writer passes `create`, which also migrates an older schema to the current one.
+        Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable (exit 75). A transaction
+        whose connection fails is tried again after each of `pauses_s`, and each try waits `busy_s`
+        for a lock.
         """
         return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
 
     def close(self) -> None:
-        """Let go of the database. Calling it twice does nothing more."""
+        """Close the connections to the database. A second call does nothing."""
         self._store.close()
 
     @property
     def store(self) -> Store:
-        """The database, for what reads or merges delta rows by itself."""
+        """The database, for code that reads or merges delta rows by itself."""
         return self._store
 
     # -- reading ------------------------------------------------------------------------------
@@ -199,12 +197,12 @@ class Ledger:
         return self._store.read(lambda connection: self._generation(connection, wanted))
 
     def heads(self, of: Generation) -> tuple[Head, ...]:
-        """The heads of logs that are read, in the order in which they were made."""
+        """The open heads of logs, in the order of their creation."""
         found = self._store.read(lambda connection: read_heads(connection, *live(of)))
         return tuple(head for head in found if not head.is_join)
 
     def snapshot(self, *, generation: int | None = None) -> Snapshot:
-        """Heads, counters, metrics and panes of one moment."""
+        """Heads, counters, metrics and panes, all at one moment."""
         return view(self, lambda now: now.snapshot, generation=generation)
 
     def quarantine(
@@ -240,11 +238,11 @@ class Ledger:
     ) -> Begun:
         """The generation that counts these metrics.
 
-        The current one, if each of its metrics is the same; metrics that are new to it start
-        where its heads stand now, variants may be declared more, and epochs of an experiment that
-        start after all that was counted. Those that are missing end, and those that are back go on
-        with a hole, where that is `requested`. Else SettingsChanged names the differences, or a new
-        generation starts on request.
+        It is the current one if each of its metrics is unchanged. New metrics start where its
+        heads stand now. Variants may be added, and epochs of an experiment that start after all
+        counted events. Missing metrics end, and returning ones resume with a hole, where that is
+        `requested`. Else SettingsChanged names the differences, or a new generation starts on
+        request.
         """
         known: list[int] = []  # the current generation before the first try
         return self._store.write(
@@ -259,8 +257,8 @@ class Ledger:
         descriptions: Mapping[str, Mapping[str, object]],
         requested: Requested = NOTHING_REQUESTED,
     ) -> Begun | None:
-        """What `begin` would answer, without doing it; None where it would start the first
-        generation. Raises SettingsChanged."""
+        """The result that `begin` would return, without writing; None where it would start the
+        first generation. Raises SettingsChanged."""
 
         def work(connection: Connection) -> Begun | None:
             current = read_generation(connection)
@@ -272,7 +270,7 @@ class Ledger:
         return self._store.read(work)
 
     def resolve(self, of: Generation, partition: Partition, start: int) -> Head:
-        """The head of a log; made at offset `start` if there is none, and read back.
+        """The head of a log; created at offset `start` if there is none, and read back.
 
         After this, a crash before the first commit changes nothing. Raises LogChanged if another
         log was counted under this name.
@@ -291,19 +289,19 @@ class Ledger:
 
     # -- counting -----------------------------------------------------------------------------
     def commit(self, of: Generation, commit: Commit) -> Head:
-        """Count these records: all of it or nothing. Answers the head as it stands then.
+        """Count these records, all or none. Returns the head after the commit.
 
         Raises Fenced, SettingsChanged (exit 3) or StoreUnavailable (exit 75).
         """
 
         def work(connection: Connection, again: bool) -> None:
             if again and stands(connection, moved):
-                return  # an earlier try got through, and its answer was lost
+                return  # an earlier try succeeded, and its answer was lost
             refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
-            elif not (again and stands(connection, moved)):  # the earlier try got through just now
+            elif not (again and stands(connection, moved)):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
 
         moved = after_commit(commit)
@@ -349,7 +347,7 @@ class Ledger:
         return self._store.write(work)
 
     def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
-        """Tell readers how long rows of a window that has ended are still expected."""
+        """Record how long events of an ended window are still expected, for readers."""
 
         def work(connection: Connection, _: bool) -> Generation:
             note_lateness(connection, of, lateness_ms)
@@ -362,9 +360,9 @@ class Ledger:
 
 
 class StoreVersion(NamedTuple):
-    """What every result is a function of, beside the log and the settings of a generation: how far
-    each log was counted, what is kept, and which refused events were tried again (the number of
-    the last retry). Between two equal ones nothing was counted, whatever was merged."""
+    """The version of a store: the offsets up to which each log was counted, the retention floor,
+    and the number of the last retry. With the logs and the settings of a generation it determines
+    every result. Between two equal versions nothing was counted, whatever was merged."""
 
     generation: Generation
     heads: tuple[Head, ...]
@@ -372,7 +370,7 @@ class StoreVersion(NamedTuple):
 
 
 class View:
-    """What one read transaction sees: a reader decides as it reads which states it needs."""
+    """The ledger as one read transaction sees it; a reader chooses the states that it needs."""
 
     def __init__(self, connection: Connection, version: StoreVersion) -> None:
         self._connection = connection
@@ -380,7 +378,7 @@ class View:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The heads, and which panes there are: it costs a look at every row of the index."""
+        """The heads, and the panes that have rows. Cost: a scan of the whole index."""
         of, heads, last = self.version
         return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
 
@@ -389,12 +387,12 @@ class View:
         return list(read_metadata(self._connection, self.version.generation, panes))
 
     def states(self, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
-        """Each of these rows with what is stored of it, in no certain order, a few in memory at a
-        time; `state_of` makes its state of it."""
+        """Each of these rows with its stored bytes, in no particular order, a few in memory at a
+        time; `state_of` decodes them."""
         return read_states(self._connection, rows)
 
     def looks(self, experiment: str) -> int:
-        """How many looks at this experiment there are."""
+        """The number of looks at this experiment."""
         return count_looks(self._connection, self.version.generation.id, experiment)
 
     def watched(
@@ -409,9 +407,9 @@ class View:
 
 
 def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = None) -> T:
-    """What `look` answers, in one read transaction; over before this returns.
+    """The result of `look` in one read transaction, which ends before this returns.
 
-    Where the connection fails, `look` runs again on a new view.
+    If the connection fails, `look` runs again on a new view.
     """
 
     def work(connection: Connection) -> T:

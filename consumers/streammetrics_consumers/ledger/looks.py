@@ -1,12 +1,12 @@
-"""Looks at an experiment, as rows: who may take one, and what all of them say.
+"""Looks at an experiment, as rows: claiming one, adding it, and the result of all together.
 
-A look is keyed by generation, experiment and how far each log was counted, so that the same look
-taken twice is one row. Looks are added and never changed. No digest and no `verify` knows them,
-compaction and retention leave them alone, and they belong to their generation: a new one has none.
+A look is keyed by generation, experiment and the next offset of each log, so that the same look
+taken twice is one row. Looks are added and never changed. No digest includes them, `verify`,
+compaction and retention ignore them, and they belong to their generation: a new one has none.
 
-Whoever reads results never looks. Of those who count, one looks at a time, since a look is claimed
-first, in a transaction of its own, and the states are read after it: one who dies in between has
-taken no look, and the next is due when the next would be.
+Readers of results never take a look. Of the workers one looks at a time: a look is claimed first,
+in a transaction of its own, and the states are read after it. If the worker dies in between, no
+look was taken, and the next one is due at its usual time.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from streammetrics_consumers.ledger.schema import experiment, head, look, look_r
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN_START, Head
 
-RETRIES: Final = "(retries)"  # beside the logs: a retry counts events of offsets that were passed
+RETRIES: Final = "(retries)"  # beside the logs: a retry counts events at offsets already passed
 
 
 @dataclass(frozen=True, slots=True)
 class LookRow:
-    """A look, with what is shown beside its readings: the newest event time that was counted, and
+    """A look, with values to show beside its readings: the newest event time that was counted, and
     the estimated effects by comparison (nan where undefined)."""
 
     look: Look
@@ -42,7 +42,7 @@ class LookRow:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One look at one comparison, as a plot has it."""
+    """One look at one comparison, as a point of a plot."""
 
     watermark_ms: int | None
     place: int
@@ -51,9 +51,9 @@ class Point:
 
 
 def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
-    """How far each log was counted, by a name that no later head takes: a log that follows another
-    under its name is `clicks/0#1`; label windows have no place before the first is closed. So the
-    offsets only rise. `retry` is the last one's number."""
+    """The next offset of each log, by a name that no later head takes: a log that follows another
+    one of its name is `clicks/0#1`; label windows have no entry before the first is closed. So the
+    offsets only rise. `retry` is the number of the last retry."""
     found: dict[str, int] = {}
     for one in sorted(heads, key=lambda one: one.id):
         name, earlier = str(one.partition), 0
@@ -68,10 +68,10 @@ def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
 def claim(
     store: Store, generation: int, fingerprint: str, *, now_ms: int, every_ms: int, last: bool
 ) -> bool:
-    """Whether the caller is to look now: nobody has for `every_ms`, and nobody else is told so.
+    """Claim a look if one is due: the last claim is `every_ms` old. Returns whether to look.
 
-    Of those who ask at once one is told; another is not even made to wait. last: the log has
-    ended, so look whenever that was.
+    Of concurrent callers one gets the claim, and the others do not wait. last: the log has ended,
+    so a look is due whenever the last one was.
     """
     mine = experiment.c.generation == generation, experiment.c.fingerprint == fingerprint
 
@@ -79,7 +79,7 @@ def claim(
         row = select(experiment.c.last_look_ms).where(*mine)
         known = connection.scalar(row.with_for_update(skip_locked=True))
         if known is not None:
-            # A clock that was far ahead when it was written must not silence us until then.
+            # A time written by a clock that was far ahead must not prevent looks until then.
             if not last and abs(now_ms - known) < every_ms and not (again and known == now_ms):
                 return False
             connection.execute(update(experiment).where(*mine).values(last_look_ms=now_ms))
@@ -98,11 +98,11 @@ def claim(
 
 
 def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
-    """Add a look; False where one of the same experiment and heads is there.
+    """Add a look; False where one of the same experiment and heads exists.
 
-    Looks are taken at offsets that only rise. So it is not added either where the store went back
-    since its states were read: it has counted less, or does not know the claim of `claimed_ms`
-    (see `claim`), or somebody else has claimed a look since. None: nobody else looks.
+    The offsets of looks only rise. So it is not added either where the store went back since its
+    states were read: it has counted less, or lacks the claim of `claimed_ms` (see `claim`), or
+    another process has claimed a look since. None: no other process looks.
     """
     found = row.look
     heads = json.dumps(dict(found.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -149,7 +149,7 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
 
 
 def _is_reached(connection: Connection, found: Look) -> bool:
-    """Whether the logs, and the retries, are counted as far as a look says."""
+    """Whether the logs and the retries are counted as far as at a look."""
     heads = read_heads(connection, head.c.generation == found.generation)
     now = heads_of(heads, last_retry(connection, found.generation))
     return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
@@ -165,7 +165,7 @@ def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
 
 
 def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
-    """How many looks at an experiment there are."""
+    """The number of looks at an experiment."""
     mine = _of(generation, fingerprint)
     return int(connection.scalar(select(func.count()).select_from(look).where(*mine)) or 0)
 
@@ -173,7 +173,7 @@ def count_looks(connection: Connection, generation: int, fingerprint: str) -> in
 def read_points(
     connection: Connection, generation: int, fingerprint: str, comparison: str, limit: int = 10_000
 ) -> list[Point]:
-    """The last `limit` looks at one comparison, in order: what its effect was over time."""
+    """The last `limit` looks at one comparison, in order: its effect over time."""
     rows = connection.execute(
         select(look.c.watermark_ms, look.c.place, look_reading)
         .join(look_reading)
@@ -199,10 +199,10 @@ def read_watched(
     alphas: Mapping[str, float],
     until: int | None = None,
 ) -> dict[str, Watched]:
-    """What all looks at each of these comparisons say together, at its alpha. The same as
-    `Monitor.watched`, made by the database: there may be 40,000 looks a month.
+    """The joint result of all looks at each of these comparisons, at its alpha. The same as
+    `Monitor.watched`, computed by the database, since there may be 40,000 looks a month.
 
-    until: the place of the last look that counts; None for all.
+    until: the `place` of the last look to include; None for all.
     """
     mine = (*_of(generation, fingerprint), look_reading.c.comparison.in_(list(alphas)))
     if until is not None:
@@ -272,5 +272,5 @@ def _reading(row: Row[tuple[object, ...]]) -> Anytime:
 
 
 def _stored(value: float) -> float | None:
-    """Undefined is NULL: SQLite keeps no nan."""
+    """Undefined is NULL, because SQLite cannot store nan."""
     return None if math.isnan(value) else value

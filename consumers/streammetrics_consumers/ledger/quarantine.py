@@ -1,11 +1,11 @@
-"""Refused events in the ledger: those that a retry counts, each at most once, and those that a
-Kafka topic has been given.
+"""Refused events in the ledger: those that a retry counts, each at most once, and those forwarded
+to a Kafka topic.
 
 A retry is one transaction. It (1) checks that the generation is still the current one, (2) writes
 the retry, (3) marks each entry done on the condition that it is open, (4) writes the delta of these
 events under the number of the retry, and (5) takes them out of the head's counts of refused, future
-and late events. If one entry is not open any more, nothing is written: of two retries at once one
-has counted it.
+and late events. If one entry is not open any more, nothing is written: a concurrent retry has
+counted it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streammetrics_consumers.model.generation import Generation
 
 
 class NotOpen(Exception):
-    """Another retry has counted one of these events, or windows of theirs are gone by now.
+    """Another retry has counted one of these events, or their windows are dropped or closed.
 
     Nothing was written. Read the open entries again.
     """
@@ -41,8 +41,8 @@ class NotOpen(Exception):
 class Counted:
     """The entries of one log that are good now, and the delta of their events.
 
-    Of `delta` the head, the pieces and the offsets that they lie between matter, and of its
-    counters `expired`.
+    Of `delta` only the head, the shards, their offsets, the conditions on windows and the counter
+    `expired` are used.
     """
 
     entries: Sequence[QuarantineRow]
@@ -52,10 +52,10 @@ class Counted:
 def write_retry(
     store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
 ) -> int:
-    """Count these events: all of them or none. Answers the number of the retry.
+    """Count these events, all or none. Returns the number of the retry.
 
-    `note` must be another one for each call, so that a COMMIT whose answer was lost is known
-    again. Raises NotOpen, SettingsChanged or StoreUnavailable.
+    `note` must be unique for each call, so that a COMMIT whose answer was lost is recognized.
+    Raises NotOpen, SettingsChanged or StoreUnavailable.
     """
 
     def work(connection: Connection, again: bool) -> int:
@@ -65,7 +65,7 @@ def write_retry(
                 select(retry.c.id).where(retry.c.generation == of.id, retry.c.note == note)
             )
             if known is not None:
-                return int(known)  # an earlier try got through and its answer was lost
+                return int(known)  # an earlier try succeeded, and its answer was lost
         number = connection.execute(
             insert(retry)
             .values(generation=of.id, created_ms=created_ms, note=note)
@@ -110,8 +110,8 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
 
 
 def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]:
-    """The condition that a row is this entry. A number alone says nothing: a store that went back
-    gives it again."""
+    """The condition that a row is this entry. An id alone is not enough: a store that went back
+    reuses it."""
     return (
         quarantine.c.id == entry.id,
         quarantine.c.head == head,
@@ -122,20 +122,20 @@ def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]
 
 
 def _of(entries: Sequence[QuarantineRow], *reasons: str) -> int:
-    """How many of the entries were refused for one of these reasons."""
+    """The number of entries that were refused for one of these reasons."""
     return sum(entry.reason in reasons for entry in entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How many refused events of a generation are open, and how many a retry has counted."""
+    """The numbers of a generation's refused events that are open and that a retry has counted."""
 
     open: int
     done: int
 
 
 def count_entries(store: Store, generation: int) -> Entries:
-    """All of one moment."""
+    """Both numbers at one moment."""
 
     def work(connection: Connection) -> Entries:
         query = (
@@ -150,7 +150,7 @@ def count_entries(store: Store, generation: int) -> Entries:
 
 
 def open_since(store: Store, of: Head, offset: int) -> int:
-    """How many refused events of a log, from this offset on, are open."""
+    """The number of open refused events of a log from this offset on."""
     query = select(func.count()).where(
         quarantine.c.head == of.id, quarantine.c.offset >= offset, quarantine.c.done.is_(False)
     )
@@ -164,7 +164,7 @@ def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[
 
 
 def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
-    """The topic has acknowledged these."""
+    """Mark entries that the topic has acknowledged."""
 
     def work(connection: Connection, _: bool) -> None:
         for entry in entries:

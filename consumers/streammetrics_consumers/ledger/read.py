@@ -1,7 +1,7 @@
 """From rows of the tables to plain values, within a transaction of the caller.
 
-Offsets that a metric did not count, since it had been taken out of the config for a while, are
-holes. They are stated with the metric for good: results say so, and `verify` expects nothing there.
+Offsets that a metric did not count, because it was not in the config for a while, are holes. They
+stay with the metric for good: results report them, and `verify` expects nothing there.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from streammetrics_consumers.model.partition import Partition
 
 Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
 
-HOLES: Final = "holes"  # of a description as it is stored: not of what the fingerprint hashes
+HOLES: Final = "holes"  # a key of a stored description, and not of the fingerprint's input
 
 
 def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, object]:
-    """A description as it is stored."""
+    """A description as stored."""
     if not holes:
         return dict(description)
     return {**description, HOLES: {str(of): [list(one) for one in found]
@@ -49,7 +49,7 @@ def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, obj
 
 
 def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
-    """A stored description, and the holes in it. Raises Damaged where they are none."""
+    """A stored description, and the holes in it. Raises Damaged where they are invalid."""
     description = dict(stored)
     found = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
     try:
@@ -60,8 +60,8 @@ def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Hole
 
 
 def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
-    """The holes of a metric that goes on where the heads of generation `of` stand now: from where
-    its last totals end. Records without an event that it counts may lie at their beginnings."""
+    """The holes of a metric that resumes where the heads of generation `of` stand now. The new ones
+    begin where its last totals end, possibly with records without an event that it counts."""
     totals = connection.execute(
         select(delta.c.head, func.max(delta.c.end_offset))
         .where(
@@ -79,7 +79,7 @@ def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
             head.c.generation == of
         )
     ).all()
-    # Where events are joined, metrics count impressions alone, by the head of the join.
+    # Where events are joined, metrics count only impressions, by the head of the join.
     joins = [one for one in heads if one.topic == JOIN.topic]
     for number, first, now, _ in joins or heads:
         known = found.get(number, ())
@@ -121,7 +121,7 @@ def generation_of(connection: Connection, store: str, wanted: int | None) -> Gen
 
 
 def read_generations(connection: Connection) -> tuple[Generation, ...]:
-    """All of them, oldest first."""
+    """All generations, oldest first."""
     ids = connection.scalars(select(generation.c.id).order_by(generation.c.id)).all()
     found = (read_generation(connection, one) for one in ids)
     return tuple(one for one in found if one is not None)
@@ -143,7 +143,7 @@ def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
 
 
 def json_object(what: str, text: str) -> dict[str, object]:
-    """A JSON object that stands in a column. Raises Damaged where it is none."""
+    """A JSON object stored in a column. Raises Damaged where it is not one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -185,7 +185,7 @@ COUNTERS: Final = (
 
 
 def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
-    """Heads, in the order in which they were made."""
+    """Heads, in the order of their creation."""
     rows = connection.execute(select(head).where(*which).order_by(head.c.id))
     return tuple(_head(row) for row in rows)
 
@@ -234,7 +234,7 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
     return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
 
 
-# The columns of an entry that hold what was refused, in the order of the fields of Refused.
+# The columns of an entry that hold the refused event, in the order of the fields of Refused.
 REFUSED: Final = tuple(quarantine.c[field.name] for field in fields(Refused))
 _LOG: Final = (head.c.cluster, head.c.topic, head.c.topic_id, head.c.partition)
 

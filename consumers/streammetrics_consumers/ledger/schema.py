@@ -1,27 +1,27 @@
-"""The tables of a ledger, version 6. A change of them is a new version, and a step of its own
+"""The tables of a ledger, version 6. A change of them needs a new version, and a migration step
 below.
 
     meta         schema_version, and store_id: a random id that is made with the store
     generation   results that belong together; one is current
     source       the topics that a generation counts from
     metric       what a generation counts, by name, with its fingerprint
-    metric_start where a metric that was added later starts, by head
+    metric_start the offset at which a metric that was added later starts, by head
     head         how far each log was counted: one row for each partition (and incarnation)
     delta        states of events that were counted: metric x grouping x pane x range of keys
     quarantine   events that were refused
-    seen         ids of events, by which repeats are known
-    retry        a time that refused events were tried again
-    experiment   when somebody last looked at an experiment
+    seen         ids of events, by which repeats are recognized
+    retry        a retry of refused events
+    experiment   the time of the last look at an experiment
     look         a look at an experiment: how far the logs were counted then
-    look_reading what a look read of each comparison
+    look_reading the values of each comparison at a look
 
 A head and the deltas and refused events of the same records change in one transaction.
-Counters of a head say what became of its events; recovery does not read them.
-Looks are of no log and of no digest: without them every result but that of a monitor is the same.
+The counters of a head are statistics of its events; recovery does not read them.
+Looks belong to no log and no digest: without them, every result but that of a monitor is the same.
 
-A step to a newer schema is written out below and never changed: the tables move on, and a store of
-any older version must come the same way. Both databases undo what a transaction did to tables, so a
-store is of one version or of the next, whenever the process dies.
+A migration step is written out below and never changed: the tables above change later, and a store
+of any older version must take the same steps. Both databases roll back changes of tables, so a
+store has one version or the next, whenever the process dies.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from sqlalchemy import (
 )
 
 VERSION: Final = 6
-STORE_ID: Final = "store_id"  # the key of `meta` under which the id of the store stands
+STORE_ID: Final = "store_id"  # the key of the store's id in `meta`
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -71,9 +71,9 @@ generation = Table(
     Column("id", _Id, primary_key=True),
     Column("current", Boolean, nullable=False),
     Column("revision", BigInteger, nullable=False),
-    Column("floor_ms", BigInteger),  # windows before it are gone; NULL while nothing is
-    Column("lateness_ms", BigInteger, nullable=False, default=0),  # says when a window is closed
-    Column("token", String(32), nullable=False),  # random, another one for each revision
+    Column("floor_ms", BigInteger),  # windows before it are dropped; NULL while none is
+    Column("lateness_ms", BigInteger, nullable=False, default=0),  # shows when a window is closed
+    Column("token", String(32), nullable=False),  # random, new for each revision
 )
 
 source = Table(
@@ -90,7 +90,7 @@ metric = Table(
     Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
     Column("name", String(256), primary_key=True),
     Column("fingerprint", String(64), nullable=False),
-    Column("description", Text, nullable=False),  # JSON: what the fingerprint hashes
+    Column("description", Text, nullable=False),  # JSON: the input of the fingerprint
     Column("ended", Boolean, nullable=False),
 )
 
@@ -104,7 +104,7 @@ head = Table(
     Column("topic_id", String(512), nullable=False),
     Column("partition", BigInteger, nullable=False),
     Column("incarnation", BigInteger, nullable=False),
-    Column("closed", Boolean, nullable=False),  # the log went on without it
+    Column("closed", Boolean, nullable=False),  # another head follows the log
     Column("start_offset", BigInteger, nullable=False),
     Column("next_offset", BigInteger, nullable=False),
     Column("greatest_event_ms", BigInteger),
@@ -113,7 +113,7 @@ head = Table(
     Column("future", BigInteger, nullable=False, default=0),
     Column("expired", BigInteger, nullable=False, default=0),
     Column("quarantined", BigInteger, nullable=False, default=0),
-    Column("lost", BigInteger, nullable=False, default=0),  # offsets that the log had lost
+    Column("lost", BigInteger, nullable=False, default=0),  # offsets that the log lost
     Column("tombstones", BigInteger, nullable=False, default=0),
     Column("late_outcomes", BigInteger, nullable=False, default=0),
     Column("skipped", BigInteger, nullable=False, default=0),  # events that the config leaves out
@@ -121,7 +121,7 @@ head = Table(
     Column("conflicts", BigInteger, nullable=False, default=0),
     Column("repeated", BigInteger, nullable=False, default=0),
     Column("digest", String(64), nullable=False),  # of all its commits; see write.py
-    # Up to which offset it is known to have been counted, where the store went back since.
+    # The offset up to which it is known to have been counted, where the store went back since.
     Column("known_offset", BigInteger),
     UniqueConstraint("generation", "cluster", "topic_id", "partition", "incarnation"),
 )
@@ -164,8 +164,8 @@ delta = Table(
     # Whether it stands for the states of coarser groupings too; see delta_metadata.py.
     Column("for_coarser", Boolean, nullable=False, default=False),
 )
-# All of a row but its state, which may be megabytes long: which rows there are, and of what size,
-# is read here alone. SQLite would walk over the whole state to the column that follows it.
+# All columns but the state, which may be megabytes long: the rows and their sizes are read from
+# this index alone. SQLite would scan the whole state to reach the column that follows it.
 Index(
     "delta_outline",
     delta.c.generation,
@@ -191,7 +191,7 @@ quarantine = Table(
     Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
     Column("head", _Id, ForeignKey(head.c.id), nullable=False),
     Column("offset", BigInteger, nullable=False),
-    Column("index", BigInteger, nullable=False),  # its place within the record
+    Column("index", BigInteger, nullable=False),  # its position in the record
     Column("reason", Text, nullable=False),
     Column("field", Text),
     Column("detail", Text, nullable=False),
@@ -221,7 +221,7 @@ experiment = Table(
     _tables,
     Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
     Column("fingerprint", String(64), primary_key=True),
-    Column("last_look_ms", BigInteger, nullable=False),  # of the clock of who looked
+    Column("last_look_ms", BigInteger, nullable=False),  # by the clock of the process that looked
 )
 
 look = Table(
@@ -252,12 +252,12 @@ look_reading = Table(
 
 
 def tables() -> list[Table]:
-    """All of them."""
+    """All tables, in an order in which they can be created."""
     return list(_tables.sorted_tables)
 
 
 def stored_version(connection: Connection) -> int | None:
-    """The schema version of this database; None if it has no tables, 0 if they are not ours."""
+    """The schema version of this database; None if it has no tables, 0 if it is not a ledger."""
     names = inspect(connection).get_table_names()
     if not names:
         return None
@@ -268,14 +268,14 @@ def stored_version(connection: Connection) -> int | None:
 
 
 def stored_id(connection: Connection, *, lock: bool = False) -> str | None:
-    """The random id that was made with this store; None if there is none. With `lock`, it stays
+    """The random id that was created with this store; None if there is none. With `lock`, it stays
     until the end of the transaction."""
     query = select(meta.c.value).where(meta.c.key == STORE_ID)
     return connection.scalar(query.with_for_update(read=True) if lock else query)
 
 
 def create(connection: Connection) -> None:
-    """Make the tables of this version in an empty database."""
+    """Create the tables of this version in an empty database."""
     _tables.create_all(connection)
     values = {"schema_version": str(VERSION), STORE_ID: secrets.token_hex(16)}
     connection.execute(
@@ -287,7 +287,7 @@ log = logging.getLogger(__name__)
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Bring a store of this version to the current one; a later one is left alone."""
+    """Migrate a store of this version to the current one; a later one is left unchanged."""
     for old in range(version, VERSION):
         _STEPS[old](connection)
         connection.execute(
@@ -304,8 +304,8 @@ def _types(connection: Connection) -> tuple[bool, str, str]:
 
 
 def _retries_and_tombstones(connection: Connection) -> None:
-    """Version 2: what a retry of refused events counted is told from what the log brought, and
-    messages without a value are counted."""
+    """Version 2: events counted by a retry are distinguished from those of the log, and messages
+    without a value are counted."""
     sqlite, number, reference = _types(connection)
     false = "0" if sqlite else "FALSE"
     for statement in (
@@ -322,8 +322,8 @@ def _retries_and_tombstones(connection: Connection) -> None:
 
 
 def _delta_metadata(connection: Connection) -> None:
-    """Version 3: rows that stand for coarser groupings, and an index of all of a row but its
-    state. Older rows stand for their own grouping alone."""
+    """Version 3: rows that stand for coarser groupings, and an index of all columns but the state.
+    Older rows stand only for their own grouping."""
     for statement in (
         "ALTER TABLE delta ADD COLUMN for_coarser BOOLEAN DEFAULT FALSE NOT NULL",
         "DROP INDEX delta_by_pane",
@@ -356,7 +356,7 @@ def _looks(connection: Connection) -> None:
 
 
 def _joins(connection: Connection) -> None:
-    """Version 5: what became of events that are joined, and ids by which repeats are known."""
+    """Version 5: counters of joined events, and ids by which repeats are recognized."""
     for name in ("late_outcomes", "ignored", "closed_rows", "conflicts", "repeated"):
         connection.exec_driver_sql(f"ALTER TABLE head ADD COLUMN {name} BIGINT DEFAULT 0 NOT NULL")
     sqlite, number, reference = _types(connection)
@@ -371,9 +371,9 @@ def _joins(connection: Connection) -> None:
 
 def _identities(connection: Connection) -> None:
     """Version 6: a random id of the store, a random token of each generation, and a chained digest
-    of each head, by which a store that is another one, or that went back, is known; the topics that
-    a generation counts from; and offsets that a log had lost are `lost`, events that the config
-    leaves out `skipped`."""
+    of each head, by which a store that was replaced or went back is detected; the topics that a
+    generation counts from; and the names `lost`, of offsets that a log lost, and `skipped`, of
+    events that the config leaves out."""
     _, _, reference = _types(connection)
     for statement in (
         "ALTER TABLE generation ADD COLUMN token VARCHAR(32) DEFAULT '' NOT NULL",

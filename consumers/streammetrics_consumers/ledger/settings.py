@@ -1,9 +1,9 @@
-"""Which generation a config may write to: fingerprints for each metric, compared by name.
+"""The generation that a config may write to: fingerprints of its metrics, compared by name.
 
-Starts of allocations may be appended to an experiment while it goes on: a ramp that was not
-foreseen. It is the same experiment then, and its looks go on: what was counted keeps its epochs,
-and how a part of the future is allocated may be decided by all that was seen. Nothing that the
-looks so far rest on may move: neither an epoch that has events, nor what a horizon was tuned to.
+Epochs may be appended to a running experiment, as for an unforeseen ramp. It stays the same
+experiment, and its looks continue: counted events keep their epochs, and the future allocation may
+depend on everything seen so far. Nothing that earlier looks depend on may change: neither an epoch
+that has events, nor the allocation that a horizon was tuned to.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from streammetrics_consumers.model.generation import (
     Requested,
 )
 
-EXPERIMENT: Final = "experiment"  # of a description: the plan
-_FOLLOW: Final = ("epochs", "shares")  # keys of a plan to which some may be appended
+EXPERIMENT: Final = "experiment"  # a key of a description: the plan
+_FOLLOW: Final = ("epochs", "shares")  # keys of a plan whose lists may be appended to
 
 Weights = Mapping[str, float]
 Description = Mapping[str, object]
 
 
 def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
-    """The starts that a plan has more than another one of the same metric, after those that both
-    have; none where it allocates otherwise what both have, or moves what a horizon was tuned to."""
+    """The epoch starts that a plan appends to an earlier one of the same metric; none if it
+    changes the allocation of their common epochs, or one that a horizon was tuned to."""
     before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return ()
@@ -74,26 +74,26 @@ def as_before(now: Description, was: Description) -> dict[str, object]:
 
 
 def plan_that_stays(plan: Description) -> dict[str, object]:
-    """A plan without what may be appended: what the looks at an experiment are known by."""
+    """A plan without the lists that may be appended to: the identity of an experiment's looks."""
     return {name: value for name, value in plan.items() if name not in _FOLLOW}
 
 
 def counted_to_ms(connection: Connection, generation: int) -> int | None:
-    """No event of this time or later was counted before; None where none was."""
+    """A time that no counted event is later than; None where no event was counted."""
     times = [
         connection.scalar(
             select(func.max(head.c.greatest_event_ms)).where(head.c.generation == generation)
         )
     ]
     tried = select(func.count()).select_from(retry).where(retry.c.generation == generation)
-    if connection.scalar(tried):  # heads do not know the times of what a retry counted
+    if connection.scalar(tried):  # heads do not have the times of events that a retry counted
         ends = select(func.max(delta.c.window_end_ms)).where(delta.c.generation == generation)
         times.append(connection.scalar(ends))
     return max((int(ms) for ms in times if ms is not None), default=None)
 
 
 def starts_after(start: str, counted_ms: int | None) -> bool:
-    """Whether all that was counted lies before this start, in ISO UTC."""
+    """Whether all counted events are before this start, in ISO UTC."""
     since = datetime.fromisoformat(start).timestamp()
     return counted_ms is None or round(1000 * since) > counted_ms
 
@@ -114,8 +114,8 @@ KEPT_NO_LATE: Final = (
 
 
 def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
-    """Whether the older description is of a version that dropped what was too late to be joined:
-    a difference that no config can undo."""
+    """Whether the older description is of a version that dropped events too late to be joined: a
+    difference that no config can undo."""
     joins = was.get("join"), now.get("join")
     if not all(isinstance(plan, Mapping) for plan in joins):
         return False
@@ -124,7 +124,7 @@ def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
 
 
 def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """The variants that a running experiment is given more."""
+    """The variants that are added to a running experiment."""
     plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
     if not all(isinstance(plan, Mapping) for plan in plans):
         return []
@@ -144,7 +144,7 @@ def arms_refused(arms: Sequence[str]) -> str:
 
 
 def differences(was: object, now: object, path: str = "") -> Iterator[str]:
-    """Each setting that is new, gone or another one, with both values."""
+    """Each setting that was added, removed or changed, with its values."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for key in sorted({*was, *now} - {SHOWN}):
             inner = f"{path}.{key}" if path else key
@@ -183,7 +183,7 @@ def begin(
 ) -> Begun:
     """See Ledger.begin. `before` keeps the current generation's id of the first try, so that a
     try whose answer was lost does not start two generations."""
-    # Of those who begin at once, one at a time; then none who commits, so that nothing moves while
+    # Concurrent calls run one at a time; then commits are locked out, so that no head moves while
     # metrics start and end.
     connection.execute(select(meta).where(meta.c.key == "schema_version").with_for_update())
     connection.execute(select(generation.c.id).where(generation.c.current).with_for_update()).all()
@@ -232,7 +232,7 @@ def changes_of(
     descriptions: Mapping[str, Mapping[str, object]],
     requested: Requested,
 ) -> Changes:
-    """What a config changes in a generation. Raises SettingsChanged where it may not."""
+    """The changes that a config makes to a generation. Raises SettingsChanged where it may not."""
     counted_ms = counted_to_ms(connection, current.id)
     found = compared(current, fingerprints, descriptions, counted_ms, requested)
     _refuse_unasked(current, fingerprints, found, requested)
@@ -246,10 +246,10 @@ def compared(
     counted_ms: int | None,
     requested: Requested = NOTHING_REQUESTED,
 ) -> Changes:
-    """What a generation would begin and end to count. Writes nothing.
+    """The changes that a config would make to a generation. Writes nothing.
 
-    counted_ms: see `counted_to_ms`. Raises SettingsChanged where one of the metrics is another
-    than the one that was counted, or has ended and nobody asked for it to go on.
+    counted_ms: see `counted_to_ms`. Raises SettingsChanged where a metric differs from the counted
+    one, or has ended and is not among those to resume.
     """
     variants, epochs = _refuse_changes(
         current, fingerprints, descriptions, counted_ms, requested.resume
@@ -266,9 +266,9 @@ def compared(
 def _refuse_unasked(
     current: Generation, fingerprints: Mapping[str, str], found: Changes, requested: Requested
 ) -> None:
-    """Raise SettingsChanged where a metric would end that nobody asked to end, or where what was
-    asked cannot be done. A metric that has ended already, or goes on already, is no error: who
-    starts again asks again."""
+    """Raise SettingsChanged where a metric would end without a request, or where a request cannot
+    be fulfilled. A metric that has already ended, or was already resumed, is no error: a restart
+    repeats its requests."""
     known = {one.name: one for one in current.metrics}
     problems = [
         f"metric {name}: the store counts it, and it is not in the config. Put it back, or end it "
@@ -293,16 +293,16 @@ def _refuse_unasked(
 
 
 def _is_named(metric: Metric, names: Collection[str]) -> bool:
-    """Whether one of these names means it: its own, or that of the family that it belongs to."""
+    """Whether one of these names matches it: its own, or that of its metric set."""
     return metric.name in names or (bool(metric.metric_set) and metric.metric_set in names)
 
 
 def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
-    """The variants that a description declares more than another one of the same metric. None
-    where it does not declare all of those, so that its states would not go on.
+    """The variants that a description adds to an earlier one of the same metric. None where it
+    lacks one of the earlier variants, so that the states could not be continued.
 
-    Events of a variant that was not declared are in quarantine, so nothing is counted otherwise
-    than before when it is: a retry can count those too. To take one out is another matter.
+    Events of an undeclared variant are in quarantine, so to declare it changes no count, and a
+    retry can count them. To remove a variant is not allowed.
     """
     before, after = _declared(was), _declared(now)
     if before is None or after is None:
@@ -323,8 +323,7 @@ def _update_descriptions(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> None:
-    """Keep what the last config says: what is for display, and variants and epochs that it
-    declares more."""
+    """Store the values of the last config: those for display, and added variants and epochs."""
     for one in current.metrics:
         now = descriptions.get(one.name)
         if one.name not in fingerprints or now is None or one.ended:
@@ -341,7 +340,7 @@ def _start(
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> Generation:
     connection.execute(update(generation).where(generation.c.current).values(current=False))
-    # Not the number that PostgreSQL would give: it leaves out those of transactions that failed.
+    # Not PostgreSQL's own numbering, which skips the numbers of failed transactions.
     number = (connection.scalar(select(func.max(generation.c.id))) or 0) + 1
     connection.execute(
         insert(generation).values(id=number, current=True, revision=1, token=secrets.token_hex(16))
@@ -385,7 +384,7 @@ def _refuse_changes(
     counted_ms: int | None,
     resume: Collection[str],
 ) -> tuple[set[str], set[str]]:
-    """Answers the variants, and the starts of epochs, that are declared more than before."""
+    """The added variants and epoch starts. Raises SettingsChanged for any other change."""
     found: list[str] = []
     variants: set[str] = set()
     epochs: set[str] = set()

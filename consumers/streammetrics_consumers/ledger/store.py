@@ -1,14 +1,13 @@
-"""The database under a ledger: connections, transactions, and what to do when one fails.
+"""The database under a ledger: connections, transactions, and repeating those that fail.
 
-SQLAlchemy Core, so that SQLite and PostgreSQL are one code path. What differs between them is how
-they are connected to, which is below, and how their errors read (failures.py).
+SQLAlchemy Core, so that SQLite and PostgreSQL are one code path. They differ in how connections are
+made, which is below, and in their errors (failures.py).
 
 SQLite, for one machine, runs in WAL mode: readers see one state while a writer writes, and a writer
-says so at once (BEGIN IMMEDIATE), so that two writers wait for each other and never fail halfway.
-PostgreSQL, for several machines, writes at READ COMMITTED, where each statement sees what others
-have committed before it: the transactions lock what their conditions rest on. Nothing of ours
-outlives a transaction on a connection with it, so that a pooler such as PgBouncer may stand
-between, in transaction mode.
+takes the lock at once (BEGIN IMMEDIATE), so that two writers wait for each other and never fail
+halfway. PostgreSQL, for several machines, writes at READ COMMITTED, where each statement sees all
+earlier commits: the transactions lock the rows that their conditions depend on. No session state
+outlives a transaction, so a pooler such as PgBouncer can be used, in transaction mode.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 # A failed transaction is tried again after these pauses, in seconds; each try may itself wait
-# `busy_s` for another writer. Half a minute outlives a checkpoint, a backup and a restart.
+# `busy_s` for another writer. Half a minute is enough for a checkpoint, a backup or a restart.
 PAUSES_S: Final = (0.1, 0.5, 2.0, 5.0)
 BUSY_S: Final = 5.0
 
-_SCHEMA_LOCK: Final = 0x73_6D_6C_65_64_67_65_72  # of PostgreSQL: any number that is ours
+_SCHEMA_LOCK: Final = 0x73_6D_6C_65_64_67_65_72  # PostgreSQL's advisory lock: an arbitrary number
 
 
 class Store:
@@ -67,23 +66,23 @@ class Store:
     ) -> None:
         self.engine, self.name = engine, name
         self._sleep, self._pauses_s = sleep, pauses_s
-        self.id = ""  # that was made with it; "" until it is known to hold a ledger of ours
+        self.id = ""  # created with the store; "" until it is known to hold a ledger
         self._file = StoreFile.of(engine)
-        self.tried_again = 0  # transactions that were, since the database was locked or away
+        self.tried_again = 0  # transactions repeated because the database was locked or unreachable
         self._writers = engine.execution_options(ledger_begin="BEGIN IMMEDIATE")
         self._readers = engine
         if engine.dialect.name != "sqlite":
-            # A reader asks several questions and wants one answer.
+            # A reader runs several queries and needs one consistent state.
             self._readers = engine.execution_options(isolation_level="REPEATABLE READ")
 
     def read(self, work: Callable[[Connection], T], *, patient: bool = True) -> T:
-        """Run `work` in one read transaction; where the connection fails, again if `patient`."""
+        """Run `work` in one read transaction; if the connection fails, again where `patient`."""
         pauses_s = self._pauses_s if patient else ()
         return self._attempt(self._readers, lambda connection, _: work(connection), pauses_s)
 
     def require_same(self, connection: Connection, *, lock: bool = False) -> None:
-        """Raise StoreReplaced where this is another store than the one that was opened. With
-        `lock`, it stays the same until the end of the transaction."""
+        """Raise StoreReplaced where this is not the store that was opened. With `lock`, it stays
+        the same until the end of the transaction."""
         found = ledger_schema.stored_id(connection, lock=lock)
         if self.id and found != self.id:
             raise StoreReplaced(
@@ -94,11 +93,11 @@ class Store:
             )
 
     def write(self, work: Callable[[Connection, bool], T]) -> T:
-        """Run `work` in one write transaction; where the connection fails, again.
+        """Run `work` in one write transaction; if the connection fails, again.
 
-        The second argument of `work` says that an earlier try failed. It may have been committed
-        all the same: the connection may have gone after the COMMIT and before the answer.
-        Raises StoreReplaced, before `work` is run, where this is another store than was opened.
+        The second argument of `work` is whether an earlier try failed. It may have been committed
+        all the same, if the connection was lost after the COMMIT and before the answer.
+        Raises StoreReplaced, before `work` runs, where this is not the store that was opened.
         """
 
         def checked(connection: Connection, again: bool) -> T:
@@ -128,19 +127,19 @@ class Store:
         raise AssertionError("the last attempt returns or raises")
 
     def opened(self) -> None:
-        """It holds a ledger of ours: from now on it must be this one."""
+        """Note that it holds a ledger: from now on it must stay the same store."""
         self._file.remember()
         self.id = self.read(ledger_schema.stored_id) or ""
 
     def outlive_power_cuts(self) -> None:
-        """Have SQLite write each commit to the disk before it is answered: for a writer whose
-        records do not come again once they are committed. PostgreSQL does so by itself."""
+        """Have SQLite sync each commit to the disk before it returns: for a writer whose records
+        cannot be read again once they are committed. PostgreSQL does so by default."""
         if self.engine.dialect.name == "sqlite":
             event.listen(self.engine, "connect", _synchronous)
             self.engine.dispose()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 
@@ -157,7 +156,7 @@ def open_store(
     pauses_s: tuple[float, ...] = PAUSES_S,
     busy_s: float = BUSY_S,
 ) -> Store:
-    """The store of this name, made or brought to this version where `create` allows it.
+    """The store of this name, created or migrated to this version where `create` allows it.
 
     Raises NotAStore, SchemaMismatch or StoreUnavailable.
     """
@@ -192,9 +191,9 @@ def open_store(
 
 def _make_current(connection: Connection, again: bool) -> int | None:
     if connection.dialect.name != "sqlite":
-        # Held until the end of the transaction; SQLite has let us in alone already.
+        # Held until the end of the transaction; in SQLite this is the only writer already.
         connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
-    # Another process may have done it since we looked.
+    # Another process may have done it since the version was read.
     version = ledger_schema.stored_version(connection)
     if version is None:
         ledger_schema.create(connection)
@@ -204,16 +203,15 @@ def _make_current(connection: Connection, again: bool) -> int | None:
 
 
 # -- from a name to connections ----------------------------------------------------------------
-PATH = "ledger_path"  # the execution option under which an engine knows its file
+PATH = "ledger_path"  # the execution option that holds the path of an engine's file
 
 
 class StoreFile:
-    """Where a store lies, and which file that was; nothing where it is no file.
+    """The path of a store's file, and the file's identity; nothing where it is no file.
 
-    A process that has a file open goes on to write to it when somebody has deleted it, or has put
-    another one in its place, and everything that it writes is lost without an error. So the path
-    is looked at before each transaction. The file is never opened here: to close it would give up
-    the locks that SQLite holds on it in this process.
+    A process keeps writing to an open file after it was deleted or replaced, and everything that it
+    writes is lost without an error. So the path is checked before each transaction. The file is
+    never opened here: closing it would release the locks that SQLite holds on it in this process.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -227,11 +225,11 @@ class StoreFile:
         return cls(None if path is None else str(path))
 
     def remember(self) -> None:
-        """The file that is there now is ours."""
+        """Remember the file that is there now."""
         self._known = self._found()
 
     def require_same(self, store: str) -> None:
-        """Raise StoreReplaced where the file is gone, or another one is in its place."""
+        """Raise StoreReplaced where the file is gone or was replaced."""
         if self._known is None:
             return
         found = self._found()
@@ -248,7 +246,7 @@ class StoreFile:
         )
 
     def _found(self) -> tuple[int, int] | None:
-        """Device and inode of what the path names; None where there is nothing."""
+        """Device and inode of the file at the path; None where there is none."""
         if self._path is None:
             return None
         try:
@@ -260,11 +258,11 @@ class StoreFile:
 
 _EXPECTED: Final = "expected a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 
-# What PostgreSQL's client is told unless the URL says otherwise. A host that is gone without a word
-# is given up after half a minute, not after two hours.
+# The settings of PostgreSQL's client, where the URL has none. A host that vanished is given up
+# after half a minute, not after two hours.
 _CLIENT: Final[dict[str, str]] = {
     "application_name": "streammetrics",
-    "client_encoding": "utf8",  # else a database in SQL_ASCII answers bytes for texts
+    "client_encoding": "utf8",  # else a database in SQL_ASCII returns bytes for texts
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
@@ -276,7 +274,7 @@ _IDLE_LIMIT_S: Final = 60
 
 
 def shown(url: str) -> str:
-    """A store as messages name it, without a password."""
+    """The name of a store for messages, without a password."""
     if "://" not in url:
         return url
     try:
@@ -326,8 +324,8 @@ def _postgres(url: URL, name: str, busy_s: float) -> Engine:
             f"({error}); install it with: pip install 'streammetrics[postgres]'"
         ) from None
 
-    # For one transaction each: they are not sent with the connection, since poolers refuse that,
-    # and with a pooler a setting of a session would meet strangers.
+    # Set for each transaction: poolers refuse them as parameters of the connection, and behind a
+    # pooler a setting of the session would reach other clients.
     limits = (
         f"SELECT set_config('lock_timeout', '{int(busy_s * 1000)}', true), "
         f"set_config('idle_in_transaction_session_timeout', '{_IDLE_LIMIT_S}s', true)"
@@ -352,8 +350,8 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
     if not create and not path.exists():
         raise NoStoreYet(f"store {name}: there is no such file; check the name")
 
-    # Where the folder cannot be written, a store that nobody has open is a file that stands still.
-    # Somebody elsewhere may open it at any moment, so each transaction looks again.
+    # In a folder that cannot be written, a store that no process has open is a file that does not
+    # change. A process elsewhere may open it at any moment, so each transaction checks again.
     is_fixed = not create and not _may_write(path.absolute().parent)
 
     def connect() -> sqlite3.Connection:
@@ -374,7 +372,7 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
     pool = NullPool if is_fixed else QueuePool
     engine = create_engine("sqlite://", creator=connect, poolclass=pool, execution_options=options)
     if create:
-        # It is kept in the file, which a reader must not change: it may not be ours at all.
+        # The mode is kept in the file, which a reader must not change: it may not be a ledger.
         event.listen(engine, "connect", _use_wal)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
@@ -385,7 +383,7 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
 
 def _is_at_rest(path: Path, name: str) -> bool:
     """Whether a store in a folder that cannot be written is read without the files that WAL mode
-    needs beside it: nobody has it open, and all of its commits are in the one file.
+    needs beside it: no process has it open, and all of its commits are in the one file.
 
     Raises LedgerError where its last commits cannot be read there.
     """
@@ -400,11 +398,11 @@ def _is_at_rest(path: Path, name: str) -> bool:
 
 
 class _AtRest(sqlite3.Connection):
-    """A connection that takes its file to stand still."""
+    """A connection that assumes that its file does not change."""
 
 
 def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
-    """Have a transaction fail if the file that was taken to stand still has changed meanwhile."""
+    """Have a transaction fail if a file that was assumed not to change has changed meanwhile."""
 
     def look() -> tuple[int, int, int]:
         found = path.stat()
@@ -430,7 +428,7 @@ def _may_write(folder: Path) -> bool:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, 0 where it is not there."""
+    """Bytes of a file, 0 if it does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -442,8 +440,8 @@ def _use_wal(connection: sqlite3.Connection, _record: Any) -> None:
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
     with closing(connection.cursor()) as cursor:
-        # In WAL mode NORMAL survives a crash of the process, and a power cut loses whole commits
-        # at most: head and deltas together, which are then read again.
+        # In WAL mode NORMAL survives a crash of the process, and a power cut loses at most whole
+        # commits: head and deltas together, whose records are then read again.
         cursor.execute("PRAGMA synchronous = NORMAL")
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.execute("PRAGMA journal_size_limit = 67108864")  # bytes of WAL kept for reuse

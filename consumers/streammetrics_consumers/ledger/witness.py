@@ -1,9 +1,9 @@
-"""Whether a store went back: a head that was seen later than it is, or with another history.
+"""Detects a store that went back: a head was seen at a later offset, or with another history.
 
-It happens where a standby that lacks the last commits takes over, or an older copy is put back.
-What is in the store is sound then, since heads and states went back together; it is less than what
-was counted. Whoever notices keeps the fact in the head (`known_offset`), and the events are read
-again from where the head stands.
+This happens where a standby that lacks the last commits takes over, or an older copy is restored.
+The store is consistent then, since heads and states went back together, but it has counted less
+than before. The process that detects it records it in the head (`known_offset`), and the events are
+read again from the head on.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from streammetrics_consumers.model.partition import Partition
 
 
 class Witness:
-    """Remembers how far each head of a generation was seen, and tells those that went back.
+    """Remembers how far each head of a generation was seen, and reports those that went back.
 
-    A head that is later than it was is taken for the same one: who else counts into the store
-    cannot be told from another history then. The next commit requires its digest all the same.
+    A head at a later offset is assumed to have the same history: commits of other workers cannot
+    be distinguished from another history then. The next commit requires its digest all the same.
     """
 
     def __init__(self) -> None:
         self._known: dict[Identity, Head] = {}
 
     def saw(self, head: Head) -> None:
-        """A head stands so. One that is known to have stood further is not forgotten by it."""
+        """Remember a head, unless it went back from the known one."""
         known = self._known.get(identity(head))
         if known is None or not went_back(known, head):
             self._known[identity(head)] = head
 
     def forget(self, head: Head) -> Head:
-        """Answers the head as it was known, if it was, and remembers it no longer."""
+        """Forget a head. Returns it as it was known, or `head` if it was not."""
         return self._known.pop(identity(head), head)
 
     def compare(self, heads: Iterable[Head]) -> list[tuple[Head, Head | None]]:
-        """Those that went back, as they were known and as they are now (None: not there any
-        more), of all the heads of the generation. They are forgotten; the others are remembered."""
+        """Compare all heads of the generation. Returns those that went back, as they were known
+        and as they are now (None: gone). They are forgotten; the others are remembered."""
         now = {identity(head): head for head in heads}
         found: list[tuple[Head, Head | None]] = []
         for of, known in list(self._known.items()):
@@ -58,7 +58,7 @@ class Witness:
 
 
 def went_back(known: Head, now: Head) -> bool:
-    """Whether a head is behind what was known of it, or has another history."""
+    """Whether a head is behind the known one, or has another history."""
     if known.closed and not now.closed:
         return True
     if now.next_offset != known.next_offset:
@@ -70,16 +70,16 @@ Identity = tuple[int, Partition, int]
 
 
 def identity(of: Head) -> Identity:
-    """Which log a head follows, in which generation, and after how many others. Its row number is
-    another one where the store lost it and it was made again."""
+    """The generation, the log and the incarnation of a head. Its row number is not enough: it may
+    change where the store lost the head and it was created again."""
     return (of.generation, of.partition, of.incarnation)
 
 
 def read_now(store: Store, of: Generation) -> tuple[Head, ...]:
-    """All the heads of a generation, to be compared with what is known of them.
+    """All the heads of a generation, to compare with the known ones.
 
-    It asks once, and does not wait for a store that is away. Raises StoreReplaced where this is
-    another store than the one that was opened, and StoreUnavailable.
+    It tries once, and does not wait for an unavailable store. Raises StoreReplaced where this is
+    not the store that was opened, and StoreUnavailable.
     """
 
     def work(connection: Connection) -> tuple[Head, ...]:
@@ -90,8 +90,8 @@ def read_now(store: Store, of: Generation) -> tuple[Head, ...]:
 
 
 def note_known(store: Store, of: Generation, found: Head, offset: int) -> Head:
-    """Keep that a head was counted up to an offset before the store went back. Until it is again,
-    results are incomplete. Answers the head with that."""
+    """Record that a head was counted up to an offset before the store went back. Until it is
+    again, results are incomplete. Returns the head with this offset."""
     known = max(offset, found.known_offset or offset)
 
     def work(connection: Connection, _: bool) -> None:

@@ -1,16 +1,16 @@
 """The steps of the transactions that move a head, each on a connection of the caller.
 
-The chained digest of a head says which history it has. A chain begins with a random number, so no
-two heads share one. Each commit adds a link:
+The chained digest of a head identifies its history. A chain begins with a random number, so no two
+heads share one. Each commit adds a link:
 
     digest = sha256(digest before, offsets, greatest event time, counters,
-                    and of each state, refused event and row of ids where it belongs and its sha256)
+                    and the position and sha256 of each state, refused event and row of ids)
 
 It is written in the transaction that moves the head, and a commit requires the digest that it
-continues. So a head is known by what was written to it, not by its row number, and a store that
-went back is known by a digest that its worker does not expect. The digest identifies a chain of
-commits, not a set of events: other commits over the same events give another digest and the same
-results. Compaction and retries are not links: they move no head.
+continues. So a head is identified by its commits, not by its row number, and a worker detects a
+store that went back by an unexpected digest. The digest identifies a chain of commits, not a set of
+events: other commits over the same events give another digest and the same results. Compaction and
+retries are not links: they move no head.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from streammetrics_consumers.model.partition import Partition
 
 
 def after_commit(commit: Commit) -> Head:
-    """The head of a commit as it is afterwards."""
+    """The head of a commit after it."""
     seen = commit.seen
     link = (
         commit.start,
@@ -73,7 +73,7 @@ def after_commit(commit: Commit) -> Head:
 
 
 def after_skip(known: Head, to: int) -> Head:
-    """A head that was moved over offsets that its log has lost."""
+    """A head after a move over offsets that its log has lost."""
     return replace(
         known,
         next_offset=to,
@@ -91,20 +91,20 @@ _ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 paramete
 
 
 class Fenced(Exception):
-    """Another worker has counted these records, or windows of the delta are gone by now.
+    """Another worker has counted these records, or windows of the delta are dropped or closed.
 
-    Nothing was written. Throw the delta away and read on from the head as it is now.
+    Nothing was written. Drop the delta and read on from the head as it is now.
     """
 
 
 def check_generation(
     connection: Connection, known: Generation, *, alone: bool = False
 ) -> int | None:
-    """Refuse to write for settings that are not those of the store any more; answers the floor.
+    """The retention floor. Raises StoreReplaced or SettingsChanged if the generation has changed.
 
-    Until the end of the transaction nobody changes the generation. With `alone`, nobody else
-    writes to it either: so must those do who change it or the set of its heads. (Whoever shared it
-    first would wait for the others who share it, and they for him.)
+    The generation is locked against changes until the end of the transaction, and with `alone`
+    against other writers too: required to change it or the set of its heads. (Transactions that
+    shared the lock first would wait for each other.)
     """
     row = connection.execute(
         select(
@@ -139,8 +139,8 @@ def check_generation(
 
 
 def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
-    """Raise Fenced where the retention floor is not the one that this commit was made for: windows
-    of its states are gone, or windows that it left events out of are kept (the store went back).
+    """Raise Fenced where the retention floor does not fit this commit: windows of its states were
+    dropped, or windows that it left events out of are kept (the store went back).
     """
     for shard in commit.shards:
         start_ms = shard.pane.start_ms
@@ -152,8 +152,8 @@ def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
 
 
 def refuse_closed(connection: Connection, commit: Commit) -> None:
-    """Raise Fenced where label windows that events of this commit belong to are closed, or windows
-    are open for which it refused events. Until the end of the transaction nobody closes more."""
+    """Raise Fenced where label windows of this commit's events are closed, or windows for which it
+    refused events are open. No more are closed until the end of the transaction."""
     if commit.closed_at_most is None and commit.closed_at_least is None:
         return
     closed = connection.scalar(
@@ -173,12 +173,12 @@ def refuse_closed(connection: Connection, commit: Commit) -> None:
 
 
 def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
-    """Which heads of a generation are read."""
+    """The condition for the open heads of a generation."""
     return (head.c.generation == of.id, head.c.closed.is_(False))
 
 
 def head_of(connection: Connection, of: Generation, partition: Partition) -> Head | None:
-    """The head that is read under this topic and number, whatever its cluster and topic id."""
+    """The open head under this topic and number, whatever its cluster and topic id."""
     found = read_heads(
         connection,
         *live(of),
@@ -216,9 +216,9 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
 
 
 def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
-    """Move the head from `start` to `end` if it still stands at `start`; whether it did.
+    """Move the head from `start` to `end` if it still stands at `start`; returns whether it did.
 
-    moved: the head as it is afterwards.
+    moved: the head afterwards.
     """
     counted = zip(COUNTERS, astuple(commit.counters), strict=True)
     found = connection.execute(
@@ -235,8 +235,8 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
 
 
 def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
-    """The condition that a row is this head's. A row number alone says nothing: a store that went
-    back, or was emptied, gives it again."""
+    """The condition that a row is this head's. A row number alone is not enough: a store that went
+    back, or was emptied, reuses it."""
     log = known.partition
     return (
         head.c.id == known.id,
@@ -250,19 +250,19 @@ def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
 
 
 def stands_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-    """The condition that fences: this head is read, its next offset is `offset`, and all that was
-    committed to it is what is known."""
+    """The fencing condition: this head is open, its next offset is `offset`, and its commits are
+    the known ones."""
     at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
     return (*is_same(known), *at)
 
 
 def stands(connection: Connection, known: Head) -> bool:
-    """Whether a head is in the store as it is known."""
+    """Whether the store has a head exactly as known."""
     return bool(read_heads(connection, *stands_at(known, known.next_offset)))
 
 
 def write_delta(connection: Connection, commit: Commit) -> None:
-    """The states and the refused events of the records that the head has moved over."""
+    """Write the states and the refused events of the records that the head has moved over."""
     write_shards(connection, commit)
     if commit.seen is not None:
         write_seen(connection, commit.head, commit.seen)
@@ -282,7 +282,7 @@ def write_delta(connection: Connection, commit: Commit) -> None:
 
 
 def write_shards(connection: Connection, commit: Commit, retry: int | None = None) -> None:
-    """The states alone, under the number of a retry where they are not the log's own."""
+    """Write only the states, under the number of a retry where they are not the log's own."""
     rows = [
         {**delta_row(commit.head, shard, commit.start, commit.end), "retry": retry}
         for shard in commit.shards
@@ -292,7 +292,7 @@ def write_shards(connection: Connection, commit: Commit, retry: int | None = Non
 
 
 def storable(text: str) -> str:
-    """A text that quotes an event, as every database takes it: PostgreSQL knows no NUL."""
+    """A text that quotes an event, as every database accepts it: PostgreSQL has no NUL."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
@@ -316,7 +316,7 @@ def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, ob
 
 
 def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
-    """Move a head over offsets that the log has lost; whether it did."""
+    """Move a head over offsets that the log has lost; returns whether it did."""
     found = connection.execute(
         update(head)
         .where(*stands_at(known, known.next_offset))
@@ -330,7 +330,7 @@ def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
 
 
 def close_head(connection: Connection, known: Head) -> bool:
-    """End a head; whether it was open."""
+    """Close a head; returns whether it was open."""
     closed = connection.execute(
         update(head).where(*is_same(known), head.c.closed.is_(False)).values(closed=True)
     )
@@ -350,14 +350,14 @@ def raise_floor(connection: Connection, of: Generation, floor_ms: int) -> None:
 
 
 def note_lateness(connection: Connection, of: Generation, lateness_ms: int) -> None:
-    """Keep the lateness of the last config, for display."""
+    """Store the lateness of the last config, for display."""
     connection.execute(
         update(generation).where(generation.c.id == of.id).values(lateness_ms=lateness_ms)
     )
 
 
 def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
-    """What is remembered of a log: each row a pane's start and ids, as they were written."""
+    """The remembered ids of a log: each row a pane's start and ids, as written."""
     query = select(seen.c.pane_start_ms, seen.c.ids).where(seen.c.head == of.id)
 
     def work(connection: Connection) -> list[tuple[int, bytes]]:
@@ -370,9 +370,11 @@ def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
 
 
 def seen_digests(connection: Connection, heads: Collection[int]) -> Mapping[int, Mapping[int, str]]:
-    """What heads remember, as `digest_of` the ids of each pane, by head and the pane's start. A
-    pane without ids is left out, unless it is the newest one of its head: it was when it was
-    written, and says nothing since there is a newer one."""
+    """`digest_of` the ids of each pane, by head and the pane's start.
+
+    A pane without ids is omitted unless it is the newest of its head: it was written as the clock,
+    and a newer pane replaces it.
+    """
     query = select(seen.c.head, seen.c.pane_start_ms, seen.c.ids).where(seen.c.head.in_(heads))
     rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms.desc()))
     found: dict[int, dict[int, str]] = {of: {} for of in heads}
@@ -392,7 +394,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 def write_seen(connection: Connection, of: Head, found: Seen) -> None:
-    """Forget what is too old, and add what is new."""
+    """Delete rows of ids that are too old or replaced, and add new ones."""
     old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.anew))
     connection.execute(delete(seen).where(seen.c.head == of.id, old))
     rows = [{"head": of.id, "pane_start_ms": start, "ids": ids} for start, ids in found.rows]

@@ -1,1 +1,1 @@
-"""Plain values that every part of the shell shares. It imports no other part of it."""
+"""Plain values that all parts of the consumer share. It imports no other part."""

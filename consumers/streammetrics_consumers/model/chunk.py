@@ -1,4 +1,4 @@
-"""Records of one log, as a source hands them over."""
+"""Records of one log, as a source delivers them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A field of many events, all of them texts: text i is `data[offsets[i]:offsets[i + 1]]`, in
-    UTF-8. `named` gives the texts from one place to another, each different one named once."""
+    """A text field of many events: text i is `data[offsets[i]:offsets[i + 1]]`, in UTF-8.
+    `named(start, end)` returns a range of the texts as a dictionary-encoded column."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -29,17 +29,17 @@ class Texts:
         return len(self.offsets) - 1
 
     def part(self, here: slice) -> Texts:
-        """The texts from one place to another."""
+        """The texts at these positions."""
         start, end, _ = here.indices(len(self))
         return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
 
     def dictionary_column(self) -> DictionaryColumn:
-        """Each different text named once."""
+        """The texts as a dictionary-encoded column."""
         return self.named(self.first, self.first + len(self))
 
 
 class Lazy(Sequence[V]):
-    """Values that are made when one is asked for, and not before: value i is `make(i)`."""
+    """A sequence whose values are made on access: value i is `make(i)`."""
 
     def __init__(self, n: int, make: Callable[[int], V]) -> None:
         self._n, self._make = n, make
@@ -62,8 +62,8 @@ class Lazy(Sequence[V]):
 
 Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
 
-# One field of many events: plain values, numbers or times as they are stored, texts named once or
-# as they lie.
+# One field of many events: plain values, numbers or times as stored, or texts, either
+# dictionary-encoded or as raw bytes.
 Values: TypeAlias = "list[object] | NDArray[np.generic] | DictionaryColumn | Texts"
 
 
@@ -71,8 +71,8 @@ Values: TypeAlias = "list[object] | NDArray[np.generic] | DictionaryColumn | Tex
 class Cut:
     """The full size in bytes and the hash of a record of which a chunk holds only the beginning.
 
-    unreadable: what stands here is no record, but a batch that cannot be read, and why; None where
-    the record is over the size limit.
+    unreadable: why a batch cannot be read, where the entry is a batch and not a record; None where
+    a record is over the size limit.
     """
 
     size: int
@@ -82,7 +82,7 @@ class Cut:
 
 @runtime_checkable
 class HasBytes(Protocol):
-    """Values that know their size without being made."""
+    """Values whose size is known without making them."""
 
     @property
     def nbytes(self) -> int: ...
@@ -92,18 +92,18 @@ class HasBytes(Protocol):
 class Chunk:
     """Records of one partition, in offset order.
 
-    `start` is the offset that reading stood at and `end` the next one to read, so chunks of a
-    partition follow each other without a seam even where offsets have holes. `values[i]` is the
-    raw record at `offsets[i]`, None for a tombstone. `timestamps_ms`, `keys` and `headers` are
-    None where a source has no such thing; so is the timestamp of a record, or it is below 0.
+    `start` is the offset at which the read began and `end` the next one to read, so the chunks of
+    a partition are contiguous even where offsets have holes. `values[i]` is the raw record at
+    `offsets[i]`, None for a tombstone. `timestamps_ms`, `keys` and `headers` are None where a
+    source does not have them; a record without a timestamp has None or a value below 0.
 
-    `cut` names the indices whose value is only the beginning, because the record is over the size
-    limit or cannot be read. `indices[i]` is the place of an event in its record, in chunks whose
-    records were opened into the events that they carry; None while a record is one event. `fields`
-    is the header of a CSV file. `columns` holds the same rows by column, by dotted path, for
-    sources that store columns (times as datetime64[ms]); `values` then makes the text of a row on
-    demand. `left_out` is how many events of these records `[event] where` does not mean: they
-    have no rows.
+    `cut` holds the indices whose value is only the beginning, because the record is over the size
+    limit or cannot be read. `indices[i]` is the position of an event in its record, in chunks
+    whose records were opened into their events; None while a record is one event. `fields` is the
+    header of a CSV file. `columns` holds the same rows by column, by dotted path, for sources that
+    store columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
+    `left_out` is the number of events of these records that `[event] where` excludes: they have
+    no rows.
     """
 
     partition: Partition
@@ -121,12 +121,12 @@ class Chunk:
     left_out: int = 0
 
     def __len__(self) -> int:
-        """How many records it holds."""
+        """The number of records."""
         return len(self.offsets)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the records as they were read: of values, or of the columns that hold them."""
+        """Bytes of the records as read: of the values, or of the columns that hold them."""
         if isinstance(self.values, HasBytes):
             return self.values.nbytes
         return sum(map(len, filter(None, self.values)))
@@ -161,4 +161,4 @@ def _part(values: Values, here: slice) -> Values:
 
 
 class SourceError(Exception):
-    """A source cannot go on: the file is gone, the broker refuses, the format is another one."""
+    """A source cannot continue: the file is gone, the broker refuses, or the format differs."""

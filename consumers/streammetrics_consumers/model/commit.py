@@ -1,4 +1,4 @@
-"""What one transaction writes and what one read sees: heads, counters, and refused events."""
+"""The content of a write transaction and of a read: heads, counters, and refused events."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Final, NamedTuple
 from streammetrics_consumers.model.generation import Generation, PaneSize, StateShard
 from streammetrics_consumers.model.partition import Partition
 
-# What joined rows are counted for: its offsets are event times, in milliseconds, up to which label
-# windows are closed. No topic and no file has such a name.
+# The pseudo-partition that joined rows are counted under: its offsets are event times, in
+# milliseconds, up to which label windows are closed. No topic and no file has this name.
 JOIN: Final = Partition("(join)", "(join)", "(join)", 0)
-JOIN_START: Final = -(1 << 62)  # of JOIN: before all event times
+JOIN_START: Final = -(1 << 62)  # the first offset of JOIN: before all event times
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """How many events were read (`rows`, accepted or refused), and what became of some of them;
-    `tombstones` are messages without a value, which are no events. `skipped` are events that the
-    config leaves out: those that `[event] where` does not mean, and those that are neither
-    impressions nor outcomes. Where events are joined, those that are late are refused, and
-    `late_outcomes` of them are outcomes; JOIN has counted `closed` impressions, and left
-    `conflicts` out. `repeated` came before, by their ids."""
+    """Counts of events: `rows` is the number of events read, accepted or refused. `tombstones` are
+    messages without a value, which are no events. `skipped` are events that the config leaves out:
+    those that `[event] where` excludes, and those that are neither impressions nor outcomes. Where
+    events are joined, late ones are refused, and `late_outcomes` of them are outcomes; JOIN has
+    counted `closed` impressions and left out `conflicts`. `repeated` have ids seen before."""
 
     rows: int = 0
     late: int = 0
@@ -45,13 +44,13 @@ class Counters:
 class Head:
     """How far one log was counted: [start_offset, next_offset).
 
-    `lost` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
-    lost its end, or was made anew, and reading went on all the same, the head is `closed` and
-    another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
+    `lost` counts offsets that the log lost before they were read (`--on-gap skip`). Where a log
+    lost its end or was recreated, and reading went on all the same, the head is `closed` and
+    another one follows the log. Recovery reads only next_offset and greatest_event_ms.
 
-    `incarnation` counts the heads that followed the same log before. `digest` is that of all its
-    commits (see ledger/write.py): two heads with one digest have one history. `known_offset` is
-    where the store went back: a worker knew that the log was counted up to there.
+    `incarnation` counts the earlier heads of the same log. `digest` covers all commits of the head
+    (see ledger/write.py): two heads with one digest have one history. `known_offset` is set where
+    the store went back: the offset up to which a worker knew the log to be counted.
     """
 
     id: int
@@ -69,23 +68,23 @@ class Head:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether the store went back, and has not counted again what it had."""
+        """Whether the store went back and has not yet counted again all that it had."""
         known = self.known_offset
         return known is not None and known > self.next_offset and not self.closed
 
     @property
     def is_join(self) -> bool:
-        """Whether it follows no log, but says up to which event time label windows are closed."""
+        """Whether it follows no log but holds the time up to which label windows are closed."""
         return self.partition == JOIN
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One event that was not counted: where it stands, why, and what it was.
+    """One event that was not counted: its position, the reason, and its content.
 
-    `offset` is its record's place in the partition and `index` its place in the record; a record
-    that cannot be opened into its events is refused whole, at index 0. `payload` holds its first
-    bytes; `size` (in bytes) and `sha256` (hex) are those of all of it. `record_ms` is the timestamp
+    `offset` is the offset of its record and `index` its position in the record; a record that
+    cannot be opened into its events is refused whole, at index 0. `payload` holds its first bytes;
+    `size` (in bytes) and `sha256` (hex) are those of the whole event. `record_ms` is the timestamp
     of its record, None where it has none.
     """
 
@@ -101,14 +100,13 @@ class Refused:
 
     @property
     def nbytes(self) -> int:
-        """Roughly the memory that it holds, in bytes."""
+        """Approximate memory in bytes."""
         return len(self.payload) + len(self.detail) + 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantineRow(Refused):
-    """A refused event as it is stored. `done` says that a retry has counted it since, and `retry`
-    which one."""
+    """A refused event as stored. `done`: whether a retry has counted it, `retry`: which one."""
 
     id: int
     partition: Partition
@@ -118,8 +116,8 @@ class QuarantineRow(Refused):
 
 
 class Seen(NamedTuple):
-    """What a commit changes of the ids that a log has seen: panes that start before `since_ms` are
-    forgotten, rows of the panes `anew` replaced, and `rows` added, each a pane's start and ids."""
+    """Changes of a commit to the ids that a log has seen: panes that start before `since_ms` are
+    forgotten, the rows of the panes `anew` are replaced, and `rows` (pane start, ids) are added."""
 
     since_ms: int
     anew: Sequence[int]
@@ -128,12 +126,12 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one transaction writes: the records [start, end) of the log that `head` follows.
+    """The content of one transaction: the records [start, end) of the log that `head` follows.
 
-    `greatest_event_ms` is that of all events before `end`. `closed_at_most`: events in it are
-    joined, and label windows may be closed up to this time and no further; None: none are.
-    `floor_ms`: events below this retention floor are left out of their windows; `closed_at_least`:
-    events are refused because label windows are closed up to this time; None: none are.
+    `greatest_event_ms` is that of all events before `end`. `closed_at_most`: events of the commit
+    are joined, which requires that label windows are closed up to this time at most. `floor_ms`:
+    events below this retention floor are left out of their windows. `closed_at_least`: events are
+    refused because label windows are closed up to this time. None: no such events.
     """
 
     head: Head
@@ -151,11 +149,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one read transaction saw, whole: nothing in it is from before or after.
+    """A generation as one read transaction saw it, all of it at the same moment.
 
-    `heads` holds the closed ones too, in the order in which they were made. `panes` lists all
-    panes of the generation. `retry` is the number of the last retry of refused events, 0 before
-    the first.
+    `heads` includes closed ones, in the order of their creation. `panes` lists all panes of the
+    generation. `retry` is the number of the last retry of refused events, 0 before the first.
     """
 
     generation: Generation
@@ -165,23 +162,23 @@ class Snapshot:
 
     @property
     def counters(self) -> Counters:
-        """All heads together."""
+        """The sum over all heads."""
         return sum((head.counters for head in self.heads), Counters())
 
     @property
     def stored_rows(self) -> int:
-        """How many delta rows the store has."""
+        """The number of delta rows in the store."""
         return sum(size.own_rows for size in self.panes)
 
     @property
     def stored_nbytes(self) -> int:
-        """How many bytes they hold."""
+        """The size of these rows in bytes."""
         return sum(size.own_nbytes for size in self.panes)
 
     @property
     def offsets(self) -> dict[str, int]:
-        """The next offset of each log by its name (`topic/0`); where events are joined, also up to
-        which event time label windows are closed."""
+        """The next offset of each log by its name (`topic/0`); where events are joined, also the
+        event time up to which label windows are closed."""
         return {
             str(head.partition): head.next_offset
             for head in self.heads
@@ -190,8 +187,8 @@ class Snapshot:
 
     @property
     def incomplete(self) -> dict[str, int]:
-        """The logs of which the store has counted less than it had before it went back, each with
-        the offset (or event time) up to which it was counted."""
+        """The logs of which the store has counted less than before it went back, each with the
+        offset (or event time) up to which it had been counted."""
         return {str(h.partition): h.known_offset or 0 for h in self.heads if h.is_incomplete}
 
     @property
@@ -201,8 +198,8 @@ class Snapshot:
 
     @property
     def closed_ms(self) -> int | None:
-        """Up to which event time label windows are closed: later impressions are not counted yet.
-        None where events are not joined, or none is closed."""
+        """The event time up to which label windows are closed; later impressions are not counted
+        yet. None where events are not joined, or no window is closed."""
         joins = [head for head in self.heads if head.is_join and head.next_offset != JOIN_START]
         return max((head.next_offset for head in joins), default=None)
 

@@ -31,7 +31,7 @@ def name(text: object, limit: int = 40) -> str:
 
 
 def count(n: int) -> str:
-    """A whole number with its thousands apart.
+    """A whole number with thousands separators.
 
     >>> count(20000)
     '20,000'
@@ -40,9 +40,9 @@ def count(n: int) -> str:
 
 
 def decimals_for(values: Iterable[float]) -> int:
-    """How many decimals show four digits of the smallest of these values, and never over 10.
+    """The number of decimals that shows four digits of the smallest of these values, at most 10.
 
-    Shares and areas (up to 1) have four at least; larger whole numbers have none.
+    Shares and areas (up to 1) have at least four; larger whole numbers have none.
 
     >>> decimals_for([0.7011, 0.0046]), decimals_for([1.0]), decimals_for([12_345.6, 3])
     (6, 4, 3)
@@ -77,7 +77,7 @@ def plain(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share, to a tenth of a percent, and never 0 where it is not.
+    """A share, to a tenth of a percent; a share above 0 is never shown as 0.
 
     >>> percent(0.0261), percent(0.00004), percent(0.0), percent(float("nan"))
     ('2.6 %', '<0.1 %', '0.0 %', 'undefined')
@@ -88,7 +88,7 @@ def percent(share: float) -> str:
 
 
 def level(share: float) -> str:
-    """A level of confidence.
+    """A confidence level.
 
     >>> level(0.95), level(0.995)
     ('95 %', '99.5 %')
@@ -97,7 +97,7 @@ def level(share: float) -> str:
 
 
 def chance(value: float) -> str:
-    """A p-value. It is never 0: a float of 0 stands for one that is too small.
+    """A p-value. It is never shown as 0: a float of 0 stands for a value below the float range.
 
     >>> chance(0.00001), chance(0.8052), chance(0.0)
     ('<0.0001', '0.8052', '<0.0001')

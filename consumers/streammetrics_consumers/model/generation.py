@@ -1,4 +1,4 @@
-"""What is counted: generations, their metrics, states by pane, and what a config changes there."""
+"""Generations, their metrics, their states by pane, and the changes that a config makes to them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-SHOWN: Final = "shown"  # of a metric's description: what is for display, and may change
+SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of a generation.
 
-    `description`, as JSON reads it, is the readable form of what the fingerprint hashes, and under
-    `shown` what the last config says for display: its variants in their order.
+    `description`, as parsed JSON, is the readable form of the fingerprint's input; under `shown`
+    it has the display values of the last config: the variants in their order.
     `start_offsets` has an entry (head id to offset) where the metric was added after the head had
-    moved; elsewhere it counts from the head's own start. A metric with `ended` was taken out of
-    the config. One that came back has `holes`: by head, the offsets [from, to) that it did not
-    count meanwhile.
+    moved; elsewhere it counts from the head's own start. A metric with `ended` was removed from
+    the config. A resumed metric has `holes`: by head, the offsets [from, to) that it did not count
+    in between.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Metric:
 
     @property
     def metric_set(self) -> str:
-        """What it is counted for: "" for a metric of the config, by its slices; before the last
-        "/" of its name for others, which belong together and are no results by themselves."""
+        """Its metric set: "" for a metric of the config, which is counted by its slices; else its
+        name up to the last "/". These belong together and are no results by themselves."""
         return self.name.rpartition("/")[0]
 
     @property
@@ -49,15 +49,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Results that belong together; settings cannot change within one.
+    """Results that may be added up; settings cannot change within a generation.
 
-    `revision` grows when a metric is added or ended, or a variant or an epoch added: a worker that
-    knows an older one is refused, because the new metric would have a hole in its rows. Only the
-    current generation is written. Windows that start before `floor_ms` are gone; the floor only
-    rises. `lateness_ms` is that of the last config: readers say by it when a window is closed, and
-    nothing else rests on it. `token` is random and another one for each revision: it tells a
-    generation from one that was made under the same number in another store, or after the store
-    went back.
+    `revision` grows when a metric is added or ended, or a variant or an epoch is added. A worker
+    that knows an older revision is refused, because the new metric would have a hole in its rows.
+    Only the current generation is written. Windows that start before `floor_ms` are dropped; the
+    floor only rises. `lateness_ms` is from the last config; readers use it to show when a window
+    is closed, and nothing else depends on it. `token` is random and changes with each revision: it
+    distinguishes a generation from one with the same number in another store, or one made after
+    the store went back.
     """
 
     id: int
@@ -70,7 +70,7 @@ class Generation:
 
 
 class Pane(NamedTuple):
-    """What a state counts: one metric, one grouping (its place in `[slices] by`) and the event
+    """The scope of a state: one metric, one grouping (its index in `[slices] by`) and the event
     times [start_ms, end_ms), or all events since the start where these are None."""
 
     metric: str
@@ -84,7 +84,7 @@ class Pane(NamedTuple):
         return self.start_ms is None
 
     def of_grouping(self, grouping: int) -> Pane:
-        """The same of another grouping."""
+        """The same pane of another grouping."""
         return self._replace(grouping=grouping)
 
 
@@ -92,8 +92,8 @@ class Pane(NamedTuple):
 class StateShard:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
     equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
-    of two, so ranges of different pieces nest. Where `for_coarser`, it is whole, keeps all keys
-    apart, and the coarser groupings have no pieces of their own: see ledger/delta_metadata.py."""
+    of two, so the ranges of different shards nest. With `for_coarser`, it is whole, keeps all keys
+    apart, and coarser groupings have no shards of their own: see ledger/delta_metadata.py."""
 
     pane: Pane
     key_range: int
@@ -104,8 +104,8 @@ class StateShard:
 
 @dataclass(frozen=True, slots=True)
 class PaneSize:
-    """A pane that has delta rows, how many, and how many bytes they hold together; and how many
-    of them are its own: others are of a finer grouping, and stand for it too."""
+    """The number of a pane's delta rows and their size in bytes. `own_rows` and `own_nbytes` leave
+    out the rows of a finer grouping, which also stand for it."""
 
     pane: Pane
     rows: int
@@ -116,8 +116,8 @@ class PaneSize:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Metrics by their names, or by those of their families (`experiment`): to end, which left the
-    config, and to resume, which are back in it."""
+    """Metrics to end (`drop`), which left the config, and to resume, which are in it again: by
+    their names or by those of their metric sets (`experiment`)."""
 
     drop: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
@@ -127,9 +127,8 @@ NOTHING_REQUESTED: Final = Requested()
 
 
 class Changes(NamedTuple):
-    """What a config changes in a generation: metrics that it counts from now on, those that it
-    counts no more, variants that it counts from now on, starts of an experiment's epochs, and
-    metrics that it counts again."""
+    """The changes that a config makes to a generation: metrics added, metrics ended, variants
+    added, starts of an experiment's epochs added, and metrics resumed."""
 
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
@@ -146,7 +145,7 @@ NO_CHANGES: Final = Changes()
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The generation to write, whether it was made for this, and what the config changes in it."""
+    """The generation to write, whether it was created for this, and the changes of the config."""
 
     generation: Generation
     created: bool

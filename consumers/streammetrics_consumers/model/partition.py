@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-# A partition as a person names it: its number, of every topic that is read, or `clicks/0`.
+# A partition as a user names it: its number, in every topic that is read, or `clicks/0`.
 Name: TypeAlias = int | str
 
-# The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its
-# batches, and no source of ours can read it again.
+# The cluster of logs fed by a Spark streaming query: an offset is the number of one of its
+# batches, and no source can read it again.
 SPARK: Final = "spark"
 
 
@@ -18,9 +18,9 @@ SPARK: Final = "spark"
 class Partition:
     """One ordered log. Equal partitions are the same log with the same offsets.
 
-    `topic_id` tells a log from another one that was later made under the same name: Kafka's topic
-    id, or a digest of the beginning of a file. A ledger that knows this cluster, topic and number
-    under another `topic_id` stands before a log made anew, and must stop rather than go on.
+    `topic_id` distinguishes a log from a later one with the same name: Kafka's topic id, or a
+    digest of the beginning of a file. If a ledger knows this cluster, topic and number under
+    another `topic_id`, the log was recreated, and counting must stop.
     """
 
     cluster: str
@@ -33,7 +33,7 @@ class Partition:
         return f"{self.topic}/{self.number}"
 
     def is_named(self, names: Collection[Name]) -> bool:
-        """Whether one of these names means it.
+        """Whether one of these names matches it.
 
         >>> Partition("c", "clicks", "1", 0).is_named(["views/0"])
         False
@@ -42,7 +42,7 @@ class Partition:
 
 
 def name_of(word: str) -> Name | None:
-    """What a word of a flag means; None where it means nothing.
+    """The partition name in one word of a flag; None if it is not one.
 
     >>> name_of("3"), name_of(" clicks/0"), name_of("clicks")
     (3, 'clicks/0', None)
@@ -54,13 +54,13 @@ def name_of(word: str) -> Name | None:
 
 
 def names_without(names: Collection[Name], there: Collection[Partition]) -> list[Name]:
-    """The names that mean none of these partitions, numbers first."""
+    """The names that match none of these partitions, numbers first."""
     missing = [name for name in set(names) if not any(one.is_named([name]) for one in there)]
     return sorted(missing, key=lambda name: (isinstance(name, str), name))
 
 
 def names_of(partitions: Collection[Partition]) -> str:
-    """The shortest names that tell these partitions apart, to read."""
+    """The shortest names that distinguish these partitions, as text."""
     one_topic = len({partition.topic for partition in partitions}) < 2
     ordered = sorted(partitions, key=lambda one: (one.topic, one.number))
     return ", ".join(str(one.number) if one_topic else str(one) for one in ordered)

@@ -1,9 +1,9 @@
 """ISO 8601 texts to milliseconds, a column at a time.
 
-Accepted is what RFC 3339 describes: `2019-11-24T00:01:03.979311Z`, with a fraction of 1 to 9
-digits or none, and a zone, which is `Z`, `+09:00` or `+0900`. A time without a zone is refused,
-since it would mean another instant on another machine. Digits beyond the millisecond are cut off
-(rounded toward the past). A leap second is refused: it has no place among Unix times.
+The format is that of RFC 3339: `2019-11-24T00:01:03.979311Z`, with a fraction of 1 to 9 digits or
+none, and a zone, which is `Z`, `+09:00` or `+0900`. A time without a zone is refused, since it
+would mean another instant on another machine. Digits beyond the millisecond are cut off (rounded
+toward the past). A leap second is refused: Unix time cannot represent it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MONTH_DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
 
 
 def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
-    """Milliseconds since the epoch [n], and which texts are good [n]; a bad text gives 0.
+    """Milliseconds since the epoch [n], and whether each text is valid [n]; an invalid one gives 0.
 
     >>> ms, good = iso_to_ms(["1970-01-01T00:00:01.5Z", "1970-01-01T01:00:00+01:00", "today"])
     >>> ms.tolist(), good.tolist()
@@ -97,13 +97,13 @@ def _body(chars: Bytes) -> tuple[Ints, Flags]:
     if length != _BODY and not _BODY + 2 <= length <= _BODY + 10:
         return np.zeros(n, np.int64), np.zeros(n, np.bool_)
     columns = np.ascontiguousarray(chars.T)
-    digits = columns - np.uint8(ord("0"))  # wraps: what is no digit becomes more than 9
+    digits = columns - np.uint8(ord("0"))  # wraps: a non-digit becomes more than 9
     good = digits[list(_DIGITS)].max(axis=0) <= 9
     for place, mark in _MARKS:
         good &= columns[place] == ord(mark)
     between = columns[10]
     good &= (between == ord("T")) | (between == ord("t")) | (between == ord(" "))
-    # Two digits fit into a byte; what is no digit may wrap, and is bad already.
+    # Two digits fit into a byte; a non-digit may wrap, but its row is marked bad already.
     hour, minute, second = (digits[at] * 10 + digits[at + 1] for at in (11, 14, 17))
     good &= (hour < 24) & (minute < 60) & (second < 60)
     of_day = hour.astype(np.int32)
@@ -122,7 +122,7 @@ def _body(chars: Bytes) -> tuple[Ints, Flags]:
 def _dates(digits: Bytes) -> tuple[Ints, Flags]:
     """digits: [10, n], of YYYY-MM-DD -> days since the epoch [n], good [n].
 
-    Events come by time, nearly, so each date is read once for those that follow each other."""
+    Events are nearly in time order, so each run of equal dates is parsed once."""
     others = np.flatnonzero((digits[:, 1:] != digits[:, :-1]).any(axis=0)) + 1
     heads = np.concatenate([np.zeros(1, np.intp), others])
     d = digits[:, heads].astype(np.int64)
@@ -138,8 +138,8 @@ def _dates(digits: Bytes) -> tuple[Ints, Flags]:
 def _days(year: Ints, month: Ints, day: Ints) -> Ints:
     """Days since 1970-01-01 of dates of the proleptic Gregorian calendar.
 
-    Years begin in March, so that the leap day is the last of its year and months follow
-    one line. Source: Hinnant 2013, "chrono-Compatible Low-Level Date Algorithms",
+    Years begin in March, so that the leap day is the last of its year and one linear formula gives
+    the months. Source: Hinnant 2013, "chrono-Compatible Low-Level Date Algorithms",
     https://howardhinnant.github.io/date_algorithms.html#days_from_civil
     """
     year = year - (month <= 2)

@@ -1,1 +1,1 @@
-"""The log read again: `verify` compares it with the ledger, `retry` counts what was refused."""
+"""The log read again: `verify` compares it with the ledger, `retry` counts refused events."""

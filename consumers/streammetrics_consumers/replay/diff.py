@@ -1,8 +1,8 @@
-"""The states of a ledger beside those that its logs give, by pane of a metric.
+"""Compares the states of a ledger with those counted again from its logs, by pane of a metric.
 
-Both stand in the scratch store. A few panes are read at a time, so that memory is bounded. Joined
-events need all logs, since an outcome may stand in another one than its impression: label windows
-are closed again up to where those of the ledger are, and pending events are compared too.
+Both are in the scratch store. A few panes are read at a time, so that memory is bounded. Joined
+events need all logs, since an outcome may be in another log than its impression: label windows are
+closed again up to the same time as in the ledger, and pending events are compared too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from streammetrics_consumers.model.generation import Metric, Pane
 from streammetrics_consumers.replay.replay import Replay
 from streammetrics_consumers.replay.scratch import Scratch
 
-PANES: Final = 200, 4 << 20  # whose rows are read together: how many, and bytes of their states
-SUMS: Final = 100, 256 << 10  # that are made and held together: how many, and bytes of their rows
+PANES: Final = 200, 4 << 20  # read together: their number, and the bytes of their states
+SUMS: Final = 100, 256 << 10  # held together: their number, and the bytes of their rows
 
-# What is summed and compared: a pane, a head of the ledger (0: all of them together), and a retry.
+# The key of a compared sum: a pane, a head of the ledger (0: all of them together), and a retry.
 Key = tuple[Pane, int, int | None]
 Rows = dict[Key, list[DeltaMetadata]]
 
 
 def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
-    """Compare every pane that either side has, of what was read again."""
+    """Compare every pane that either side has, of the logs that were read again."""
     comparison = _Comparison(scratch, replays)
     if scratch.config.join is not None:
         comparison.close_joined()
@@ -53,7 +53,7 @@ def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
 
 
 class _Comparison:
-    """`join` is the head of what was joined, None where it cannot be compared."""
+    """`join` is the head of joined events, None where it cannot be compared."""
 
     def __init__(self, scratch: Scratch, replays: Collection[Replay]) -> None:
         self.scratch, self.found = scratch, scratch.found
@@ -64,8 +64,8 @@ class _Comparison:
         self.metrics = {one.name: one for one in scratch.generation.metrics if not one.ended}
 
     def close_joined(self) -> None:
-        """Close the label windows of what was read again, with a stop where a metric was added,
-        was dropped or went on."""
+        """Close the label windows of the events read again, with a stop where a metric was added,
+        dropped or resumed."""
         scratch, config = self.scratch, self.scratch.config
         join = next((head for head in scratch.heads if head.is_join), None)
         logs = [h for h in scratch.heads if not h.is_join and h.next_offset > h.start_offset]
@@ -124,7 +124,7 @@ class _Comparison:
                     theirs.setdefault((pane, row.head, row.retry), []).append(row)
             for row in own[pane]:
                 head, retry = scratch.of.get(row.head, (0, None))
-                # What a metric does not count of a retry was left out already.
+                # Events of a retry that a metric does not count were left out already.
                 if head and (retry is not None or metric.counts(head, row.start_offset)):
                     ours.setdefault((pane, head, retry), []).append(row)
         for key, texts in self._differences(theirs, ours).items():
@@ -144,8 +144,8 @@ class _Comparison:
         return [pane_rows(scratch.store, of, some) for of in (scratch.generation, scratch.own)]
 
     def _wrong(self, row: DeltaMetadata, metric: Metric) -> str | None:
-        """What is wrong with a row by its offsets; None where nothing is, "" where it counts what
-        was not read again."""
+        """The error in a row's offsets; None where there is none, "" where the row counts records
+        that were not read again."""
         replay = self.replays.get(row.head)
         of = self.join if self.join is not None and self.join.id == row.head else None
         head = replay.head if replay is not None else of
@@ -158,7 +158,7 @@ class _Comparison:
         start = metric.start_offsets.get(head.id, head.start_offset)
         if row.start_offset < max(start, head.start_offset):
             return "begins before the metric's start"
-        # No row lies across the edges of what was read again.
+        # No row spans an edge of the range that was read again.
         is_inside = replay is None or replay.start <= row.start_offset < replay.end
         return None if is_inside else ""
 
@@ -177,7 +177,7 @@ class _Comparison:
         theirs: Mapping[Key, Sequence[DeltaMetadata]],
         ours: Mapping[Key, Sequence[DeltaMetadata]],
     ) -> dict[Key, list[str]]:
-        """What is wrong with the sums of each side, a few at a time."""
+        """The differences between the sums of both sides, a few at a time."""
         sizes = (
             (key, sum(row.nbytes for side in (theirs, ours) for row in side.get(key, ())))
             for key in sorted({*theirs, *ours}, key=_order)
@@ -218,7 +218,7 @@ def _offsets(row: DeltaMetadata) -> str:
 
 
 def named(pane: Pane, head: Head | None = None, retry: int | None = None) -> str:
-    """A pane, of one log and retry or of all, for whoever reads."""
+    """A pane, of one log and retry or of all, as text."""
     text = f"metric {pane.metric}, grouping {pane.grouping}, "
     if pane.start_ms is None or pane.end_ms is None:
         text += "total"

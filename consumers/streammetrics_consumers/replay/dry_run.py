@@ -1,10 +1,10 @@
-"""Refused events, read again: which are good now, and what they add to the ledger.
+"""Refused events read again: those that are good now, and their addition to the ledger.
 
-An event that is tried again is in its window, and in the totals, as any other. It is not late and
-moves no event time: both are facts of the log, where its neighbours stand without it. A metric
-that started later than the event's place in the log does not count it.
+A retried event counts in its window and in the totals like any other. It is not late and does not
+move the greatest event time: both are facts of the log, where its neighbours were read without it.
+A metric that started after the event's offset does not count it.
 
-Of a message that carries many events and was refused whole, all events are counted, or none.
+Of a message with many events that was refused whole, all events are counted, or none.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from streammetrics_consumers.model.commit import Commit, Counters, Head, Quarant
 from streammetrics_consumers.model.generation import Generation, StateShard
 
 Place = tuple[int, int]  # offset of the record, index of the event in it
-_UNFIT = Unfit("metric", None, "")  # any reason: what is compared is all but the reason
+_UNFIT = Unfit("metric", None, "")  # any reason: comparisons ignore it
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What would become of some events, by their place."""
+    """The outcome of a dry run for some events, by position."""
 
     good: frozenset[Place]
     bad: Mapping[Place, Refused]
@@ -40,8 +40,8 @@ class Outcome:
 class DryRun:
     """Counts events of one log that were refused, without writing anything.
 
-    floor_ms: the retention floor, None to count every window; closed_ms: up to where label windows
-    are closed.
+    floor_ms: the retention floor, None to count every window; closed_ms: the time up to which label
+    windows are closed.
     """
 
     config: Config
@@ -54,7 +54,7 @@ class DryRun:
     _end: int = 0
 
     def add(self, decoded: Decoded, wanted: Collection[Place]) -> Outcome:
-        """Count these events of some records. Others in the same records are passed by."""
+        """Count these events of some records. Others in the same records are ignored."""
         places = places_of(decoded)
         known = [i for i, place in enumerate(places) if place in wanted]
         bad = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
@@ -72,7 +72,7 @@ class DryRun:
         return Outcome(good, bad)
 
     def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
-        """Count all events of the one message that this is, or none: as one, at index 0."""
+        """Count all events of this one message, or none. The outcome is that of one, at index 0."""
         place = offset, 0
         wanted = {*places_of(decoded), *refused_in(decoded)}
         empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
@@ -83,7 +83,7 @@ class DryRun:
         return Outcome(frozenset([place] if wanted else ()), {})
 
     def commit(self) -> Commit:
-        """The delta of the good events, for the offsets that they lie between."""
+        """The delta of the good events, for the range of their offsets."""
         shards: list[StateShard] = []
         counters = Counters()
         closable: list[int] = []
@@ -107,11 +107,11 @@ class DryRun:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it holds, roughly."""
+        """Approximate memory in bytes."""
         return sum(delta.nbytes for delta in self._deltas.values())
 
     def _later_than(self, offset: int) -> frozenset[str]:
-        """The metrics that start after this offset. What is joined is not counted yet."""
+        """The metrics that start after this offset; none where events are joined, not counted."""
         if self.config.join is not None:
             return frozenset()
         starts = ((one.name, one.start_offsets.get(self.head.id, 0))
@@ -130,7 +130,7 @@ class DryRun:
                 closed_ms=self.closed_ms,
                 ordered=False,
             )
-        # Without what the decoder refused, and as if it followed what was fed before.
+        # Without the events that the decoder refused, and as if it followed the last chunk.
         chunk = replace(decoded.chunk, start=delta.end, end=delta.end + 1)
         before = len(delta.quarantine)
         delta.add(replace(decoded, chunk=chunk, refused=()))
@@ -138,7 +138,7 @@ class DryRun:
 
 
 def places_of(decoded: Decoded) -> list[Place]:
-    """The place of each good event."""
+    """The position of each good event."""
     chunk = decoded.chunk
     indices = chunk.indices
     return [
@@ -148,12 +148,12 @@ def places_of(decoded: Decoded) -> list[Place]:
 
 
 def refused_in(decoded: Decoded) -> dict[Place, Refused]:
-    """The refused events by their place."""
+    """The refused events by position."""
     return {(entry.offset, entry.index): entry for entry in decoded.refused}
 
 
 def events_at(decoded: Decoded, wanted: Collection[Place]) -> dict[Place, Refused]:
-    """The events at these places, good ones in the form of a refusal: with their size and hash."""
+    """The events at these positions, good ones as refusals: with their size and hash."""
     found = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
     for i, place in enumerate(places_of(decoded) if wanted else ()):
         if place in wanted:
@@ -162,7 +162,7 @@ def events_at(decoded: Decoded, wanted: Collection[Place]) -> dict[Place, Refuse
 
 
 def as_refused(record: Chunk) -> Refused:
-    """A chunk's one record as it was read, in the form of a refusal."""
+    """The one record of a chunk as read, in the form of a refusal."""
     return refused(record, 0, _UNFIT)
 
 
@@ -175,13 +175,13 @@ def record_at(chunk: Chunk, offset: int) -> Chunk | None:
 
 
 def is_same(entry: QuarantineRow, event: Refused | None) -> bool:
-    """Whether an event has the size and the hash that were noted."""
+    """Whether an event has the size and the hash of an entry."""
     return event is not None and (event.size, event.sha256) == (entry.size, entry.sha256)
 
 
 def is_message(entry: QuarantineRow, event: Refused | None, record: Chunk | None) -> bool:
-    """Whether an entry stands for a whole message that is divided into events now. event: the one
-    at its place now."""
+    """Whether an entry stands for a whole message that is now divided into events. event: the one
+    that is now at its position."""
     if entry.index or is_same(entry, event) or record is None:
         return False
     return is_same(entry, as_refused(record))

@@ -1,9 +1,9 @@
-"""How a config reads events: where it finds what in them. And what a retry may read otherwise.
+"""How a config reads events: their paths, kinds and limits, and which of these a retry may change.
 
 A retry counts events that the log's settings refused: a variant was added, a path corrected, a
-limit raised. What a state means must be as it was (metrics and their settings, groupings,
-windows); how its rows are read may differ, and is kept with the retry, so that `verify` can read
-them in the same way.
+limit raised. The meaning of a state must not change (metrics and their settings, groupings,
+windows). The reading of its rows may, and is stored with the retry, so that `verify` can read them
+in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from streammetrics_consumers.config.states import DELAYS, ROWS
 from streammetrics_consumers.ledger.settings import SettingsChanged, more_variants
 from streammetrics_consumers.model.generation import Generation
 
-# Of a description, as it stands.
+# The keys of a description that must be equal.
 _MEANT: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "experiment")
 
 
@@ -49,7 +49,7 @@ def reading_of(config: Config) -> str:
 
 
 def with_reading(config: Config, reading: str) -> Config:
-    """The config, reading events as `reading_of` said of another one with the same metrics."""
+    """The config with the reading of another one that has the same metrics; see `reading_of`."""
     found = json.loads(reading)
     event = dict(found["event"])
     if event["variants"] is not None:
@@ -98,7 +98,7 @@ def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> Jo
 
 def require_same_states(config: Config, of: Generation) -> None:
     """Raise SettingsChanged unless events that this config reads can be added to the states of a
-    generation, wherever it finds them."""
+    generation, whatever their paths."""
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
     counted = {metric.name: (_MEANT, True) for metric in config.counted}
     if config.join is not None:
@@ -140,7 +140,7 @@ def _inputs(description: Mapping[str, object]) -> object:
 
 
 def _conditions(description: Mapping[str, object]) -> list[tuple[object, object]]:
-    """What [event] where asks of which field, wherever that stands."""
+    """The fields and their conditions in [event] where, without the paths."""
     found = cast("list[tuple[object, object, object]]", description.get("where", []))
     return [(name, must_be) for name, _, must_be in found]
 

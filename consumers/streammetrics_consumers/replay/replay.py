@@ -1,7 +1,7 @@
-"""One log counted again, into a scratch store, beside what the ledger says of its events.
+"""Counts one log again, into a scratch store, and compares its events with the ledger.
 
-What stands in quarantine is left out of the count, and must be refused again for the same reason.
-A retry is read as it was read when it counted: the ledger keeps how.
+Events in quarantine are left out of the count, and must be refused again for the same reason.
+The events of a retry are read with that retry's settings, which the ledger keeps.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ from streammetrics_consumers.replay.scratch import Scratch
 from streammetrics_consumers.sources import Source
 
 POLL_S: Final = 0.5
-FAR: Final = 50_000  # offsets that are sought over rather than read
-MAX_ROWS: Final = 200_000  # of a delta, before it goes to the scratch store
+FAR: Final = 50_000  # offsets; a longer gap is passed by a seek, not by reading
+MAX_ROWS: Final = 200_000  # of a delta, before it is written to the scratch store
 MAX_BYTES: Final = 64 << 20
 
 Total = tuple[str, int]  # the metric and the grouping of a pane of all events
 
 
 class ReadAgain:
-    """A listener that reads logs from given offsets on, and those without one from 0. Nothing is
-    committed anywhere."""
+    """A listener that reads logs from given offsets on, and those without one from 0. It commits
+    nothing."""
 
     def __init__(self, starts: Mapping[Partition, int]) -> None:
         self.starts = starts
 
     def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
-        """Where each is read from."""
+        """The offset from which each is read."""
         return {partition: self.starts.get(partition, 0) for partition in partitions}
 
     def on_revoked(self, partitions: list[Partition]) -> None:
-        """Nothing is ours to lose."""
+        """Do nothing: there is nothing to commit."""
 
     def on_lost(self, partitions: list[Partition]) -> None:
-        """Nothing is ours to lose."""
+        """Do nothing: there is nothing to drop."""
 
 
 @dataclass(slots=True)
 class Hole:
-    """Events outside of every row: how many, and the offsets that they lie between."""
+    """Events that no row covers: their number, and the first and the last offset."""
 
     events: int
     first: int
@@ -81,11 +81,10 @@ class Hole:
 
 @dataclass(slots=True)
 class Coverage:
-    """Whether the delta rows of a ledger cover what its log holds: each event that is counted lies
-    in the offsets of a row of every total. Sums that happen to agree would miss a hole there.
+    """Checks that the delta rows of a ledger cover its log: each counted event must lie in the
+    offsets of a row of every total. Sums that happen to agree would not show a hole.
 
-    `counted` are the metrics, by name, which say from where on and but for which offsets they
-    count the log of `head`.
+    `counted` are the metrics by name, with the start and the holes of each in the log of `head`.
     """
 
     covers: Covers
@@ -95,7 +94,7 @@ class Coverage:
     holes: dict[Total, Hole] = field(default_factory=dict)
 
     def look(self, offsets: NDArray[np.int64]) -> None:
-        """These events were counted, in order of offset."""
+        """Check counted events, in order of offset."""
         outside: dict[tuple[tuple[int, int], ...], NDArray[np.int64]] = {}
         for total in self.totals:
             # Most totals are covered by the same ranges.
@@ -125,8 +124,8 @@ def _outside(ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]) ->
 
 
 class Replay:
-    """Takes the records [start, end) of one log, in order, and compares as it goes. `at` is what
-    comes next. `retries` are those whose events of this log all lie in that range."""
+    """Takes the records [start, end) of one log, in order, and compares as it goes. `at` is the
+    next offset. `retries` are those whose events of this log all lie in that range."""
 
     def __init__(
         self, scratch: Scratch, head: Head, span: tuple[int, int], retries: Collection[int]
@@ -155,21 +154,21 @@ class Replay:
         self._own = scratch.head(head, self.start, None)
         self._delta = Delta(config, head.partition, self.start)
         self._counters = Counters()
-        # Entries that are good now, by reason: how many, and the offset of the first.
+        # Entries that are good now, by reason: their number, and the offset of the first.
         self._good_now: dict[str, tuple[int, int]] = {}
-        self._open: list[int] = [0, 0]  # entries that are open, and those of them in the future
-        # Of the late, which are a fact of the log, how many a retry has counted: all, and outcomes.
+        self._open: list[int] = [0, 0]  # open entries, and those of them with reason `future`
+        # Late entries (a fact of the log) that a retry has counted: all, and the outcomes.
         self._retried: list[int] = [0, 0]
         self._dry_runs: dict[int, tuple[Head, DryRun]] = {}
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that was counted of the log."""
+        """Whether the range is all that was counted of the log."""
         return (self.start, self.end) == (self.head.start_offset, self.head.next_offset)
 
     # -- the log's own ------------------------------------------------------------------------
     def take(self, chunk: Chunk) -> None:
-        """The next records of the log, of which some may not be wanted."""
+        """Take the next records of the log; those outside of the range are ignored."""
         start, end = max(chunk.start, self.at), min(chunk.end, self.end)
         for part in _divided(chunk, start, self._cuts, end):
             if self.at in self._cuts:
@@ -182,7 +181,7 @@ class Replay:
     def _take_messages(
         self, records: Chunk, decoded: Decoded, some: Sequence[QuarantineRow]
     ) -> None:
-        """Messages as they are decoded, from among these records."""
+        """Take decoded messages of these records."""
         start, end = decoded.chunk.start, decoded.chunk.end
         entries = {(one.offset, one.index): one for one in some if start <= one.offset < end}
         events = events_at(decoded, entries)
@@ -204,7 +203,7 @@ class Replay:
                 self._take_messages(part, again, some)
 
     def _take_message(self, record: Chunk, decoded: Decoded, entry: QuarantineRow) -> None:
-        """A message that was refused as one event, so it is one here, whatever it carries."""
+        """Take a message that was refused as one event, and is one here, whatever it holds."""
         found, now = self._dry_run().add_whole(decoded, entry.offset), as_refused(record)
         bad = {
             place: replace(now, reason=why.reason, field=why.field, detail=why.detail)
@@ -220,8 +219,8 @@ class Replay:
         entries: Mapping[Place, QuarantineRow],
         events: Mapping[Place, Refused],
     ) -> None:
-        """The events that the ledger does not have in quarantine are counted; those that it has
-        are compared with what becomes of them now."""
+        """Count the events that the ledger does not have in quarantine; compare those that it has
+        with their present outcome."""
         if self._seen is not None:
             decoded = without_repeats(decoded, self._seen)
             events = events_at(decoded, entries)
@@ -239,7 +238,7 @@ class Replay:
         self._count(decoded, late)
 
     def _count(self, decoded: Decoded, late: dict[Place, QuarantineRow]) -> None:
-        """late: the entries of those that the events before them make late."""
+        """late: the entries of events that are late because of the events before them."""
         if self._delta.counters.rows >= MAX_ROWS or self._delta.nbytes >= MAX_BYTES:
             self._flush()
         before = len(self._delta.quarantine)
@@ -266,11 +265,11 @@ class Replay:
         return DryRun(self.scratch.config, self.scratch.generation, self.head, None)
 
     def _is_late(self, entry: QuarantineRow) -> bool:
-        """Whether the events before it say that it is late, and all of these are read again."""
+        """Whether it is late because of the events before it, and all of these are read again."""
         return entry.reason in LATE and self.start == self.head.start_offset
 
     def _compare_entry(self, entry: QuarantineRow, found: Outcome, now: Refused | None) -> None:
-        """found: what would become of it; now: the event in the log, None where there is none."""
+        """found: its outcome in a dry run; now: the event in the log, None where there is none."""
         place = entry.offset, entry.index
         self.found.entries += 1
         is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
@@ -278,7 +277,7 @@ class Replay:
         self._open[1] += is_open and entry.reason == "future"
         self._retried[0] += not is_open and entry.reason in LATE
         self._retried[1] += not is_open and entry.reason == "late_outcome"
-        # A retry that counts an entry says so in it, and nobody else marks one.
+        # Only the retry that counts an entry marks it.
         if entry.done and entry.retry is None:
             self._differs(place, "marked as counted, and by no retry")
         elif entry.done and is_open:
@@ -293,11 +292,11 @@ class Replay:
             self._differs(place, "in quarantine, and not in the log")
         else:
             self._compare_payload(entry, now)
-            # Whether it was closed is a fact of when, and it may be late only by what was not
-            # read again.
+            # Whether windows were closed depends on the time of reading, and it may be late only
+            # because of events that were not read again.
             if not is_open or entry.reason in ("closed", *LATE):
                 return
-            # What the config may come to allow without changing what is counted.
+            # Reasons that a later config may lift without a change of the counts.
             if entry.reason in ("too_large", "unknown_variant"):
                 count, first = self._good_now.get(entry.reason, (0, entry.offset))
                 self._good_now[entry.reason] = count + 1, first
@@ -332,7 +331,7 @@ class Replay:
 
     # -- retries ------------------------------------------------------------------------------
     def _take_retries(self, chunk: Chunk, entries: Sequence[QuarantineRow]) -> None:
-        """The events among these records that a retry has counted, read as it has read them."""
+        """Take the events of these records that a retry has counted, read with its settings."""
         done: dict[tuple[int, int], dict[Place, QuarantineRow]] = defaultdict(dict)
         for entry in entries:
             if entry.done and entry.retry is not None and entry.retry in self.retries:
@@ -340,7 +339,7 @@ class Replay:
         for (offset, retry), wanted in done.items():
             record = record_at(chunk, offset)
             if record is None:
-                continue  # said already: it is not in the log
+                continue  # reported already: it is not in the log
             good: set[Place] = set()
             for decoded in self.scratch.decoders[retry].pieces(record):
                 run = self._dry_run_of(retry)
@@ -381,7 +380,7 @@ class Replay:
         )
 
     def finish(self) -> None:
-        """Write the rest, compare the counters, and say which records a retry may count."""
+        """Write the rest, compare the counters, and report the records that a retry may count."""
         self._flush()
         for known in self._dry_runs.values():
             self._write_dry_run(*known)
@@ -410,7 +409,7 @@ class Replay:
         ):
             if ledger != log:
                 self.found.differs(where, f"{name}: {ledger} in the ledger, {log} from the log")
-        # The ids that are remembered, by which later repeats will be known.
+        # The remembered ids, by which later repeats will be recognized.
         ids = self.scratch.seen[self.head.id]
         read = {} if self._seen is None else self._seen.digests()
         for start_ms in sorted({*ids, *read}):
@@ -425,7 +424,7 @@ class Replay:
 def read_again(
     source: Source, replays: Mapping[Partition, Replay], report: Callable[[int], None]
 ) -> None:
-    """Read each log up to the end of its replay. report: is told how many offsets are left."""
+    """Read each log up to the end of its replay. report: called with the number of offsets left."""
     source.assign(ReadAgain({log: one.at for log, one in replays.items()}))
     while True:
         left = sum(one.end - one.at for one in replays.values())

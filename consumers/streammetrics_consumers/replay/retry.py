@@ -1,9 +1,9 @@
-"""`quarantine retry`: refused events are read again with the config as it is now.
+"""`quarantine retry` reads refused events again with the config as it is now.
 
-An event whose payload the ledger holds whole is read from there. Where the payload was cut, or is
-not all that the config reads (a key, a header, a header of CSV, a row of columns), its record is
-read from the log again, and must have the size and the hash that were noted. What is good now is
-counted, a page of entries in one transaction; what is not stays open. A message of many events that
+An event whose payload the ledger holds whole is read from there. Where the payload was cut, or the
+config reads more than it (a key, a header, a header of CSV, a row of columns), its record is read
+from the log again, and must have the size and the hash of the entry. Events that are good now are
+counted, a page of entries in one transaction; the others stay open. A message of many events that
 was refused whole is counted whole.
 """
 
@@ -34,17 +34,17 @@ from streammetrics_consumers.sources import Skips, Source
 from streammetrics_consumers.sources.open_source import open_source
 
 PAGE: Final = 500  # entries of one transaction
-TRIES: Final = 10  # of a page, where other retries are at it too
+TRIES: Final = 10  # of a page, while other retries run
 SKIPPED: Final = "skipped", "[event] where does not mean it, as the config reads it now"
 ANOTHER: Final = "not_there", "this config reads no event here with the size and hash it had"
-# Of messages that carry many events: these say that one could not be divided.
+# Reasons why a message of many events could not be divided.
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
 )
 _READ_ANEW: Final = (
     "a new generation counts them, with a [source] max_batch_bytes that lets them in"
 )
-# Formats of which the payload of a refused event is JSON: a record is one event, or many.
+# Formats in which the payload of a refused event is JSON: a record is one event, or many.
 _ONE: Final = ("jsonl", "json", "columns")
 _MANY: Final = ("ndjson", "array")
 
@@ -63,8 +63,8 @@ class Still:
 
 @dataclass(slots=True)
 class Page:
-    """What came of some entries, in order of id. `retry` is the number of the retry, None where
-    nothing was good."""
+    """The outcome of some entries, in order of id. `retry` is the number of the retry, None where
+    no entry was good."""
 
     counted: list[QuarantineRow] = field(default_factory=list)
     still: list[Still] = field(default_factory=list)
@@ -81,7 +81,7 @@ def retry(
 ) -> Iterator[Page]:
     """Try every open entry of the current generation once; a page for each transaction.
 
-    Raises SettingsChanged where events that `config` reads cannot be added to what is counted.
+    Raises SettingsChanged where events that `config` reads cannot be added to the counts.
     """
     after, tries = 0, 0
     while True:
@@ -119,13 +119,13 @@ class _Attempt:
         self.heads = {head.id: head for head in ledger.snapshot().heads}
         self.closed_ms = next((h.next_offset for h in self.heads.values() if h.is_join), None)
         self.decoder = Decoder(config)
-        # The payload of an event that came with others is that event alone.
+        # The payload of one event of a message is that event alone.
         one = replace(config.source, format="json" if config.source.kind == "kafka" else "jsonl")
         self.alone = Decoder(replace(config, source=one))
         self.page = Page()
 
     def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[Counted]]:
-        """What came of them, and what to write."""
+        """The outcome of these entries, and the deltas to write."""
         counted = []
         for head_id, group in groupby(sorted(entries, key=_by_head), key=lambda e: e.head):
             head = self.heads[head_id]
@@ -142,11 +142,11 @@ class _Attempt:
     def _of_head(
         self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
-        """Those of these entries that are good."""
+        """The good ones of these entries."""
         good = []
         elsewhere = []
         for entry in entries:
-            if entry.reason == "unreadable":  # it stands for events that nobody has seen
+            if entry.reason == "unreadable":  # it stands for events that were never read
                 self._keep(entry, entry.reason, f"{entry.detail}; {_READ_ANEW}")
             elif self._is_whole(entry):
                 good += self._took(entry, self._of_payload(run, entry))
@@ -165,7 +165,7 @@ class _Attempt:
         )
 
     def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
-        """What becomes of an entry that the ledger has whole: an event, or all of a message."""
+        """The outcome of an entry that the ledger holds whole: an event, or all of a message."""
         place, alone = (entry.offset, entry.index), _alone(entry)
         if self.decoder.format in _MANY and not entry.index:
             message = replace(alone, indices=None)
@@ -177,7 +177,7 @@ class _Attempt:
     def _from_the_log(
         self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
-        """Those of these entries that are good, from their records in the log."""
+        """The good ones of these entries, from their records in the log."""
         left = {(entry.offset, entry.index): entry for entry in entries}
         good: list[QuarantineRow] = []
         why = "its record is not in the log any more"
@@ -206,8 +206,8 @@ class _Attempt:
     def _of_record(
         self, run: DryRun, record: Chunk, decoded: Decoded, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
-        """Those of the entries of one record that are good: events with the size and the hash that
-        were noted, or the whole message where that is what was refused."""
+        """The good entries of one record: events with the size and the hash of their entry, or the
+        whole message if it was refused whole."""
         wanted = {(entry.offset, entry.index): entry for entry in entries}
         events = events_at(decoded, wanted)
         same = {place for place, event in events.items() if is_same(wanted[place], event)}

@@ -1,8 +1,8 @@
-"""The scratch store of `verify`: what the ledger said at one moment, and what the log says now.
+"""The scratch store of `verify`: a copy of the ledger at one moment, and the log counted again.
 
-Each is a generation of its own. The first is a copy of the ledger's, with the numbers that its
-rows have there, so nothing that workers and compactors do meanwhile is seen. The second is counted
-again: a head for each log, and one for each retry of a log.
+Each is a generation of its own. The first is a copy of the ledger's, with the ids of its rows, so
+later changes by workers and compactors are not seen. The second is counted again: a head for each
+log, and one for each retry of a log.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SHOWN: Final = 100  # differences that are kept as text
 
 @dataclass(slots=True)
 class Findings:
-    """What `verify` found: `count` differences, and what it could not compare. `rows`: events that
-    were read again. `logs`, `states`, `entries`: what was compared."""
+    """The result of `verify`: `count` differences, and notes on things that it could not compare.
+    `rows`: the events read again. `logs`, `states`, `entries`: the numbers of those compared."""
 
     rows: int = 0
     logs: int = 0
@@ -35,13 +35,13 @@ class Findings:
     notes: list[str] = field(default_factory=list)
 
     def differs(self, where: str, what: str) -> None:
-        """The ledger does not say what the log says."""
+        """Add a difference between the ledger and the log."""
         self.count += 1
         if len(self.differences) < SHOWN:
             self.differences.append(f"{where}: {what}")
 
     def note(self, text: str) -> None:
-        """Something was not compared, or calls for attention."""
+        """Add a note: something was not compared, or needs attention."""
         if text not in self.notes and len(self.notes) < SHOWN:
             self.notes.append(text)
 
@@ -52,9 +52,9 @@ class Findings:
 
 
 class Scratch:
-    """`generation` and `heads` are the ledger's, `own` what is counted again; `retries` are the
-    configs that the retries so far were read with, and `seen` the digests of the ids that each
-    head remembers. `of` names the head of the ledger, and the retry or None, for each own head."""
+    """`generation` and `heads` are the ledger's, `own` is the generation counted again. `retries`
+    has the config that each retry was read with, and `seen` the digests of the ids that each head
+    remembers. `of` maps each own head to the head of the ledger, and the retry or None."""
 
     def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, found: Findings) -> None:
         copied = copy_ledger(ledger.store, scratch.store)
@@ -69,7 +69,7 @@ class Scratch:
         self.of: dict[int, tuple[int, int | None]] = {}
 
     def head(self, of: Head, start: int, retry: int | None) -> Head:
-        """The head under which a log, or a retry of it, is counted here."""
+        """The head under which a log, or a retry of it, is counted again."""
         log = of.partition
         number = -1 if retry is None else retry
         name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
@@ -78,5 +78,5 @@ class Scratch:
         return made
 
     def write(self, commit: Commit) -> Head:
-        """Count, and answer the head as it stands then."""
+        """Commit, without the refused events; returns the head after it."""
         return self.ledger.commit(self.own, replace(commit, refused=()))

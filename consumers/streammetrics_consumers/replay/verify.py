@@ -1,14 +1,13 @@
-"""`verify`: the log is read again, and what it says is compared with the ledger, bit for bit.
+"""`verify` reads the log again and compares the result with the ledger, bit for bit.
 
-The ledger is copied as it stood at one moment. Of each log the records from its head's start to its
-next offset are decoded and counted as a worker counts them, into a scratch store, so memory is
-bounded whatever there is. Then each pane of each metric is merged on both sides and compared as
-bytes (see diff.py), with counters, event times, refused events and recorded retries.
+The ledger is copied at one moment. The records of each log from its head's start to its next offset
+are decoded and counted as a worker does, into a scratch store, so memory is always bounded. Then
+each pane of each metric is merged on both sides and compared as bytes (see diff.py), with counters,
+event times, refused events and recorded retries.
 
-Where a log has lost its beginning, or a head is closed, the rest is compared and this is said.
-Delta rows count ranges of offsets, and a compactor merges them into wider ones. So of a part of a
-log, the smallest range around it is compared whose edges no row lies across; where that is wider,
-this is said.
+Where a log has lost its beginning, or a head is closed, the rest is compared, with a note. Delta
+rows count ranges of offsets, and a compactor merges them into wider ones. So for a part of a log,
+the smallest range around it is compared whose edges no row spans, with a note if it is wider.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Wanted:
         return frozenset((*(self.partitions or ()), *(self.offsets or {})))
 
     def span(self, head: Head) -> tuple[int, int]:
-        """The offsets of a head that are wanted. Raises Unsuitable where they were not counted."""
+        """The wanted offsets of a head. Raises Unsuitable where they were not counted."""
         start = head.start_offset
         end: int | None = head.next_offset
         name: Name = head.partition.number
@@ -84,10 +83,10 @@ def verify(
     monotonic: Callable[[], float],
     opener: Opener = open_source,
 ) -> Findings:
-    """Compare a ledger with its logs. `scratch` is an empty store that nobody else uses.
+    """Compare a ledger with its logs. `scratch` is an empty store that nothing else uses.
 
-    Raises SettingsChanged where the config is not that of the store, Unsuitable where what is
-    wanted was never counted, and SourceError.
+    Raises SettingsChanged where the config is not that of the store, Unsuitable where wanted
+    offsets were never counted, and SourceError.
     """
     began_s = monotonic()
     _compare_settings(config, ledger.generation(), (), Findings())  # before anything is copied
@@ -166,7 +165,7 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head
 def _replays(
     config: Config, work: Scratch, heads: Sequence[Head], wanted: Wanted, opener: Opener
 ) -> dict[Partition, Replay]:
-    """What is counted again of each log that can be read."""
+    """The replay of each log that can be read."""
     found = work.found
     asked = {head.partition: wanted.span(head) for head in heads}
     replays: dict[Partition, Replay] = {}
@@ -206,7 +205,7 @@ def _replays(
 def _span(
     work: Scratch, head: Head, asked: tuple[int, int], beginning: int
 ) -> tuple[int, int] | None:
-    """The offsets to compare; None where too much is gone."""
+    """The offsets to compare; None where too many of them are gone."""
     start, end = asked
     if start > head.start_offset:
         start = cut(work.store, head, start, after=False)
