@@ -33,7 +33,7 @@ from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
 from streammetrics_consumers.query.experiment_plan import (
-    FAMILY,
+    EXPERIMENT,
     UNITS,
     Declared,
     declared,
@@ -188,7 +188,7 @@ class ComparisonReader:
         metric, found = self._query.metric, defaultdict(list)
         names = set(of.metrics)
         if metric:
-            names = {f"{FAMILY}/{one}" for one in (*of.needed_for(metric), UNITS)}
+            names = {f"{EXPERIMENT}/{one}" for one in (*of.needed_for(metric), UNITS)}
         bounds = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
         panes = within(of.panes(size.pane for size in now.snapshot.panes), *bounds)
         for row in now.delta_metadata([pane for pane in panes if pane.metric in names]):

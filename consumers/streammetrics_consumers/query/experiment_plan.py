@@ -19,7 +19,7 @@ from streammetrics_consumers.config.metrics import Better
 from streammetrics_consumers.ledger.settings import plan_that_stays
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
 
-FAMILY: Final = "experiment"
+EXPERIMENT: Final = "experiment"
 UNITS: Final = "units"
 
 
@@ -50,7 +50,7 @@ class Declared:
 
     def metric_of(self, told: str) -> str:
         """The metric that a name in the plan refers to; the longest if several match."""
-        names = (name.removeprefix(f"{FAMILY}/") for name in self.metrics)
+        names = (name.removeprefix(f"{EXPERIMENT}/") for name in self.metrics)
         found = (one for one in names if told == one or told.startswith(f"{one}."))
         return max(found, key=len, default=told)
 
@@ -66,12 +66,12 @@ def declared(generation: Generation) -> Declared | None:
     metrics = {
         metric.name: metric
         for metric in generation.metrics
-        if metric.metric_set == FAMILY and not metric.ended and FAMILY in metric.description
+        if metric.metric_set == EXPERIMENT and not metric.ended and EXPERIMENT in metric.description
     }
     if not metrics:
         return None
     first = next(iter(metrics.values()))
-    found = cast("Mapping[str, object]", first.description[FAMILY])
+    found = cast("Mapping[str, object]", first.description[EXPERIMENT])
     stays = plan_that_stays(found)
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     plan = plan_of(found, _variants(first), _better(first))
@@ -131,7 +131,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
     found: dict[str, dict[str, dict[str, Accumulator]]] = {}
     units: dict[str, dict[str, Units]] = {}
     for name, state in sums.items():
-        metric = name.removeprefix(f"{FAMILY}/")
+        metric = name.removeprefix(f"{EXPERIMENT}/")
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
             epoch, variant = _place(key)
             if variant not in variants:
@@ -141,7 +141,7 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
                 units.setdefault(epoch, {})[variant] = one
             else:
                 found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
-    counted = {name.removeprefix(f"{FAMILY}/") for name in of.metrics}
+    counted = {name.removeprefix(f"{EXPERIMENT}/") for name in of.metrics}
     return Experiment(of.plan, found, units, counted)
 
 
