@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch, Column
 
 SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
-NARROW: Final = 1 << 14  # rows, of 16 bytes each at most
+NARROW: Final = 1 << 14  # rows, and 16 times as many bytes
 BUFFER_ROWS: Final = 1 << 16  # rows, or values of wide rows, that are worth one pass
 BUFFER_LISTS: Final = 1 << 15  # the same if some column is not an array
 BUFFER_BATCHES: Final = 1 << 12

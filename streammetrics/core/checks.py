@@ -53,8 +53,8 @@ def binary_labels(
 ) -> NDArray[np.uint8]:
     """Labels as uint8 [n] of 0 and 1; 1 where a label equals `positive`.
 
-    With 1, labels are 0/1 or False/True and all others are refused. None, for a metric without
-    this setting, is the same as 1.
+    positive=1: labels are 0/1 or False/True, and all others are refused. None, for a metric
+    without this setting, is the same.
     """
     if (
         type(labels) is np.ndarray

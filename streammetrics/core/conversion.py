@@ -272,7 +272,7 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
 
 
 def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
-    """The given values if numpy converted a mix of kinds, as 0.5 and "x", to strings."""
+    """The given values, if numpy made strings of a mix such as 0.5, "x": only "x" is wrong."""
     if array.ndim != 1 or all(isinstance(v, str) for v in values):
         return array
     return np.fromiter(values, object, len(values))

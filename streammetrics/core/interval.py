@@ -55,7 +55,7 @@ class Interval:
         estimate: float = math.nan,
         formula: bool = True,
     ) -> Interval:
-        """The interval of all numbers, for too few rows, with the reason.
+        """The infinite interval for too few rows, with the reason.
 
         >>> print(Interval.undefined("no positives", level=0.95, method="delong"))
         nan [-inf, inf] at 95 % (delong, n = 0): no positives

@@ -289,7 +289,7 @@ class IntegerIds(Ids):
 
     def _others(self, found: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
         """The rows whose position in the table holds the index of another id."""
-        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads any id
+        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads some id
         return np.flatnonzero((known != ids) & (found != _EMPTY))
 
     def _add(self, ids: NDArray[np.int64]) -> None:

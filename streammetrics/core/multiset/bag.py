@@ -94,7 +94,7 @@ class BagColumn(Column):
         pieces = []
         for run in self.settled()[1]:
             cuts = [0]
-            if run.high is not None and len(run):  # the sign of the value only
+            if run.high is not None and len(run):  # equal but for the sign of the value
                 cuts += (np.flatnonzero(run.high[1:] != run.high[:-1]) + 1).tolist()
             for start, end in pairwise([*cuts, len(run)]):
                 piece = run.slice(start, end)

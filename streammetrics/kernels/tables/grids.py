@@ -301,7 +301,7 @@ def _with_labels(
 
 
 _MAX_BUCKETS: Final = 1 << 22  # 64 MB of counts when all are occupied
-# Settings without effect, by `grid` and `range`, are refused: states with others would not merge.
+# Settings without effect, by `grid` and `range`: refused, or equal histograms might not merge.
 _UNUSED: Final = {
     ("relative", "probability"): ("ceiling",),
     ("relative", "real"): (),
