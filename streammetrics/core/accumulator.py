@@ -1,4 +1,4 @@
-"""Accumulator: a state that is fed, joined and read. What follows from its declaration."""
+"""Accumulator: the base class of metrics, with all that follows from their declarations."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ class Accumulator(Declared, ABC):
     `compute`; the rest is here. `_total_count` is an upper bound of the sum of all counts.
     """
 
-    # Each instance has its own; `ClassVar` only says that they are no settings.
+    # Set on each instance; `ClassVar` only marks them as not being settings.
     _width: ClassVar[int]
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
-    _nests: ClassVar[bool] = True  # whether it may be the metric of a Panel, a key or a window
+    _nests: ClassVar[bool] = True  # whether a Panel, PerKey or Windows may hold it
 
-    # -- what follows from the declared inputs; `Any` says that each has arguments of its own ------
+    # -- generated from the declared inputs; `Any`, because each metric has its own arguments ------
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
         raise NotImplementedError
 
     def check(self, *args: Any, **columns: Any) -> Batch:
-        """What `update` would count, or the InputError that it would raise; changes nothing."""
+        """Return the batch that `update` would count, or raise its InputError; change nothing."""
         raise NotImplementedError
 
-    # -- what a metric adds ---------------------------------------------------------------
+    # -- defined by a metric --------------------------------------------------------------
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        """The arguments as checked columns, or InputError; for those that are checked together."""
+        """The arguments as checked columns, or InputError; override to check columns together."""
         return self._bound.read(given)
 
     def update_checked(self, batch: Batch) -> None:
-        """Count what `check` of an equal metric has returned, which is not checked again: for
-        those who check for several metrics before any of them counts."""
+        """Count a batch from `check` of an equal metric, without checking it again: for callers
+        that check the rows of several metrics before any of them counts."""
         self._update(batch)
 
     @abstractmethod
@@ -79,15 +79,15 @@ class Accumulator(Declared, ABC):
         """
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        """With round_weights=True: note rows whose weight was rounded, perhaps to nothing."""
+        """With round_weights=True: record rows whose weight was rounded, perhaps to zero."""
 
     @abstractmethod
     def compute(self) -> object:
-        """The result; pure, nan where undefined. Begins with `_flush()`, as all that looks does."""
+        """The result; pure, nan where undefined. Calls `_flush()` first, as all readers must."""
 
     def _totals(self) -> Accumulator:
-        """Sums in place of the users or lists that this state tells apart, once all of their rows
-        are in; itself where it tells none apart. What `combine.sealed` seals."""
+        """A state of sums that replaces the users or lists in this one, once all of their rows are
+        counted; the state itself if it has none of these. `combine.sealed` seals it."""
         return self
 
     def confidence_interval(
@@ -98,15 +98,15 @@ class Accumulator(Declared, ABC):
         cluster: str = "auto",
         view: object = None,
     ) -> Interval:
-        """The statistical interval of a view of the result; None: of the first one.
+        """The confidence interval of a view of the result; None: of the first one.
 
-        It is the `interval` of the result, with its methods. cluster: "none", rows or lists are
-        independent; "auto" is that too, and its reason says so; "groups", by user, is what
-        `UserGroups` does. Thin data is never an error: the interval is infinite, with a reason.
+        It is the `interval` of the result, with the same methods. cluster: "none" takes rows or
+        lists as independent; "auto" does so too, and the reason says it; for "groups", by user, use
+        `UserGroups`. Too few rows are never an error: the interval is infinite, with a reason.
         """
         return interval_of(self.compute(), self, view, level, method, cluster)
 
-    # -- feeding --------------------------------------------------------------------------
+    # -- updating -------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
         self.__dict__.update(_total_count=0, _buffer=Buffer(), _provenance=None)
         super()._begin(width)
@@ -118,21 +118,21 @@ class Accumulator(Declared, ABC):
 
     @property
     def _validators(self) -> Mapping[str, Validator]:
-        """What columns of one length must be so that `check` takes them; of rows with an argument
-        that is not here, or of a metric with a check of its own, `check` alone can tell."""
+        """The validator of each column: `check` accepts columns of one length that pass. Rows with
+        an argument that is not here, or of a metric with its own check, always need `check`."""
         own = type(self)._read_rows is not Accumulator._read_rows
         own |= type(self).check is not type(self)._generated
         return {} if own else self._bound.validators
 
     def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
-        """What the generated `check` does."""
+        """The body of the generated `check`."""
         batch, bound = self._read_rows(given), self._bound
         if weights is not None or not bound.plain:
             bound.weigh(batch, weights)
         return batch
 
     def _update(self, batch: Batch) -> None:
-        """Take in checked rows: directly, or, of small batches, by the buffer."""
+        """Count checked rows: directly, or through the buffer if the batch is small."""
         if not batch.n:
             return
         buffer = self._buffer
@@ -145,7 +145,7 @@ class Accumulator(Declared, ABC):
         elif not buffer.put(batch, self._appendable):
             self._flush()
             buffer.put(batch, self._appendable)
-        if total > _HALF_TOTAL_COUNT:  # rows that are only validated do not ask for room
+        if total > _HALF_TOTAL_COUNT:  # the fast path does not check the total count
             buffer.close()
 
     @cached_property
@@ -199,7 +199,7 @@ class Accumulator(Declared, ABC):
         return new
 
     def _bare(self) -> Self:
-        """An instance with these settings, whose state is still to be put in."""
+        """An instance with these settings; the caller must set its state."""
         new, state = object.__new__(type(self)), self.__dict__
         if "_fixed" not in state:
             self._head()
@@ -209,7 +209,7 @@ class Accumulator(Declared, ABC):
         return new
 
     def merge(self, other: Self | Iterable[Self]) -> None:
-        """Add the rows of another state, or of several; they do not change.
+        """Add the rows of another state, or of several; the others do not change.
 
         SettingsError where settings differ, OverlapError where provenance says that rows would
         count twice, StateError where a count would overflow; each changes nothing.
@@ -266,7 +266,7 @@ class Accumulator(Declared, ABC):
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, Accumulator):
             return NotImplemented
-        total = self.empty()  # and not a copy, for which some states are put in order
+        total = self.empty()  # not a copy, which would sort some states
         total._merge(self)
         total._merge(other)
         return total
@@ -298,7 +298,7 @@ class Accumulator(Declared, ABC):
 
     @property
     def provenance(self) -> Provenance:
-        """What this state counted, where the feeder says so; outside bytes, digest and `==`."""
+        """The source ranges counted here, if recorded; not part of bytes, digest and `==`."""
         known = self._provenance
         if known is None:
             known = self.__dict__["_provenance"] = Provenance()
@@ -327,17 +327,17 @@ class Accumulator(Declared, ABC):
             column.encode(out)
 
     def _decode(self, width: int, data: Reader) -> Self:
-        """The states that `_encode` wrote for `width` slots, under these settings."""
+        """The states of `width` slots, as written by `_encode` under these settings."""
         parts = self._parts.items()
         return self._read({name: part.decode(self, width, data) for name, part in parts}, width)
 
     def _decode_stack(self, stack: Stack) -> Self:
-        """The states in the rows of a stack, side by side; Unlike: read them one by one."""
+        """The states in the rows of a stack, side by side; Unlike if they must be read singly."""
         parts = self._parts.items()
         return self._read({name: part.decode_stack(self, stack) for name, part in parts}, stack.n)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        """The states of these columns; StateError where rows do not make them."""
+        """An accumulator of these columns; StateError if no rows can have given them."""
         new = self._bare()
         new.__dict__.update(
             columns, _total_count=0, _buffer=Buffer(), _provenance=None, _width=width
@@ -379,7 +379,7 @@ class Accumulator(Declared, ABC):
 
     @classmethod
     def from_file_bytes(cls, data: bytes) -> Self:
-        """What `to_file_bytes` wrote; StateError for anything else."""
+        """The state that `to_file_bytes` wrote, with its provenance; StateError for others."""
         return cls._from_file_bytes(data, {})
 
     @classmethod
@@ -394,14 +394,14 @@ class Accumulator(Declared, ABC):
         Path(path).write_bytes(self.to_file_bytes())
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A state file, and beside it the contents that its settings know by their hash.
+        # A state file, and the arrays that its settings hold only by their hash.
         known = {c.digest: c.data for c in contents(self.settings()) if c.known}
         return (type(self)._from_file_bytes, (self.to_file_bytes(), known))
 
 
 # -- metrics of totals, which take no rows --------------------------------------------------------
 def unlimited(metric: Accumulator) -> SettingsError:
-    """The error for a metric with a limit of rows, which the parts of a whole would not meet."""
+    """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
     return SettingsError(
         expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
         got=f"max_rows={metric.settings()['max_rows']}",
@@ -411,10 +411,10 @@ def unlimited(metric: Accumulator) -> SettingsError:
 
 
 class WithoutRows(Accumulator):
-    """What takes no rows: states of it are made from others, and merge."""
+    """A metric that takes no rows: its states are made from other states, and merge."""
 
     def update(self, **columns: object) -> None:
-        """Refuse all rows: they are complete."""
+        """Refuse all rows: the state is complete."""
         self._refuse()
 
     def check(self, **columns: object) -> Batch:

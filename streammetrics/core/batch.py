@@ -13,7 +13,7 @@ from streammetrics.core.rows import DictionaryColumn, Ragged, joined_codes
 Column: TypeAlias = "NDArray[Any] | DictionaryColumn | Ragged[Any] | Batch"
 Indices: TypeAlias = NDArray[np.intp]
 
-QUANTA: Final = "weight quanta"  # the two columns that weights become; no input has such a name
+QUANTA: Final = "weight quanta"  # the two columns made from weights; no input has these names
 ROUNDED: Final = "rounded weights"
 _PIECE: Final = 1 << 15  # rows whose temporaries stay in the cache
 
@@ -21,12 +21,12 @@ _PIECE: Final = 1 << 15  # rows whose temporaries stay in the cache
 class Batch:
     """`n` checked rows: `batch.scores` is the column of the input `scores`, of n entries.
 
-    A column that is no plain array is read as what it is (`as_ids`, `as_lists`, ...), and one that
-    may be absent by `optional`. `quanta` are the weights. `total` is the most that these rows can
-    add to any one count: n, or the sum of the weights.
+    Columns that are not plain arrays are read by `as_ids`, `as_lists`, ..., and columns that may be
+    absent by `optional`. `quanta` are the weights. `total` is the most that these rows can add to
+    any one count: n, or the sum of the weights.
     """
 
-    # Made for every batch, so a plain class: a frozen dataclass takes four times as long.
+    # A plain class, since a frozen dataclass takes four times as long to create.
     __slots__ = ("columns", "n", "total")
 
     def __init__(self, n: int, columns: dict[str, Column], total: int | None = None) -> None:
@@ -44,7 +44,7 @@ class Batch:
         return cast("NDArray[Any] | None", self.columns.get(name))
 
     def as_ids(self, name: str) -> NDArray[np.int64] | DictionaryColumn:
-        """A column of ids: integers or hashes, or strings, each named once."""
+        """A column of ids: integers, hashes, or dictionary-encoded strings."""
         return cast("NDArray[np.int64] | DictionaryColumn", self.columns[name])
 
     def as_keys(self, name: str) -> DictionaryColumn:
@@ -56,7 +56,7 @@ class Batch:
         return cast("Ragged[Any]", self.columns[name])
 
     def as_batch(self, name: str) -> Batch:
-        """A column that is a batch: the same rows as another metric reads them."""
+        """A column that is a batch: the same rows, as checked for another metric."""
         return cast("Batch", self.columns[name])
 
     @property
@@ -66,18 +66,18 @@ class Batch:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Which columns there are, and of what kind: batches of one shape can be joined."""
+        """The names and kinds of the columns: batches of equal shape can be joined."""
         return _shape(self, {})
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the columns hold; what several metrics read is there once."""
+        """Bytes of memory of the columns; one that several metrics read counts once."""
         known: dict[int, int] = {}
         _measure(self, known)
         return sum(known.values())
 
     def copy(self) -> Batch:
-        """The same rows in arrays of their own; what several metrics read is copied once."""
+        """The same rows in new arrays; a column that several metrics read is copied once."""
         return _copied(self, {})
 
     def take(self, at: Indices) -> Batch:
@@ -85,13 +85,13 @@ class Batch:
         return Batch(len(at), {k: _taken(c, at) for k, c in self.columns.items()}, self.total)
 
     def where(self, some: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
-        """Some of the rows, with their slots."""
+        """The selected rows, with their slots."""
         at = np.flatnonzero(some)
         return self.take(at), None if slots is None else slots[at]
 
     def pieces(self, slots: Indices | None) -> Iterator[tuple[Batch, Indices | None]]:
-        """The same rows in pieces so short that what is made of each stays in the cache; all
-        columns are arrays."""
+        """The same rows in pieces so short that the temporaries of each stay in the cache; all
+        columns must be arrays."""
         if self.n <= _PIECE:
             yield self, slots
             return
@@ -108,8 +108,8 @@ class Batch:
         return batches[0] if len(batches) == 1 else _joined_batches(batches, {})
 
 
-# A column that several metrics of a panel read is one object in the rows of each, and what is
-# `known` of it by its `id` holds while these rows do.
+# A column that several metrics of a panel read is one object in the batches of all. `known` maps
+# the `id` of an object to its result, which is valid while these batches live.
 def _shape(batch: Batch, known: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
     found = known.get(id(batch))
     if found is None:
@@ -118,7 +118,7 @@ def _shape(batch: Batch, known: dict[int, tuple[object, ...]]) -> tuple[object, 
                 name,
                 _shape(c, known)
                 if type(c) is Batch
-                else c.shape[1:]  # labels may be a class a row in one batch, a table in the next
+                else c.shape[1:]  # labels may be class numbers in one batch and a table in the next
                 if isinstance(c, np.ndarray)
                 else type(c),
             )

@@ -1,4 +1,4 @@
-"""A value that is approximate, with an interval that holds the exact one."""
+"""An approximate value, with certain bounds of the exact one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """low <= exact <= high, for every input and the rounding of the arithmetic included.
+    """low <= exact <= high for every input, including the rounding of the arithmetic.
 
-    `format` and `round` are those of the value. To compare it with a number is a TypeError: the
-    number may lie within the interval, so say which of `float(x)`, `x.low` and `x.high` is meant.
+    `format` and `round` apply to the value. Comparing it with a number is a TypeError: the number
+    may lie between the bounds, so compare `float(x)`, `x.low` or `x.high`.
 
     >>> area = Bounded(0.5, low=0.25, high=0.75)
     >>> float(area), area.width
@@ -30,14 +30,14 @@ class Bounded:
 
     @property
     def width(self) -> float:
-        """How much is not known: high - low."""
+        """The uncertainty: high - low."""
         return self.high - self.low
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 
     def __round__(self, ndigits: int | None = None) -> float:
-        # Ends that are rounded are no longer certain, so what is left is a float.
+        # Rounded bounds are no longer certain, so the result is a float.
         return round(self.value, ndigits)
 
     def __eq__(self, other: object) -> bool:
@@ -47,7 +47,7 @@ class Bounded:
             return NotImplemented
         return (self.value, self.low, self.high) == (other.value, other.low, other.high)
 
-    if not TYPE_CHECKING:  # to a type checker these are errors already
+    if not TYPE_CHECKING:  # a type checker reports these as errors already
 
         def __lt__(self, other: object) -> bool:
             _refuse("<", other)

@@ -1,7 +1,7 @@
-"""The checks of rows: fast when all is well, exact about what is wrong when it is not.
+"""The checks of rows: fast for valid rows, precise about invalid ones.
 
-Each returns the array in the form that the kernels want, without a copy where it can. When
-something is wrong the message names the first offending row and `InputError.rows` all of them.
+Each returns the array in the form that the kernels need, if possible without a copy. The message
+of an error names the first invalid row, and `InputError.rows` holds all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streammetrics.core.slips import labels_instead, refuse_other_spellings, ref
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
 ONE_BITS_32 = 0x3F800000
 ONE_BITS_64 = 0x3FF0000000000000
-# The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
+# Native arrays have these very dtype objects, and `is` is faster than `==`.
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT64 = np.dtype(np.int64)
@@ -53,15 +53,15 @@ def binary_labels(
 ) -> NDArray[np.uint8]:
     """Labels as uint8 [n] of 0 and 1; 1 where a label equals `positive`.
 
-    With 1, 0/1 and False/True are labels and all else is refused. None: as 1, where a metric has
-    no such setting.
+    positive=1: labels are 0/1 or False/True, and all others are refused. None, for a metric
+    without this setting, is the same.
     """
     if (
         type(labels) is np.ndarray
         and labels.dtype is _UINT8
         and labels.ndim == 1
         and (positive == 1 or positive is None)
-        # `argmax` answers in a sixth of the time that `max` takes for a hundred rows.
+        # `argmax` takes a sixth of the time of `max` for a hundred rows.
         and (not len(labels) or labels.item(labels.argmax()) <= 1)
     ):
         return labels
@@ -96,7 +96,7 @@ def binary_labels(
 
 
 def check_positive(value: object, where: str) -> int | str:
-    """The setting `positive` in its one form; SettingsError for what is no label."""
+    """The setting `positive` in canonical form; SettingsError if it cannot be a label."""
     if isinstance(value, (int, str)):
         return int(value) if isinstance(value, bool) else value
     raise SettingsError(
@@ -108,7 +108,7 @@ def check_positive(value: object, where: str) -> int | str:
 
 
 def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np.uint8]:
-    """1 where a label is `positive`; labels of another kind than it, or NaN, are refused."""
+    """1 where a label equals `positive`; labels of another kind, and NaN, are refused."""
     require_strings(array, name)
     kind = array.dtype.kind
     bad: NDArray[np.intp] = np.empty(0, np.intp)
@@ -116,7 +116,7 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
         kinds = str if isinstance(positive, str) else (int, np.integer, np.bool_)
         bad = np.flatnonzero([not isinstance(v, kinds) for v in array])
     elif kind == "f" and isinstance(positive, int):
-        bad = np.flatnonzero(np.floor(array) != array)  # nan is none of itself
+        bad = np.flatnonzero(np.floor(array) != array)  # also true of nan
     elif len(array) and kind not in ("UT" if isinstance(positive, str) else "biu"):
         bad = np.arange(len(array))
     if len(bad):
@@ -136,13 +136,13 @@ def _is_zero_or_one(value: object) -> bool:
 
 
 def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
-    """Graded labels as uint8, integers from 0 to 15, in the shape that they came in."""
+    """Graded labels, integers from 0 to 15, as uint8 in the given shape."""
     array: NDArray[Any] = array_of(labels, name)
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if not array.size:
         return np.empty(array.shape, np.uint8)
-    if array.dtype.kind == "u" and array.max() <= MAX_GRADE:  # one pass, where three are needed
+    if array.dtype.kind == "u" and array.max() <= MAX_GRADE:  # one pass instead of three
         return array.astype(np.uint8, copy=False)
     if array.dtype.kind in "uif":
         good = (array >= 0) & (array <= MAX_GRADE)
@@ -163,7 +163,7 @@ def _is_grade(value: object) -> bool:
 def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     """Scores as float32 or float64 [n]; integers become float64; NaN is refused."""
     array = numbers(values, name)
-    # `argmax` stops at a NaN, and is the quickest pass there is.
+    # `argmax` stops at a NaN, and is the fastest pass.
     if len(array) and isnan(array.item(array.argmax())):
         bad = np.flatnonzero(np.isnan(array))
         raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} nan row(s)")
@@ -171,7 +171,7 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
 
 
 def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
-    """Numbers as `scores` has them, none of them infinite."""
+    """Numbers as `scores` returns them; infinities are refused."""
     array = scores(values, name)
     bad = np.flatnonzero(np.isinf(array))
     if len(bad):
@@ -181,7 +181,7 @@ def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
 
 
 def addends(values: ArrayLike, name: str) -> NDArray[np.generic]:
-    """Numbers to be summed, as `scores` has them, but arrays of bytes as they are."""
+    """Numbers to be summed, as `scores` returns them, but arrays of one-byte numbers unchanged."""
     if (
         type(values) is np.ndarray
         and values.dtype.itemsize == 1
@@ -225,7 +225,7 @@ def probabilities(
 def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[np.floating]:
     """Any numbers as float32 or float64 [n], NaN included.
 
-    Integers that no float64 holds are refused unless `rounding`."""
+    Integers that are not exact in float64 are refused unless `rounding`."""
     array: NDArray[Any] = vector(values, name)
     if array.dtype is _FLOAT64 or array.dtype is _FLOAT32:
         if isinstance(values, list | tuple) and _has_large(array):
@@ -261,13 +261,13 @@ def _of_type(
 
 
 def _has_large(array: NDArray[np.floating]) -> bool:
-    """Whether some may be an integer that a float64 has rounded."""
+    """Whether some value may be an integer that was rounded to float64."""
     ends = (array.item(array.argmin()), array.item(array.argmax())) if len(array) else (0, 0)
     return ends[0] <= -(2.0**53) or ends[1] >= 2.0**53
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, int):  # bool too; past float64 there is no float to stand for it
+    if isinstance(value, int):  # bool too; larger integers have no float64
         return abs(value) < 1 << 1023
     if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
         return False
@@ -284,7 +284,7 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     if array.dtype.kind in "bi" or not len(array):
         return array.astype(np.int64)
     if array.dtype.kind == "f" and isinstance(values, list | tuple):
-        array = np.fromiter(values, object, len(values))  # numpy makes floats of 2**63 and 1
+        array = np.fromiter(values, object, len(values))  # numpy converts [2**63, 1] to floats
     if array.dtype.kind == "u":
         bad = np.flatnonzero(array > np.iinfo(np.int64).max)
     elif array.dtype.kind == "O":
@@ -297,7 +297,7 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
 
 
 def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
-    """True and False [n]; numbers are refused, 0 and 1 too."""
+    """True and False [n]; numbers are refused, even 0 and 1."""
     array: NDArray[Any] = vector(values, name)
     if array.dtype == np.bool_ or not len(array):
         return array.astype(np.bool_, copy=False)
@@ -312,7 +312,7 @@ def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
 
 def _is_int64(value: object) -> bool:
     whole = isinstance(value, int | np.integer | np.bool_)
-    if isinstance(value, np.timedelta64):  # which calls itself an integer
+    if isinstance(value, np.timedelta64):  # a subclass of np.integer
         return False
     return whole and -(2**63) <= value < 2**63  # type: ignore[operator]
 
@@ -337,12 +337,12 @@ def _bad_labels(
 
 
 def is_score(value: object) -> bool:
-    """Whether what should be a label is a probability."""
+    """Whether a label looks like a score: a float between 0 and 1."""
     return isinstance(value, np.floating | float) and 0 < float(value) < 1
 
 
 def is_missing(value: object) -> bool:
-    """Whether there is no label: None, or nan."""
+    """Whether a label is missing: None or nan."""
     return value is None or (isinstance(value, np.floating | float) and isnan(value))
 
 
@@ -351,7 +351,7 @@ _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def check_choice(value: object, choices: Sequence[str], where: str) -> None:
-    """Refuse a setting that is none of the choices."""
+    """Refuse a setting that is not one of the choices."""
     if value not in choices:
         raise SettingsError(
             expected=f"one of {', '.join(choices)}",
@@ -392,14 +392,14 @@ def check_number(
 
 
 def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
-    """Class numbers [n] from 0 to n_classes - 1, in the integer type that they came in.
+    """Class numbers [n] from 0 to n_classes - 1, in the given integer type.
 
     Whole floats become int64; names of classes are refused.
     """
     array: NDArray[Any] = vector(values, name)
     kind = array.dtype.kind
     if kind in "iu" and array.dtype.isnative:
-        # As unsigned numbers negative ones are the largest of all; `argmax` is quicker than `max`.
+        # As unsigned, negative numbers are the largest; `argmax` is faster than `max`.
         bits = array if kind == "u" else array.view(_UNSIGNED[array.dtype.itemsize])
         if not len(bits) or bits.item(bits.argmax()) < n_classes:
             return array
@@ -482,7 +482,7 @@ def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
 
 
 def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
-    """The same error about rows and columns, not about the cells in a line."""
+    """The same error, with indices of flat cells converted to rows and columns."""
     if not len(error.rows):
         return error
     row, column = divmod(int(error.rows[0]), n_columns)

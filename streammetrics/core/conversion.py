@@ -1,9 +1,8 @@
-"""Columns as people have them, as numpy arrays; no library but numpy is imported for it.
+"""Conversion of given columns to numpy arrays; no library but numpy is imported for it.
 
-pandas, polars, pyarrow and torch all hand over an array when numpy asks (`__array__`), and what has
-`to_numpy` or `__dlpack__` alone is asked for that. Two things get lost on that way, so they are
-asked for by the names that these libraries have for them: values that are missing (of a column of
-integers numpy would make floats and NaN), and gradients.
+Columns of pandas, polars, pyarrow and torch convert by `__array__`, and others by `to_numpy` or
+`__dlpack__`. Two things are lost in conversion, so these libraries' own methods handle them:
+missing values (numpy would convert a column of integers to floats and NaN), and gradients.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, shown
 
-# Single values as people have them, numpy's scalars among them, as plain Python ones.
+# Conversion of single values, among them numpy's scalars, to plain Python ones.
 
 FLOAT64: Final = "a number within the range of float64, and if whole one that it holds exactly"
 
 
 def plain(value: object) -> object:
-    """Integers, floats, bools and strings of numpy as Python's, exactly; all else as it is.
+    """Integers, floats, bools and strings of numpy as Python's, exactly; other values unchanged.
 
-    Those of tuples and lists too. A longdouble is no float, and a time difference no integer.
+    Tuples and lists are converted by element. A longdouble is no float, a timedelta64 no integer.
 
     >>> plain(np.float32(0.5)), plain(np.int64(3)), plain((np.float64(1), 2))
     (0.5, 3, (1.0, 2))
@@ -42,7 +41,7 @@ def plain(value: object) -> object:
 
 
 def whole(value: object) -> int | None:
-    """A whole number of any integer type, or None for anything else; True is none.
+    """A whole number of any integer type, or None for anything else, such as True.
 
     >>> whole(np.int64(3)), whole(3.0)
     (3, None)
@@ -56,7 +55,7 @@ def whole(value: object) -> int | None:
 
 
 def exact(value: object) -> Fraction | None:
-    """A finite number as the fraction that it is, or None for anything else; True is none.
+    """A finite number as its exact fraction, or None for anything else, such as True.
 
     >>> exact(np.float32(0.5)), exact("1/2")
     (Fraction(1, 2), None)
@@ -71,8 +70,8 @@ def exact(value: object) -> Fraction | None:
 
 
 def as_float(value: object) -> float | None:
-    """A number as the nearest float, infinities included; None for what is no number, for nan,
-    for an integer that no float is, and for a fraction past every float.
+    """A number as the nearest float, infinities included; None for any other value, for nan, for
+    an integer that is not exact in float64, and for a fraction beyond the largest float.
 
     >>> as_float(np.float32(0.5)), as_float(10**400), as_float(2**53 + 1)
     (0.5, None, None)
@@ -89,7 +88,7 @@ def as_float(value: object) -> float | None:
     return number + 0.0  # -0.0 is 0.0
 
 
-# What the methods of results are given: plain Python numbers of it, or an InputError.
+# The arguments of the methods of results, as plain Python numbers, or an InputError.
 
 
 def refused(where: str, expected: str, got: object, hint: str = "pass another value") -> InputError:
@@ -108,7 +107,7 @@ def share(value: object, where: str, expected: str = "a share from 0 to 1") -> F
 
 
 def weight_of_recall(b: object, where: str) -> Fraction:
-    """The b of an F: a number of at least 0."""
+    """The b of an F-measure: a number of at least 0."""
     found = exact(b)
     if found is None or found < 0:
         raise refused(where, "a number of at least 0", b, "pass 1 where both weigh the same")
@@ -124,7 +123,7 @@ def parts(k: object, where: str) -> int:
 
 
 def check_aim(by: object, where: str) -> None:
-    """Refuse what no best operating point is chosen by."""
+    """Refuse an unknown criterion for the best operating point."""
     if by in ("youden", "product", "distance", "accuracy"):
         return
     hint = "choose one of these"
@@ -136,7 +135,7 @@ def check_aim(by: object, where: str) -> None:
 
 
 def threshold(t: object, where: str) -> float:
-    """A number that a score may be compared with; infinities are some."""
+    """A number to compare scores with; it may be infinite."""
     found = as_float(t)
     if found is None:
         raise refused(where, FLOAT64, t)
@@ -144,19 +143,19 @@ def threshold(t: object, where: str) -> float:
 
 
 def worth_of_nothing(zero_division: object, where: str) -> float:
-    """What 0/0 is worth: nan, 0 or 1."""
+    """The value of 0/0: nan, 0 or 1."""
     found = plain(zero_division)
     if isinstance(found, (int, float)) and (found in (0, 1) or math.isnan(found)):
         return float(found)
     raise refused(where, "0, 1 or nan", zero_division, "pass one of these")
 
 
-# These say for themselves what they hold; other columns are asked for what is missing.
+# Columns of other types are asked for their missing values.
 _KNOWN = (np.ndarray, list, tuple)
 
 
 def vector(values: object, name: str) -> NDArray[np.generic]:
-    """`values` as a 1-D array; a missing value is refused where a library knows of such."""
+    """`values` as a 1-D array; values that their library reports as missing are refused."""
     array = values if type(values) is np.ndarray else _array(values, name)
     if array.ndim != 1:
         raise InputError(
@@ -171,7 +170,7 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
 
 
 def shape_of(array: NDArray[np.generic]) -> str:
-    """What an array that is none of rows is, for a message: its shape, or the one value in it."""
+    """The shape of an array, or the value of one without axes, for a message."""
     if array.ndim:
         return f"shape {list(array.shape)}"
     value = array.item()
@@ -179,7 +178,7 @@ def shape_of(array: NDArray[np.generic]) -> str:
 
 
 def listed(array: NDArray[np.generic], name: str) -> str | None:
-    """What to do with what numpy takes for one value although it has several, as a generator."""
+    """The hint for an iterable that numpy takes as one value, such as a generator."""
     value = None if array.ndim else array.item()
     several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
     return f"pass a list, as list({name}) makes one" if several else None
@@ -200,7 +199,7 @@ def _flattened(array: NDArray[Any], name: str) -> str:
 
 
 def require_strings(array: NDArray[np.generic], name: str) -> None:
-    """Refuse a missing value among numpy's strings of any length."""
+    """Refuse missing values in an array of numpy's StringDType."""
     if array.dtype.kind == "T":
         _refuse_missing(np.array([not isinstance(v, str) for v in array], np.bool_), name)
 
@@ -249,7 +248,7 @@ def _of_library(values: Any) -> NDArray[Any]:
 def _of_tensor(tensor: Any) -> NDArray[Any]:
     try:
         return np.asarray(tensor)
-    except TypeError:  # numpy has no bfloat16, of which every value is a float32
+    except TypeError:  # numpy has no bfloat16, but each one is a float32
         if not tensor.is_floating_point():
             raise
         return np.asarray(tensor.float())
@@ -273,14 +272,14 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
 
 
 def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
-    """The values as they are where numpy wrote 0.5 beside "x" as a string: only "x" is wrong."""
+    """The given values, if numpy made strings of a mix such as 0.5, "x": only "x" is wrong."""
     if array.ndim != 1 or all(isinstance(v, str) for v in values):
         return array
     return np.fromiter(values, object, len(values))
 
 
 def _missing(values: object) -> NDArray[np.bool_]:
-    """Where a column has no value, as its library says: polars and pyarrow, or pandas."""
+    """A mask of missing values, from the column's library: polars and pyarrow, or pandas."""
     ask = getattr(values, "is_null", None) or getattr(values, "isna", None)
     return np.asarray(ask(), np.bool_) if callable(ask) else np.zeros(0, np.bool_)
 

@@ -1,4 +1,4 @@
-"""Where a class body becomes a metric. `core/README.md` explains it."""
+"""How a class body becomes a metric. `core/README.md` explains it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Declared:
     """
 
     schema: ClassVar[str] = ""
-    _formerly: ClassVar[Mapping[str, str]] = {}  # setting → the name that it had, and has in bytes
+    _formerly: ClassVar[Mapping[str, str]] = {}  # setting → its former name, which bytes keep
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
     _inputs: ClassVar[Inputs] = Inputs()
-    _generated: ClassVar[object] = None  # the `check` that follows from the inputs
+    _generated: ClassVar[object] = None  # the `check` made from the inputs
 
     def __init_subclass__(cls, *, schema: str = "") -> None:
         super().__init_subclass__()  # also of `Generic`
@@ -55,7 +55,7 @@ class Declared:
             return
         dataclasses.dataclass(eq=False, repr=False)(cls)
         cls.schema = schema
-        bases = reversed(cls.__mro__)  # an abstract one may have parts too
+        bases = reversed(cls.__mro__)  # an abstract base may have parts too
         cls._parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
@@ -68,7 +68,7 @@ class Declared:
         register(cls)
 
     def __post_init__(self) -> None:
-        for name in self._settings:  # a setting has one form, whoever gave it
+        for name in self._settings:  # a setting has one form, however given
             self.__dict__[name] = plain(self.__dict__[name])
         self.check_settings()
         if self._inputs.weights:
@@ -78,7 +78,7 @@ class Declared:
         self._begin(1)
 
     def check_settings(self) -> None:
-        """Raise SettingsError for a setting out of range; `_set` may bring it into one form."""
+        """Raise SettingsError for a setting out of range; `_set` may store its canonical form."""
 
     def _begin(self, width: int) -> None:
         """Make empty state for `width` slots; from here on settings are fixed."""
@@ -92,26 +92,26 @@ class Declared:
         return {name: self.__dict__[name] for name in self._settings}
 
     def _stored_settings(self) -> Mapping[str, Setting]:
-        """The settings by the names that they have in bytes."""
+        """The settings by their names in bytes."""
         return by_former_names(self._formerly, self.settings())
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
-        """The settings of which these are the stored ones, which may be hostile."""
+        """The settings from their stored form, which may be hostile."""
         return by_current_names(cls._formerly, stored)
 
     def arguments(self) -> Mapping[str, bool]:
-        """The names that `update` takes, each with whether it must be given."""
+        """The arguments of `update`, each with whether it is required."""
         return self._arguments
 
     def former_arguments(self) -> Mapping[str, str]:
-        """The arguments of `update` whose name has changed, each with its former name. `update`
-        takes that with a DeprecationWarning, and stored settings keep it."""
+        """The renamed arguments of `update`, each with its former name. `update` accepts the former
+        name with a DeprecationWarning, and stored settings keep it."""
         return self._inputs.formerly
 
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        """How many values a row has of each argument that takes a table [n, width]; None stands
-        beside it where one plain value a row is taken as well. Other arguments are not here."""
+        """The widths that each argument accepts as a table [n, width]; None among them means that
+        one plain value for each row is accepted too. Arguments without tables are left out."""
         return self._inputs.widths(self)
 
     def _set(self, name: str, value: Setting) -> None:
@@ -158,13 +158,13 @@ class Declared:
 
 
 def operands(given: object) -> Iterable[object]:
-    """The states in an iterable; what is none, or has none, as the one state that it is not."""
+    """The states in an iterable; any other value, also a text or mapping, as the only operand."""
     texts = (str, bytes, bytearray, memoryview, Mapping)
     return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
 
 
 def _loaded(other: object) -> str:
-    """What to pass in place of what is no state."""
+    """The hint for an operand that is not a state."""
     if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
         return "read it first, as merge(streammetrics.load(...)) does"
     if isinstance(other, Mapping):
@@ -179,7 +179,7 @@ _CHECK: Final = "What `update` would count, or InputError; changes nothing."
 def _install(metric: type[Declared], inputs: Inputs) -> None:
     """Give a class `update` and `check` with these arguments, unless its body has its own."""
     made: dict[str, Callable[..., object]] = {}
-    exec(_source(inputs), made)  # as dataclasses do: a call costs no more than one by hand
+    exec(_source(inputs), made)  # as dataclasses do: as fast as handwritten methods
     metric._generated = made["check"]
     for name, text in (("update", _UPDATE), ("check", _CHECK)):
         if name not in vars(metric):
@@ -205,7 +205,7 @@ def _taking_former_names(
 
 
 def _rows_of(inputs: Inputs) -> str:
-    """The section of a docstring that says what the arguments are."""
+    """The section of a docstring on the arguments."""
     lines = [f"        {name}: {column.meaning}.\n" for name, column in inputs]
     return "".join(["    Rows\n", *lines])
 
@@ -220,7 +220,7 @@ def _source(inputs: Inputs) -> str:
     given = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""
-    # Most small batches take the fast path, which `Buffer.append` explains.
+    # Most small batches take the fast path (see `Buffer.append`).
     test = "if weights is not None or not" if inputs.weights else "if not"
     test += f" self._buffer.append({', '.join(names)}):"
     return (

@@ -1,4 +1,4 @@
-"""Every error says four things: what was expected, what it got, where, and a hint.
+"""Every error reports four things: what was expected, what it got, where, and a hint.
 
 ValueError
 └── StreamMetricsError
@@ -18,11 +18,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-# What to do about a name that nobody knows.
+# Hints for unknown names.
 
 
 def nearest(name: object, known: Iterable[str], otherwise: str = "correct the name") -> str:
-    """The known name that is most like it, as a question; `otherwise` where none is like it.
+    """The most similar known name, as a question; `otherwise` if none is similar.
 
     >>> nearest("crt", ("ctr", "auc")), nearest("x", ("ctr", "auc"))
     ("did you mean 'ctr'?", 'correct the name')
@@ -51,7 +51,7 @@ class StreamMetricsError(ValueError):
         super().__init__(f"{where}: expected {expected}, got {got}; {hint}")
 
     def but(self, **changed: str) -> Self:
-        """The same error with other parts."""
+        """The same error with some parts replaced."""
         parts = {name: getattr(self, name) for name in ("expected", "got", "where", "hint")}
         new = type(self)(**parts | changed)
         new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in parts})
@@ -78,7 +78,7 @@ class StreamMetricsError(ValueError):
 class InputError(StreamMetricsError):
     """Rows that cannot be counted; nothing was changed.
 
-    `rows` holds the indices of all offending rows where the check knows them, else nothing.
+    `rows` holds the indices of all invalid rows; it is empty if the check does not know them.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ def bad_rows(
     hint: str,
     got: str = "",
 ) -> InputError:
-    """The error for these rows of a column, at the first of them; got: else the value there."""
+    """The error for these rows of a column, located at the first; got: by default its value."""
     where = f"{name}[{rows[0]}]"
     got = got or shown(column[rows[0]])
     return InputError(expected=expected, got=got, where=where, hint=hint, rows=rows)

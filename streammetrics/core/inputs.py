@@ -1,6 +1,6 @@
-"""What a metric reads, declared: `inputs = Inputs(labels=Binary("positive"), scores=Real())`.
+"""The declared inputs of a metric: `inputs = Inputs(labels=Binary("positive"), scores=Real())`.
 
-From the declaration follow `update`, `check`, `arguments()`, `widths()`, the validators of the
+The declaration determines `update`, `check`, `arguments()`, `widths()`, the validators of the
 buffer's fast path, and the table of arguments in the documentation.
 """
 
@@ -35,7 +35,7 @@ Widths: TypeAlias = tuple[int | None, ...]
 IDS: Final = "ArrayLike | DictionaryColumn"  # the type of a column of ids
 
 _ARRAY: Final = np.ndarray
-# The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
+# Native arrays have these very dtype objects, and `is` is faster than `==`.
 _BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -44,10 +44,10 @@ _EXACT: Final = 1 << 53
 
 # -- validators ---------------------------------------------------------------------------------
 class Validator(IntEnum):
-    """What a plain array [n] certainly is; from NUMBERS on, each is all of those before it.
+    """A property that a plain array [n] certainly has; BINARY implies UNIT, and so on to NUMBERS.
 
-    A validator knows only what is common. All else is left to the input's own check, which is
-    slower, takes more, and says what is wrong.
+    A validator knows only common columns. All others are left to the input's own check, which is
+    slower, accepts more, and reports errors.
     """
 
     INTEGERS = 0  # of 64 bits
@@ -58,14 +58,14 @@ class Validator(IntEnum):
 
 
 def validated(column: object, validator: Validator) -> NDArray[Any] | None:
-    """The column, labels as uint8; None where it is not sure that the check would take it."""
+    """The column, labels as uint8; None unless the check would certainly accept it."""
     if type(column) is not _ARRAY or column.ndim != 1 or not len(column):
         return None
     return VALIDATORS[validator](column)
 
 
 def strongest(validators: set[Validator]) -> Validator | None:
-    """What a column must be to be all of these; None where no validator tells that."""
+    """The validator that implies all of these; None if there is none."""
     if len(validators) > 1 and Validator.INTEGERS in validators:
         return None
     return max(validators)
@@ -78,13 +78,13 @@ def _integers(column: NDArray[Any]) -> NDArray[Any] | None:
 def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is _FLOAT64 or kind is _FLOAT32:
-        return None if isnan(column.item(column.argmax())) else column  # which stops at a NaN
+        return None if isnan(column.item(column.argmax())) else column  # argmax stops at a NaN
     if kind.kind not in "biu":
         return None
     if kind.itemsize < 8:
         return column
     low, high = column.item(column.argmin()), column.item(column.argmax())
-    return column if low >= -_EXACT and high <= _EXACT else None  # each of these is a float64
+    return column if low >= -_EXACT and high <= _EXACT else None  # exact in float64
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any] | None:
@@ -98,9 +98,9 @@ def _unit(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is not _FLOAT64 and kind is not _FLOAT32:
         return None
-    if len(column) == 1 and 0 < column.item() <= 1:  # a single row in half of the time
+    if len(column) == 1 and 0 < column.item() <= 1:  # half the time for a single row
         return column
-    # Floats in [0, 1] but -0.0 have bits up to those of 1, as unsigned integers.
+    # As unsigned integers, the bits of floats in [0, 1] except -0.0 are at most those of 1.
     words, one = (
         (_UINT32, checks.ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, checks.ONE_BITS_64)
     )
@@ -128,14 +128,14 @@ VALIDATORS: Final = (_integers, _numbers, _finite, _unit, _binary)  # by the val
 
 # -- kinds of columns ---------------------------------------------------------------------------
 class Input(ABC):
-    """One argument of `update`: what its values are, and how they are checked.
+    """One argument of `update`: the kind of its values, and their check.
 
-    Where a parameter is the name of a setting or property, it is that of the metric.
+    Settings and properties that a parameter names are those of the metric.
     """
 
     formerly: str = ""  # the argument's former name, which `update` still takes
     keyword: ClassVar[bool] = False  # given by name only
-    type_text: ClassVar[str] = "ArrayLike"  # the type that a signature for editors gives it
+    type_text: ClassVar[str] = "ArrayLike"  # its type in a signature for editors
     meaning: str = ""  # for the documentation
 
     def __init__(self, *, optional: bool = False) -> None:
@@ -143,14 +143,14 @@ class Input(ABC):
 
     @abstractmethod
     def reader(self, metric: Declared, name: str) -> Reader:
-        """What makes a checked column of the given values, or raises InputError."""
+        """The function from given values to a checked column; it raises InputError."""
 
     def validator(self, metric: Declared) -> Validator | None:
-        """What an array must be so that the check takes it as it is, if a validator tells that."""
+        """The validator of arrays that the check accepts as they are, if there is one."""
         return None
 
     def width(self, metric: Declared) -> Widths:
-        """How many values a row has, if it is a table; see `Declared.widths`."""
+        """The widths of rows, if it takes a table; see `Declared.widths`."""
         return ()
 
 
@@ -193,8 +193,8 @@ class Real(Input):
 class Probability(Input):
     """Scores in [0, 1], as float32 or float64.
 
-    where: a property that says whether they must be; otherwise they may be any `Real`.
-    hint: what to do about others.
+    where: a property that says whether they must be in [0, 1]; otherwise they may be any `Real`.
+    hint: of the error for other scores.
     """
 
     def __init__(self, where: str | None = None, hint: str | None = None) -> None:
@@ -215,7 +215,7 @@ class Probability(Input):
 
 
 class Amount(Input):
-    """Numbers without NaN that are to be summed: as `Real`, but arrays of bytes as they are."""
+    """Numbers without NaN to be summed: as `Real`, but arrays of one-byte numbers unchanged."""
 
     def __init__(self, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
@@ -241,10 +241,10 @@ class Integers(Input):
 
 
 class Classes(Input):
-    """Class numbers from 0 to `n` - 1, in the integer type that they came in.
+    """Class numbers from 0 to `n` - 1, in the given integer type.
 
-    table: what a table [n, `n`] in their place is: "labels" of 0 and 1, or "scores"; None: nothing.
-    only_table: a setting that, where it is not empty, says that it must be a table.
+    table: the kind of a table [n, `n`] in their place: "labels" of 0 and 1, or "scores"; None: no
+    table is accepted. only_table: a setting that, if it is not empty, requires a table.
     """
 
     def __init__(self, n: str, table: str | None = None, only_table: str | None = None) -> None:
@@ -277,7 +277,8 @@ class Classes(Input):
 class Table(Input):
     """A row of values for each class or label: scores without NaN, or labels of 0 and 1.
 
-    n: how many. where: of scores, a property that says whether they must be in [0, 1].
+    n: the number of columns. where: for scores, a property that says whether they must be in
+    [0, 1].
     """
 
     def __init__(self, n: str, *, labels: bool = False, where: str | None = None) -> None:
@@ -322,7 +323,7 @@ class UnitIds(Input):
     meaning = "[n] ids, integers or strings"
 
     def reader(self, metric: Declared, name: str) -> Reader:
-        return lambda values: unit_words(values, name).view(np.int64)  # as integers come
+        return lambda values: unit_words(values, name).view(np.int64)  # the type of integers
 
     def validator(self, metric: Declared) -> Validator | None:
         return Validator.INTEGERS
@@ -349,10 +350,10 @@ class Unchecked(Input):
 
 
 class Weights(Input):
-    """Weights of rows: multiples of the setting `weight_unit`, or rounded to them where the
-    setting `round_weights` says so. A metric without these settings takes whole weights.
+    """Weights of rows: multiples of the setting `weight_unit`, or rounded to multiples if the
+    setting `round_weights` is True. A metric without these settings takes whole weights.
 
-    per_row: a property that says to how many counts of one part a row adds its weight.
+    per_row: a property with the number of counts of one part to which a row adds its weight.
     """
 
     keyword = True
@@ -370,7 +371,7 @@ class Weights(Input):
 class Inputs:
     """The inputs of a metric by name, in the order of the arguments of `update`.
 
-    A column has the same length as the first. Inputs of ids and weights are given by name only.
+    All columns have one length. Inputs of ids and weights are given by name only.
     """
 
     def __init__(self, /, **columns: Input) -> None:
@@ -391,7 +392,7 @@ class Inputs:
 
     @property
     def fast(self) -> bool:
-        """Whether the buffer's fast path may know such columns."""
+        """Whether the buffer's fast path may take these columns."""
         known = all(type(c).validator is not Input.validator for c in self.columns.values())
         return known and len(self.columns) <= MOST_COLUMNS
 
@@ -417,12 +418,12 @@ class Bound:
         unit = settings.get("weight_unit", ONE)
         self._unit = unit if isinstance(unit, Fraction) else ONE
         self._rounding = bool(settings.get("round_weights", False))
-        self._weighs = self._unit is not ONE  # rows without weights have other quanta than 1
+        self._weighs = self._unit is not ONE  # rows without weights do not have one quantum
         per_row = weights.per_row if weights else None
         self._per_row: int = getattr(metric, per_row) if per_row else 1
-        self.plain = not self._weighs and self._per_row == 1  # the rows, where no weights are given
+        self.plain = not self._weighs and self._per_row == 1  # if no weights are given
         known = {name: column.validator(metric) for name, column in columns.items()}
-        # What the columns must be so that they are rows as they are; empty where that is not sure.
+        # The validators of columns that `check` accepts as they are; empty if some has none.
         self.validators: dict[str, Validator] = {}
         if self.plain and None not in known.values():
             self.validators = {name: one for name, one in known.items() if one is not None}

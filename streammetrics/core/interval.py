@@ -1,4 +1,4 @@
-"""An interval for what an estimate is an estimate of: statistical, not certain."""
+"""The confidence interval of an estimated quantity: statistical, not certain."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streammetrics.core.errors import SettingsError, shown
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """At `level`, the true value lies in [lower, upper] in that share of experiments.
+    """In a share `level` of experiments the true value lies in [lower, upper].
 
-    `Bounded` is another thing: its low and high hold the value of these very rows, for certain.
+    `Bounded` is different: its low and high certainly enclose the value for the given rows.
 
     se: the standard error. df: degrees of freedom of the variance, inf where it is taken as known.
-    method: how the ends were found, "wilson" or "jackknife". n: rows, lists or users; n_eff: how
-    many independent ones they are worth; deff: n / n_eff, the design effect, by which clustering
-    multiplies the variance. resolution: how far the buckets may have moved the estimate. What is
-    not known is nan. reason: why there is no interval, or what makes it doubtful; empty if nothing.
-    formula: False where the view has none, however many rows there are.
+    method: how the bounds were computed, such as "wilson" or "jackknife". n: rows, lists or users;
+    n_eff: the effective number of independent ones; deff: n / n_eff, the design effect, by which
+    clustering multiplies the variance. resolution: by how much the buckets may have moved the
+    estimate. Unknown values are nan. reason: why there is no interval, or why it is doubtful; else
+    empty. formula: False if the view has none, however many rows there are.
 
     >>> ctr = Interval(0.3, 0.11, 0.6, se=0.145, level=0.95, method="wilson", n=10)
     >>> print(ctr)
@@ -55,7 +55,7 @@ class Interval:
         estimate: float = math.nan,
         formula: bool = True,
     ) -> Interval:
-        """Everything: what is said of rows that are too few, with the reason.
+        """The infinite interval for too few rows, with the reason.
 
         >>> print(Interval.undefined("no positives", level=0.95, method="delong"))
         nan [-inf, inf] at 95 % (delong, n = 0): no positives
@@ -74,16 +74,16 @@ class Interval:
 
     @property
     def defined(self) -> bool:
-        """Whether it says anything."""
+        """Whether a bound is finite."""
         return self.lower > -math.inf or self.upper < math.inf
 
     @property
     def width(self) -> float:
-        """The upper end less the lower one."""
+        """The upper bound less the lower one."""
         return self.upper - self.lower
 
     def scaled(self, times: float, plus: float = 0.0) -> Interval:
-        """The interval of times x + plus, times not 0: of Gini = 2 area - 1.
+        """The interval of times x + plus, times not 0, as for Gini = 2 area - 1.
 
         >>> Interval(0.75, 0.5, 1.0, se=0.125).scaled(2, -1).lower
         0.0
@@ -108,13 +108,13 @@ class Interval:
 
 
 class HasInterval(Protocol):
-    """A result that knows intervals. independent: what it takes as independent, "rows", "lists";
-    "" where nothing is to be said of it."""
+    """A result with intervals. independent: the observations that it takes as independent, "rows"
+    or "lists"; "" if there is nothing to report."""
 
     independent: ClassVar[str]
 
     def interval(self, view: object = ..., *, level: float = ..., method: str = ...) -> Interval:
-        """That of one view; None: of the first one."""
+        """The interval of one view; None: of the first one."""
         ...
 
 
@@ -126,8 +126,8 @@ def interval_of(
     method: str = "auto",
     cluster: str = "auto",
 ) -> Interval:
-    """What `metric.confidence_interval` answers, from the result that the metric has computed: of
-    many views it is computed once.
+    """The interval that `metric.confidence_interval` returns, from a result of the metric, which is
+    thus computed once for many views.
 
     >>> from streammetrics import Ratio
     >>> ctr = Ratio()

@@ -1,8 +1,8 @@
-"""What a state counted: ranges of named sources, each for a piece that was selected from it.
+"""Provenance: the ranges of named sources that a state counted, each for a piece selected from it.
 
-It stands beside a state and not in it: bytes, digest and `==` ignore it, a state file keeps it.
-Different pieces (a window, a key) of one range unite; the same piece of the same range refuses,
-so that a retry or a second delivery cannot count twice in silence.
+It is kept beside a state and not in it: bytes, digest and `==` ignore it, a state file keeps it.
+Different pieces (a window, a key) of one range unite; the same piece of the same range is refused,
+so that a retry or a second delivery cannot count twice unnoticed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Provenance:
         self._ranges: dict[tuple[str, str], Ranges] = {}
 
     def add(self, source: str, start: int, end: int, piece: str = "") -> None:
-        """Note that rows [start, end) of `source` were counted, or raise OverlapError."""
+        """Record that rows [start, end) of `source` were counted, or raise OverlapError."""
         named = all(isinstance(name, str) for name in (source, piece))
         if not (named and all(hasattr(offset, "__index__") for offset in (start, end))):
             got = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
@@ -58,11 +58,11 @@ class Provenance:
         return changed
 
     def accept(self, changed: Mapping[tuple[str, str], Ranges]) -> None:
-        """Take over what `united` found. Two steps, so that nothing changes before all is known."""
+        """Store the result of `united`. Two steps, so that an OverlapError changes nothing."""
         self._ranges.update(changed)
 
     def covers(self, other: Provenance) -> bool:
-        """Whether all that `other` counted is counted here, piece by piece; nothing is, always.
+        """Whether all ranges of `other` are counted here, piece by piece; True if it has none.
 
         >>> seen, replay = Provenance(), Provenance()
         >>> seen.add("clicks/0", 0, 900)
@@ -77,7 +77,7 @@ class Provenance:
         )
 
     def copy(self) -> Provenance:
-        """The same, to be changed apart."""
+        """An independent copy."""
         twin = Provenance()
         twin._ranges = {key: list(ranges) for key, ranges in self._ranges.items()}
         return twin
@@ -125,7 +125,7 @@ def _covers(known: Ranges, start: int, end: int) -> bool:
 
 
 def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None:
-    """Put [start, end) among the ranges, in place: a million that come in order take a second."""
+    """Insert [start, end) into the ranges, in place: a million in order take a second."""
     at = bisect_left(known, (start, end))
     for s, e in known[max(at - 1, 0) : at + 1]:
         if s < end and start < e:

@@ -1,5 +1,5 @@
-"""Columns that are no plain arrays: keys that name each distinct one once, and lists; and the
-offsets, ranges and totals of arrays."""
+"""Columns that are not plain arrays: dictionary-encoded keys, and lists; and the offsets, ranges
+and totals of arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 V = TypeVar("V", bound=np.generic)
 Scalar: TypeAlias = str | int | None
 Key: TypeAlias = Scalar | tuple[Scalar, ...]
-_SAMPLE: Final = 16  # keys from whose size that of all is estimated
+_SAMPLE: Final = 16  # keys from which the size of all is estimated
 
 
 def keys_nbytes(keys: Collection[Key]) -> int:
-    """Bytes of these keys themselves, from the size of the first ones."""
+    """Bytes of these keys themselves, estimated from the first ones."""
     some = list(islice(keys, _SAMPLE))
     return int(sum(map(_size, some)) / len(some) * len(keys)) if some else 0
 
@@ -30,9 +30,9 @@ def _size(key: Key) -> int:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class DictionaryColumn:
-    """A column of `n` keys that names each distinct key once: row i has `values[codes[i]]`.
+    """A column of `n` keys that holds each distinct key once: row i has `values[codes[i]]`.
 
-    codes: intp [n], each below `len(values)`. Taken wherever keys or ids are.
+    codes: intp [n], each below `len(values)`. Accepted wherever keys or ids are.
     """
 
     codes: NDArray[np.intp]
@@ -47,7 +47,7 @@ class DictionaryColumn:
         return self.codes.nbytes + getsizeof(self.values) + keys_nbytes(self.values)
 
 
-@dataclass(slots=True, eq=False)  # frozen, it would take three times as long to make
+@dataclass(slots=True, eq=False)  # frozen, it would take three times as long to create
 class Ragged(Generic[V]):
     """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
 
@@ -71,14 +71,14 @@ class Ragged(Generic[V]):
         return self.values.nbytes + self.offsets.nbytes
 
     def take(self, at: NDArray[np.intp]) -> Ragged[V]:
-        """The rows at these places."""
+        """The rows at these positions."""
         sizes = self.sizes[at]
         offsets = offsets_of(sizes)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
         return Ragged(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
 
     def copy(self) -> Ragged[V]:
-        """The same in arrays of their own."""
+        """The same rows in new arrays."""
         return Ragged(self.values.copy(), self.offsets.copy())
 
     @staticmethod
@@ -96,7 +96,7 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
-    """All rows, one column after the other; a value of several columns is named once."""
+    """All rows, one column after the other; a value in several columns is held once."""
     known: dict[Key, int] = {}
     codes = []
     for column in columns:
@@ -108,7 +108,7 @@ def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
 def ranges(
     starts: NDArray[np.intp], ends: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The places of several ranges one after another, and the length of each."""
+    """The indices in several ranges one after another, and the length of each range."""
     sizes = ends - starts
     done = np.cumsum(sizes)
     at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
@@ -125,5 +125,5 @@ def exact_total(counts: NDArray[np.integer]) -> int:
         return 0
     if counts.item(counts.argmax()) <= _MOST // n:
         return int(np.add.reduce(counts))
-    # The parts of 32 bits cannot overflow where the whole could.
+    # The sums of the 32-bit parts cannot overflow.
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())

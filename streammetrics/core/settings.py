@@ -1,5 +1,5 @@
-"""Settings: what they may be, their one JSON form, and the first difference of two of them; and
-the entry points of installed packages, whose metrics a state may be of.
+"""Settings: their types, their canonical JSON, and the first difference between two of them; and
+the entry points of installed packages, which may define the metric of a state.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
-_HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of the heads that came last
+_HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of recently read heads
 _MOST_HEADS: Final = 64
 
 
 class _FrozenMap(Mapping[str, Setting]):
-    """A mapping that nobody changes any more."""
+    """An immutable mapping."""
 
     __slots__ = ("_inner",)
 
@@ -65,7 +65,7 @@ class _FrozenMap(Mapping[str, Setting]):
 
 
 def frozen(value: Setting) -> Setting:
-    """The same setting, in a form that its giver cannot change."""
+    """The same setting, in a form that the caller cannot change."""
     match value:
         case tuple():
             return tuple(map(frozen, value))
@@ -83,7 +83,7 @@ def encode_head(schema: str, settings: Mapping[str, Setting]) -> bytes:
 def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Declared:
     """The empty accumulator that a head describes.
 
-    known: by digest, the bytes of settings that a head knows by their hash alone.
+    known: by digest, the bytes of arrays of which a head holds only the hash.
     """
     if known:
         return _read_head(head, known)
@@ -97,7 +97,7 @@ def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Declar
 
 
 def register(metric: type[Declared]) -> None:
-    """Make a class known by its schema; SettingsError where another one has it."""
+    """Register a class by its schema; SettingsError if another one has it."""
     known = CLASSES.get(metric.schema, metric)
     if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
         raise SettingsError(
@@ -106,7 +106,7 @@ def register(metric: type[Declared]) -> None:
             where=f"{metric.__name__}(schema)",
             hint="choose another, such as 'my-package.my-metric/1'",
         )
-    CLASSES[metric.schema] = metric  # a cell of a notebook that is run again defines its class anew
+    CLASSES[metric.schema] = metric  # a notebook cell that runs again redefines its class
     _HEADS.clear()
 
 
@@ -204,11 +204,11 @@ def _from_json(value: Json, known: Mapping[str, bytes]) -> Setting:
             raise damaged(f"the setting {shown(value)}")
 
 
-# -- names that have changed: `former` is name -> former name, the one that bytes keep ------------
+# -- renamed settings: `former` is name -> former name, which bytes keep --------------------------
 def use_current_names(
     where: str, formerly: Mapping[str, str], named: dict[str, V], stacklevel: int = 3
 ) -> None:
-    """Rename what was given by a former name, with a DeprecationWarning."""
+    """Rename arguments given by a former name, with a DeprecationWarning."""
     for name, was in formerly.items():
         if was in named and name not in named:
             text = f"{where}: {was}= is now {name}="
@@ -217,12 +217,12 @@ def use_current_names(
 
 
 def by_former_names(former: Mapping[str, str], given: Mapping[str, V]) -> dict[str, V]:
-    """Values by the names that stored settings have."""
+    """The values by their names in stored settings."""
     return {former.get(name, name): value for name, value in given.items()}
 
 
 def by_current_names(former: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
-    """Values by name of what `by_former_names` has made."""
+    """The values by their current names; the inverse of `by_former_names`."""
     current = {was: name for name, was in former.items()}
     return {current.get(name, name): value for name, value in stored.items()}
 
@@ -232,8 +232,8 @@ def named_settings(
     required: tuple[str, ...] = (),
     formerly: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """For an `__init__`: it names the settings that there are where Python raises a TypeError, and
-    takes former names with a DeprecationWarning."""
+    """Decorate an `__init__`: an error lists the settings where Python would raise a TypeError, and
+    former names are accepted with a DeprecationWarning."""
 
     def told(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
@@ -259,7 +259,7 @@ def named_settings(
     return told
 
 
-# -- what differs ---------------------------------------------------------------------------------
+# -- differences ----------------------------------------------------------------------------------
 def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
     """The first setting in which two accumulators differ: its name, and both values."""
     if type(mine) is not type(theirs):
@@ -291,9 +291,9 @@ def _dumps(value: Json) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-# -- a setting that is too large for the head of a state, which knows it by a hash ----------------
-# Equality, merging and bytes go by the hash. The numbers travel beside it within a process, and in
-# a pickle; a state from bytes can be merged, computed and written, and counts no rows.
+# -- a setting that is too large for the head of a state, which holds its hash --------------------
+# Equality, merging and bytes use the hash. The numbers are kept beside it within a process, and in
+# a pickle; a state from bytes can be merged, computed and written, but cannot count rows.
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_AXES: Final = 4
 
@@ -317,13 +317,13 @@ class Content:
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Content:
-        """That of an array of numbers without NaN, which may change afterwards."""
+        """The content of an array without NaN; the array may change afterwards."""
         data = np.ascontiguousarray(values + 0.0, "<f8").tobytes()
         return cls(values.shape, _digest(values.shape, data), data)
 
     @classmethod
     def read(cls, shape: Sequence[object], digest: str, data: bytes | None) -> Content:
-        """What another process wrote; StateError for what `of` would not have made."""
+        """The content that another process wrote; StateError unless `of` may have made it."""
         sizes = tuple(n for n in shape if type(n) is int and 0 <= n < 1 << 48)
         if len(sizes) < len(shape) or len(sizes) > _MAX_AXES or not _DIGEST.fullmatch(digest):
             raise damaged("a setting that is no hash and shape")
@@ -335,7 +335,7 @@ class Content:
 
     @property
     def known(self) -> bool:
-        """Whether the numbers are here, and not their hash alone."""
+        """Whether the numbers are here, and not only their hash."""
         return self.data is not None
 
     def values(self, where: str) -> NDArray[np.float64]:
@@ -390,8 +390,8 @@ def _within(value: Setting) -> Iterator[Content]:
 # -- metrics and measures of installed packages, which declare them where they are built ----------
 #     [project.entry-points."streammetrics.metrics"]
 #     ClickDepth = "my_package.my_module:ClickDepth"
-# Nothing is imported before somebody asks for a name or a schema that is not known. Bytes and texts
-# never say what to import: an unknown one makes all entry points be loaded, once.
+# Nothing is imported until an unknown name or schema is requested. Bytes and texts never choose
+# what to import: an unknown name or schema loads all entry points, once.
 METRICS: Final = "streammetrics.metrics"
 MEASURES: Final = "streammetrics.measures"
 
@@ -399,20 +399,20 @@ MEASURES: Final = "streammetrics.measures"
 @cache
 def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name, those of packages that are installed now."""
-    from importlib.metadata import entry_points  # takes as long as to import all of this library
+    from importlib.metadata import entry_points  # takes as long as importing this library
 
     return {one.name: one for one in sorted(entry_points(group=group))}
 
 
 @cache
 def load_all(group: str) -> tuple[Mapping[str, object], str]:
-    """What the entry points of a group name, loaded once, and in words which of them failed."""
+    """The objects of the entry points of a group, loaded once, and a text that lists failures."""
     found: dict[str, object] = {}
     failed = []
     for name, one in entry_points_of(group).items():
         try:
             found[name] = one.load()
-        except Exception as error:  # one bad package must not take the others away
+        except Exception as error:  # one bad package must not disable the others
             failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
     said = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
     return found, said

@@ -1,7 +1,7 @@
-"""Common slips in the columns that people pass: what they were, and the fix, for an error.
+"""Common mistakes in the columns that users pass, and their fixes, for error messages.
 
-Each check decides by a row alone, never by its neighbours, so that however rows are split into
-updates the same ones are refused.
+Each check decides by a row alone, never by its neighbours, so that the same rows are refused
+however they are split into updates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.errors import bad_rows, shown
 
-_EXACT_BITS: Final = np.uint64(53)  # of an integer that a double holds
+_EXACT_BITS: Final = np.uint64(53)  # of an integer that is exact in float64
 # The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
 # 1970, where no log has events.
 _FIRST_S: Final = 800_000_000
@@ -40,7 +40,7 @@ def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str
 
 
 def labels_instead(labels: NDArray[np.generic]) -> str | None:
-    """What to pass in place of labels that are no 0 and 1, where that is plain; else None."""
+    """The hint for labels other than 0 and 1, if the mistake is clear; else None."""
     array: NDArray[Any] = labels
     if array.dtype.kind in "if" and bool(((array == -1) | (array == 1)).all()):
         return "of classes -1 and 1 pass labels == 1"
@@ -50,7 +50,7 @@ def labels_instead(labels: NDArray[np.generic]) -> str | None:
 
 
 def ids_instead(value: object) -> str | None:
-    """What to pass in place of an id that is a float; None for any other id."""
+    """The hint for an id that is a float; None for any other id."""
     if not isinstance(value, float | np.floating):
         return None
     return (
@@ -60,7 +60,7 @@ def ids_instead(value: object) -> str | None:
 
 
 def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
-    """Refuse integers (of 64 bits, or of Python) that no float64 holds: two of them may be one."""
+    """Refuse integers that are not exact in float64, where two of them may be equal."""
     integers: NDArray[Any] = values
     if integers.dtype.kind == "O":
         bad = np.flatnonzero([_is_rounded(value) for value in integers])

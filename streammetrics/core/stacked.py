@@ -1,4 +1,4 @@
-"""States from bytes, added up: those that are laid out alike are read side by side."""
+"""Sums of states from bytes: states of one layout are read side by side."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from streammetrics.core.errors import OverlapError, StateError
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 
-_ROOM: Final = 1 << 19  # bytes of states that wait for each other; more would leave the cache
-_FEW: Final = 4  # states that are read one by one in less time
+_ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the cache
+_FEW: Final = 4  # fewer states are read faster one by one
 
 
 def summed(
@@ -21,14 +21,15 @@ def summed(
     read: Callable[[bytes], Accumulator],
     add: Callable[[Accumulator | None, Accumulator], Accumulator],
 ) -> Accumulator | None:
-    """The sum of the states that `read` makes of these bytes; None of none.
+    """The sum of the states that `read` makes of these bytes; None if there are none.
 
-    add: the sum so far, None at first, with one more, which changes it in place or is left out.
+    add: takes the sum so far (None at first) and one more state, adds it in place or leaves it out,
+    and returns the sum.
 
-    States, bare or in envelopes, that begin as one before, so with the same settings and length,
-    wait for each other and are read at once; they come as slots of one accumulator. The sum notes
-    at once what they say that they counted, so that each is compared with all before it. An
-    envelope that repeats any of that, or is damaged, does not wait: `read` and `add` judge it.
+    States, bare or in state files, whose bytes up to the body equal those of an earlier one, and so
+    their settings and length, are collected and read at once, as slots of one accumulator. Their
+    provenance is added to that of the sum immediately, so that each is compared with all before it.
+    A state file that overlaps these, or is damaged, is not collected: `read` and `add` handle it.
     """
     total: Accumulator | None = None
     counted = Provenance()
@@ -53,14 +54,14 @@ def summed(
                 waiting = {start: [] for start, alike in full.items() if alike}
                 for one in _read(full):
                     total = add(total, one)
-    finally:  # after an error too: pending states came before it, and their errors come first
+    finally:  # after an error too: pending states precede it, and so do their errors
         for one in _read(waiting):
             total = add(total, one)
     return total
 
 
 def _noted(data: bytes, counted: Provenance) -> bool:
-    """Note what an envelope says that it counted, if it is whole and all of that is new."""
+    """Record the provenance in a state file; False if it is damaged or overlaps."""
     if data[:4] == FILE_MAGIC:
         try:
             said = Provenance.from_json(opened(FILE_MAGIC, data)[0])

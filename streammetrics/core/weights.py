@@ -1,9 +1,9 @@
-"""Weights of rows, held as whole numbers of a unit that the settings name.
+"""Weights of rows, held as whole multiples of a unit, which is a setting.
 
-Sums of integers do not depend on order or sharding, which sums of floats do. A row of weight zero
+Sums of integers do not depend on order or sharding, while sums of floats do. A row of weight zero
 is ignored. A metric with an input `Weights()` may have the settings `weight_unit` and
-`round_weights`, and holds how many rows there are beside how many quanta, and which weights were
-rounded. Here weights become a column of quanta; what `_accumulate` gets is always of one form.
+`round_weights`; it counts rows beside quanta, and notes rows whose weight was rounded. This module
+converts weights to a column of quanta, the one form that `_accumulate` gets.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
 Units: TypeAlias = NDArray[np.int64]
-Off: TypeAlias = NDArray[np.bool_]  # of each row, whether its weight was rounded
+Off: TypeAlias = NDArray[np.bool_]  # for each row, whether its weight was rounded
 Unit: TypeAlias = Fraction | int | str
 
-ONE: Final = Fraction(1)  # the unit without weights; `is` tells it, since settings hold this one
+ONE: Final = Fraction(1)  # the default unit; `is` recognizes it, since settings hold this object
 _MOST: Final = 10**18  # of a unit's numerator and denominator
 _MOST_TOTAL_COUNT: Final = (1 << 63) - 1
 _TEXT: Final = re.compile(r"[0-9]{1,18}(/[0-9]{1,18}|\.[0-9]{1,18})?")
-_SURE: Final = 2.0**44  # units up to which a quotient of floats is right to within 1/100
-_EXACT: Final = 2.0**53  # integers up to which every one is a float
-_FEW: Final = 2.0**27  # a float32 times an integer up to this is a float64
-_COARSE: Final = 1000  # units below which a rounded weight is another one by a part in 2000
+_SURE: Final = 2.0**44  # units up to which a quotient of floats is within 1/100
+_EXACT: Final = 2.0**53  # all integers up to this one are floats
+_FEW: Final = 2.0**27  # a float32 times an integer up to this one is exact in float64
+_COARSE: Final = 1000  # with fewer units, rounding may change a weight by over a part in 2000
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
 
 
 def unit_of(value: object, where: str) -> Fraction:
-    """The setting `weight_unit` as a Fraction; SettingsError for a float or what is not positive.
+    """The setting `weight_unit` as a Fraction; SettingsError if it is a float or not positive.
 
     >>> unit_of("1/10", "BinaryConfusion.weight_unit")
     Fraction(1, 10)
@@ -65,7 +65,7 @@ def unit_of(value: object, where: str) -> Fraction:
 
 
 def check_weight_settings(metric: Declared) -> None:
-    """The settings of weights, where there are any, in one form; SettingsError for others."""
+    """Bring the settings of weights, if any, into one form; SettingsError for invalid ones."""
     name, settings = type(metric).__name__, metric.settings()
     if "weight_unit" in settings:
         metric._set("weight_unit", unit_of(settings["weight_unit"], f"{name}.weight_unit"))
@@ -80,10 +80,10 @@ def check_weight_settings(metric: Declared) -> None:
 
 
 def weigh(batch: Batch, weights: ArrayLike | None, unit: Fraction, *, rounding: bool) -> None:
-    """Add to checked rows the column of their weight quanta, unless all have one; InputError.
+    """Add the column of weight quanta to checked rows, unless all have one; InputError.
 
-    rounding: weights that are no multiples of the unit are rounded, and one more column tells
-    which; otherwise they are refused.
+    rounding: weights that are not multiples of the unit are rounded, and another column marks
+    them; otherwise they are refused.
     """
     if rounding:
         quanta, off = rounded_units(weights, batch.n, unit)
@@ -97,14 +97,14 @@ def weigh(batch: Batch, weights: ArrayLike | None, unit: Fraction, *, rounding: 
 
 
 def rounded_rows(batch: Batch, slots: Indices | None) -> tuple[Batch, Indices | None]:
-    """The rows whose weight was rounded, even to no quantum, without their weights."""
+    """The rows whose weight was rounded, even to zero, without their weights."""
     off = batch.optional(ROUNDED)
     columns = {k: c for k, c in batch.columns.items() if k not in (QUANTA, ROUNDED)}
     return Batch(batch.n, columns).where(np.zeros(batch.n, np.bool_) if off is None else off, slots)
 
 
 def weighed_rows(batch: Batch, slots: Indices | None) -> tuple[Batch, Indices | None]:
-    """The rows that have a quantum."""
+    """The rows that have at least one quantum."""
     quanta = batch.quanta
     columns = {k: c for k, c in batch.columns.items() if k != ROUNDED}
     batch = Batch(batch.n, columns, batch.total)
@@ -114,7 +114,7 @@ def weighed_rows(batch: Batch, slots: Indices | None) -> tuple[Batch, Indices | 
 
 
 def add_surplus(surplus: NDArray[np.int64], slots: Indices | None, units: Units) -> None:
-    """Add to each state by how much the units of its rows, at least 1 each, exceed the rows."""
+    """Add to each state the units of its rows, at least 1 each, less the number of rows."""
     if slots is None:
         surplus[0] += np.add.reduce(units) - len(units)
     else:
@@ -122,13 +122,13 @@ def add_surplus(surplus: NDArray[np.int64], slots: Indices | None, units: Units)
 
 
 # -- weights as multiples of the unit ------------------------------------------------------------
-# A weight is taken as the decimal that its float stands for: 0.1 is one unit of 1/10, because no
-# float is nearer to 1/10. What is no multiple is refused, or rounded to the nearest one, ties to
-# even.
+# A float weight is taken as the decimal that it represents: 0.1 is one unit of 1/10, because no
+# float is nearer to 1/10. A weight that is not a multiple is refused, or rounded to the nearest
+# one, ties to even.
 
 
 def units_of(weights: ArrayLike | None, n: int, unit: Fraction) -> Units | None:
-    """How many units each row weighs: int64 [n]; None where all rows weigh one.
+    """The number of units of each row: int64 [n]; None if all rows have one.
 
     weights: [n], at least 0, each a multiple of the unit to within half an ulp of its float type;
     None: 1 each. InputError for anything else.
@@ -142,9 +142,9 @@ def units_of(weights: ArrayLike | None, n: int, unit: Fraction) -> Units | None:
 
 
 def rounded_units(weights: ArrayLike | None, n: int, unit: Fraction) -> tuple[Units, Off]:
-    """The nearest number of units of each row [n], and of which rows it is not what they weigh.
+    """The nearest number of units of each row [n], and which rows were rounded.
 
-    Those are off by half a unit at most. weights: [n], at least 0; None: 1 each.
+    These are off by half a unit at most. weights: [n], at least 0; None: 1 each.
 
     >>> units, off = rounded_units([0.1, 0.24, 0], 3, Fraction(1, 10))
     >>> units.tolist(), off.tolist()
@@ -174,7 +174,7 @@ def _units(
         return clean, None
     _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
     units, off = _of_floats(floats, unit, rounding)
-    if kept is not None:  # as they were: an integer past 2**53 is not its float
+    if kept is not None:  # as given: an integer past 2**53 may differ from its float
         whole = np.flatnonzero([isinstance(v, int) for v in kept])
         units[whole], off[whole] = _exactly(kept[whole], whole, unit, rounding)
     return units, off
@@ -195,7 +195,7 @@ def _of_integers(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[U
     top, bottom = unit.numerator, unit.denominator
     if not len(array):
         return np.empty(0, np.int64), None
-    # `argmax` answers in a quarter of the time that `max` takes for a hundred rows.
+    # `argmax` takes a quarter of the time of `max` for a hundred rows.
     if array.item(array.argmin()) < 0:
         _refuse(array, array < 0, unit)
     if array.item(array.argmax()) > _MOST_TOTAL_COUNT // bottom:
@@ -215,11 +215,11 @@ def _of_integers(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[U
 
 
 def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
-    """The units where each float is the very one that is nearest to its multiple; or None.
+    """The units if each weight is the float nearest to a multiple of the unit; else None.
 
-    A float32 times the denominator is a float64, so its nearest multiple is known. The float64 of
-    that multiple is on the same side of the middle of two float32 as the multiple itself, which
-    would be off that middle by more than 2**-53 of its size.
+    A float32 times the denominator is exact in float64, so its nearest multiple is known. The
+    float64 of that multiple is on the same side of the midpoint of two float32 as the multiple
+    itself, which would be off that midpoint by more than 2**-53 of its size.
     """
     top, bottom = float(unit.numerator), float(unit.denominator)
     single = weights.dtype == np.float32
@@ -228,7 +228,7 @@ def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
     units = np.empty(len(weights), np.int64)
     if not len(weights):
         return units
-    # `argmax` answers in a quarter of the time that `max` takes for a hundred rows, and finds NaN.
+    # `argmax` takes a quarter of the time of `max` for a hundred rows, and finds NaN.
     least, most = weights.item(weights.argmin()), weights.item(weights.argmax())
     if not (least >= 0 and most * bottom + top <= min(_SURE * top, _EXACT) and bottom <= _EXACT):
         return None
@@ -251,7 +251,7 @@ def _clean(weights: NDArray[np.floating], unit: Fraction) -> Units | None:
 
 
 def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) -> tuple[Units, Off]:
-    """Divide in float64, and decide in integers where that is too near to call."""
+    """Divide in float64, and decide the doubtful rows in fractions."""
     top, bottom = unit.numerator, unit.denominator
     values = weights.astype(np.float64, copy=False)
     with np.errstate(over="ignore", under="ignore"):
@@ -259,7 +259,7 @@ def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) ->
         near = np.rint(quotient)
         sure = (near <= _SURE) & (near * float(top) <= _EXACT)
         sure &= float(bottom) <= _EXACT
-        # A quotient of integers that are floats: `again` is within half an ulp of the multiple.
+        # A quotient of integers exact in float64: `again` is within half an ulp of the multiple.
         again = near * float(top) / float(bottom)
         twice_off = 2.0 * np.abs(values - again)
         ulp, slack = np.spacing(weights).astype(np.float64), 16.0 * np.spacing(values)
@@ -267,7 +267,7 @@ def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) ->
         good = (again == values) | (twice_off + slack <= ulp) & nearest
         good &= sure
         bad = sure & (twice_off - slack > ulp)
-        # Half a unit more stands for itself too, and goes to the even neighbour.
+        # A float that represents n + 1/2 units is a tie, and goes to the even neighbour.
         half = bad & ((np.floor(quotient) + 0.5) * float(top) / float(bottom) == values)
         near = np.where(half, 2.0 * np.rint(quotient / 2.0), near)
     if not rounding:
@@ -283,7 +283,7 @@ def _of_floats(weights: NDArray[np.floating], unit: Fraction, rounding: bool) ->
 def _exactly(
     values: NDArray[Any], rows: NDArray[np.intp], unit: Fraction, rounding: bool
 ) -> tuple[Units, Off]:
-    """The same in fractions, one by one. rows: where these values stand among all."""
+    """The same in fractions, one by one. rows: the indices of these values among all."""
     found, off, bad = np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_), []
     for i, value in enumerate(values):
         exact, room = _fraction(value)
@@ -304,7 +304,7 @@ def _exactly(
 
 
 def _fraction(value: Any) -> tuple[Fraction | None, Fraction]:
-    """What a weight is, and the ulp of its type."""
+    """The exact value of a weight, None if it has none, and its ulp."""
     if isinstance(value, Decimal | float | np.floating) and not np.isfinite(float(value)):
         return None, Fraction(0)
     if isinstance(value, np.floating):
@@ -329,13 +329,13 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
     hint = "pass the weight_unit of which they are multiples, or round_weights=True"
-    if exact < _COARSE * unit:  # rounded to so few units it would be another weight
+    if exact < _COARSE * unit:  # rounding to a few units would change it much
         digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
         hint += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
     text = str(first)
     if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
         digits = len(text.partition(".")[2])
-        finer = _gcd(unit, Fraction(1, 10**digits))  # and what was a multiple stays one
+        finer = _gcd(unit, Fraction(1, 10**digits))  # multiples of the unit remain multiples
         hint = f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
     return _refused(first, rows, f"multiples of weight_unit={unit}", hint)
 

@@ -1,8 +1,8 @@
-"""Bytes: what parts write and read, and the frame of a state and of a state file.
+"""The canonical encoding: the fields of parts, and the frame of a state and of a state file.
 
-The formats are drawn field by field in `core/README.md`; change that page first. A reader
-trusts nothing: each size is compared with the bytes that are there before anything of that
-size is made, and every failure is a StateError.
+`core/README.md` specifies the formats field by field; change that page first. A reader trusts
+nothing: it compares each size with the bytes left before it allocates anything of that size, and
+every failure is a StateError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _READERS: Final = {
 }
 VERSION: Final = 1
 MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
-# Of each width but 0 the type, and the least integer that needs it: widths double.
+# For each width but 0 the type, and the least integer that needs it: widths double.
 KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
     1: (np.dtype(np.uint8), 1),
     2: (np.dtype("<u2"), 1 << 8),
@@ -33,7 +33,7 @@ KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
 }
 _NONE: Final = np.empty(0, np.uint8)
 _START: Final = Struct("<4sBIQ")  # magic, version, lengths
-_RESIDUE: Final = 0x2144DF1C  # the CRC-32 of anything with its own CRC-32 after it
+_RESIDUE: Final = 0x2144DF1C  # the CRC-32 of any bytes followed by their own CRC-32
 
 
 def damaged(got: str, where: str = "state bytes") -> StateError:
@@ -47,7 +47,7 @@ def damaged(got: str, where: str = "state bytes") -> StateError:
 
 
 def require(possible: bool, what: str) -> None:
-    """StateError unless some rows have such numbers."""
+    """StateError unless the numbers of a state are possible; what: those that are not."""
     if not possible:
         raise damaged(what)
 
@@ -85,7 +85,7 @@ class Writer:
             self.chunks.append(values.astype(KINDS[width][0]).tobytes())
 
     def int_(self, value: int) -> None:
-        """As `ints` of this one integer."""
+        """One integer, as `ints` writes it."""
         width = _width(value)
         self.chunks.append(bytes((width,)) + value.to_bytes(width, "little"))
 
@@ -102,17 +102,17 @@ class Writer:
         self.chunks.append(data)
 
     def text(self, data: bytes) -> None:
-        """Bytes with their length before them."""
+        """Bytes preceded by their length."""
         self.uint(len(data))
         self.chunks.append(data)
 
     def bytes_(self) -> bytes:
-        """All that was written."""
+        """All bytes written so far."""
         return b"".join(self.chunks)
 
 
 class Reader:
-    """Reads what a Writer wrote, from bytes that may be hostile."""
+    """Reads the fields that a Writer writes, from bytes that may be hostile."""
 
     __slots__ = ("at", "data", "end")
 
@@ -123,7 +123,7 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """Bytes not yet read: nothing larger can be there."""
+        """The number of unread bytes, which bounds the size of all that follows."""
         return self.end - self.at
 
     def raw(self, n: int) -> memoryview:
@@ -134,7 +134,7 @@ class Reader:
         return self.data[self.at - n : self.at]
 
     def _width(self) -> int:
-        """The next byte, which says how many bytes an integer has."""
+        """The next byte, the width of the integers that follow."""
         at = self.at
         if at >= self.end:
             self.raw(1)
@@ -163,7 +163,7 @@ class Reader:
                 return n
 
     def narrow(self, n: int) -> tuple[NDArray[np.unsignedinteger], int]:
-        """The same as `ints`, as they lie in the bytes, and the greatest of them (0: of none)."""
+        """As `ints`, in the type of the bytes, and the greatest of them (0 if there are none)."""
         width = self._width()
         if not width:
             return np.zeros(n, np.uint8) if n else _NONE, 0
@@ -181,11 +181,11 @@ class Reader:
         return values, top
 
     def ints(self, n: int) -> NDArray[np.int64]:
-        """int64 [n] as `Writer.ints` wrote them; `n` must be bounded by the caller."""
+        """int64 [n] as `Writer.ints` writes them; the caller must bound `n`."""
         return self.narrow(n)[0].astype(np.int64)
 
     def int_(self) -> int:
-        """As `ints` of one integer."""
+        """One integer, as `Writer.int_` writes it."""
         width = self._width()
         if not width:
             return 0
@@ -199,7 +199,7 @@ class Reader:
         return np.frombuffer(self.raw(n * 8), "<u8").astype(np.uint64)
 
     def bits(self, n: int) -> NDArray[np.bool_]:
-        """Booleans [n]; none are set beyond them."""
+        """Booleans [n]; the padding bits must be 0."""
         packed = np.frombuffer(self.raw((n + 7) // 8), np.uint8)
         flags = np.unpackbits(packed, count=n).astype(np.bool_)
         if not np.array_equal(np.packbits(flags), packed):
@@ -207,24 +207,24 @@ class Reader:
         return flags
 
     def text(self, limit: int) -> bytes:
-        """Bytes with their length before them, at most `limit`."""
+        """Bytes preceded by their length, which is at most `limit`."""
         return bytes(self.raw(self.uint(limit)))
 
     def finish(self) -> None:
-        """Refuse bytes that nothing has read."""
+        """Refuse unread bytes."""
         if self.left:
             raise damaged(f"{self.left} bytes too many")
 
 
 def _unfit(top: int, width: int) -> StateError:
-    """The error for integers of which the greatest is too large, or no reason for their width."""
+    """The error for integers whose greatest is too large, or too small for their width."""
     if top >= 1 << 63:
         return damaged("a count of 2**63 or more")
     return damaged(f"integers of {width} bytes that need fewer")
 
 
 def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
-    """magic, version, lengths, head, body, CRC-32 of all before it."""
+    """A frame: magic, version, lengths, head, body, CRC-32 of all before it."""
     if magic == STATE_MAGIC and len(head) > MAX_HEAD:
         raise StateError(
             expected=f"settings of at most {MAX_HEAD} bytes",
@@ -243,23 +243,23 @@ def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
 
 
 def before_body(data: bytes) -> bytes:
-    """What stands before the body of a frame, whatever that is worth."""
+    """The bytes before the body of a frame, not validated."""
     return data[: 17 + int.from_bytes(data[5:9], "little")]
 
 
 def inside(data: bytes) -> bytes:
-    """The state in a state file, or the state that this is, whatever that is worth."""
+    """The state in a state file, or the given bytes of a state; not validated."""
     return data[len(before_body(data)) : -4] if data[:4] == FILE_MAGIC else data
 
 
 def is_whole(start: bytes, data: bytes) -> bool:
-    """Whether a frame that begins as a valid one did, up to its body, is valid too."""
+    """Whether a frame is valid; start: its bytes before the body, known to be valid."""
     n_head, n_body = _START.unpack_from(start)[2:]
     return 21 + n_head + n_body == len(data) and zlib.crc32(data) == _RESIDUE
 
 
 def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
-    """The head of a frame, and what reads its body."""
+    """The head of a frame, and a Reader of its body."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(
             expected="bytes",

@@ -1,8 +1,8 @@
 """States of one layout read side by side: the bytes of each are a row of one table.
 
-Whatever is not as in all rows, or not as `encode` writes it, raises Unlike: then the states are
-read one by one, which says what is wrong if anything is. So nothing is told here, and nothing is
-trusted less.
+A field that is laid out differently in some rows, or not as `encode` writes it, raises Unlike. Then
+the states are read one by one, which reports any error. So this module reports none, and checks
+as strictly.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _FEW: Final = 64
 
 
 class Unlike(Exception):
-    """These states are to be read one by one."""
+    """These states must be read one by one."""
 
 
 class Stack:
-    """Reads what Writers wrote into rows of one length, a field of all rows at once."""
+    """Reads states of one length, a field of all at once; the bytes of each are a row."""
 
     __slots__ = ("at", "end", "n", "rows")
 
     def __init__(self, states: Sequence[bytes], start: int, end: int) -> None:
-        """Bytes [start, end) of each state, which are all of one length."""
+        """Read bytes [start, end) of each state; all states have one length."""
         self.n = len(states)
         self.rows = np.frombuffer(b"".join(states), np.uint8).reshape(self.n, -1)
         self.at, self.end = start, end
@@ -49,7 +49,7 @@ class Stack:
         """As `Reader.narrow`: integers [rows, n], and the greatest of all."""
         width = self.same()
         if not width:
-            if n > _FEW:  # this many zeros are nothing that `encode` writes where they are
+            if n > _FEW:  # `encode` does not write this many zeros here
                 raise Unlike
             return np.zeros((self.n, n), np.uint8), 0
         if not n or width not in KINDS:
@@ -65,7 +65,7 @@ class Stack:
         return values, top
 
     def int_(self) -> int:
-        """As `Reader.int_`, of an integer below 256 that is the same in all rows."""
+        """As `Reader.int_`, for an integer below 256 that is the same in all rows."""
         width = self.same()
         value = self.same() if width else 0
         if width > 1 or value < width:
@@ -81,6 +81,6 @@ class Stack:
         return self.rows[:, at : at + n]
 
     def finish(self) -> None:
-        """Refuse bytes that nothing has read."""
+        """Refuse unread bytes."""
         if self.at != self.end:
             raise Unlike

@@ -1,7 +1,7 @@
 """Indices of group ids: each different id gets the next small integer.
 
-Indices depend on the order of arrival and never leave the process: bytes hold the ids in their
-own order, and results sum over groups exactly, so that no order shows.
+Indices depend on the order of arrival and never leave the process: bytes hold the ids in sorted
+order, and results are exact sums over groups, so neither depends on the order of arrival.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Ids(ABC):
 
     @abstractmethod
     def subset(self, used: Indices) -> tuple[Self, Indices]:
-        """Only the ids with these indices (ascending), and the new indices of these, ascending."""
+        """Only the ids with these indices (ascending), and their new indices, ascending."""
 
     @abstractmethod
     def ranks(self, used: Indices) -> NDArray[np.intp]:
-        """The place of each of these ids among them in the ids' own order."""
+        """The rank of each of these ids in their sorted order."""
 
     @abstractmethod
     def twin(self) -> Self:
@@ -54,11 +54,11 @@ class Ids(ABC):
 
     @abstractmethod
     def words(self) -> NDArray[np.uint64]:
-        """uint64 [n]: the word of each id, from which hashes of units are made; by index."""
+        """uint64 [n]: by index, the word of each id, from which unit hashes are computed."""
 
     @abstractmethod
     def encode(self, used: Indices, out: Writer) -> None:
-        """Write these ids, which are given in the ids' own order."""
+        """Write the ids with these indices, which are given in the sorted order of the ids."""
 
     @property
     @abstractmethod
@@ -67,18 +67,18 @@ class Ids(ABC):
 
 
 class StringIds(Ids):
-    """Strings as they are."""
+    """A set of strings."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         """names: different strings, whose indices are 0 to n - 1."""
         self.names = list(names)
-        # A name that is looked for and not there gets the next number.
+        # Looking up an unknown name gives it the next index.
         self.positions = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
         self.strings = sum(map(getsizeof, self.names))
 
     @property
     def n(self) -> int:  # type: ignore[override]
-        """How many."""
+        """The number of ids."""
         return len(self.names)
 
     @property
@@ -122,7 +122,7 @@ class StringIds(Ids):
 
     @classmethod
     def decode(cls, n: int, data: Reader) -> tuple[StringIds, Indices]:
-        """What `encode` wrote for `n` ids, and the index of each."""
+        """The `n` ids that `encode` wrote, and the index of each."""
         sizes = data.ints(n).tolist()
         if sum(sizes) > data.left:
             raise damaged(f"ids of {sum(sizes)} bytes in {data.left}")
@@ -136,7 +136,7 @@ class StringIds(Ids):
 
     def _named(self, names: Sequence[str]) -> Indices:
         positions = self.positions
-        # A list first: while numpy reads one number after the other, the processor waits for each.
+        # A list first: if numpy drew the indices one by one, the processor would wait for each.
         found = list(map(positions.__getitem__, names))
         if len(positions) > len(self.names):
             if len(positions) > MAX_IDS:
@@ -172,9 +172,9 @@ U64 = NDArray[np.uint64]
 Found = NDArray[np.int32]
 
 _CHUNK: Final = 1 << 15  # ids at a time: temporaries stay in the second-level cache
-_BLOCK: Final = 1 << 16  # ids whose unknown ones are added together: fewer calls for each
-_ROOM: Final = 3  # places for each id, at least
-_PATH: Final = 64  # places where an id may stand; an id that finds none changes the multiplier
+_BLOCK: Final = 1 << 16  # ids whose unknown ones are added together, for fewer calls
+_ROOM: Final = 3  # table positions for each id, at least
+_PATH: Final = 64  # positions that an id may take; an id that finds none changes the multiplier
 _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: spreads runs of integers evenly
 _EMPTY: Final = -1
 
@@ -182,19 +182,19 @@ _EMPTY: Final = -1
 class IntegerIds(Ids):
     """int64 ids in an open-addressed table, looked up many at a time.
 
-    The index of an id is the number of ids that came before it: `ids[index]` is the id. `table`
-    has 2**b places, each of which holds an index or `_EMPTY`. The *path* of an id is a sequence of
-    places that depends on the id, the multiplier and b alone. Two facts hold whenever no method
-    runs:
+    The index of an id is the number of ids added before it: `ids[index]` is the id. `table` has
+    2**b positions, each of which holds an index or `_EMPTY`. The *path* of an id is a sequence of
+    positions that depends on the id, the multiplier and b alone. Two invariants hold between calls
+    of methods:
 
-    1. The index of each id stands at one of the first `_PATH` places of its path, and no place
-       before it on that path is empty. (`_place` adds ids so, and no place is ever emptied.)
-    2. No index stands in two places, and no id has two indices. (`_add` is given different ids
-       that are not in the table, and each gets one new index and one place.)
+    1. The index of each id is at one of the first `_PATH` positions of its path, and no position
+       before it on that path is empty. (`_place` adds ids so, and no position is ever emptied.)
+    2. No index is at two positions, and no id has two indices. (`_add` is given different ids that
+       are not in the table, and each gets one new index and one position.)
 
-    So `_find` walks along a path until it meets the id itself, which is known by
-    `ids[table[place]] == id`, or an empty place or the end of the path, and then the id is new. No
-    id is special: what a place holds says nothing about the id but where in `ids` to look.
+    So `_find` follows a path until it finds the id itself, where `ids[table[position]] == id`, or
+    reaches an empty position or the end of the path, and then the id is new. No id is special: a
+    position only says where in `ids` to look.
     """
 
     def __init__(self, ids: NDArray[np.int64] | None = None) -> None:
@@ -254,12 +254,12 @@ class IntegerIds(Ids):
         out.uint(int(signed))
         if signed:
             out.words(ids.view(np.uint64))
-        else:  # steps are mostly narrower than ids
+        else:  # differences are mostly narrower than ids
             out.ints(np.diff(ids, prepend=np.int64(0)))
 
     @classmethod
     def decode(cls, n: int, data: Reader) -> tuple[IntegerIds, Indices]:
-        """What `encode` wrote for `n` ids, and the index of each."""
+        """The `n` ids that `encode` wrote, and the index of each."""
         signed = data.uint(1) == 1
         ids = data.words(n).view(np.int64) if signed else np.cumsum(data.ints(n))
         if signed and not (n and ids[0] < 0):
@@ -274,7 +274,7 @@ class IntegerIds(Ids):
             some, found = ids[i : i + _CHUNK], out[i : i + _CHUNK]
             words = self._words(some)
             positions = self._positions(words)
-            self.table.take(positions, out=found, mode="clip")  # clip: no copy, as none is outside
+            self.table.take(positions, out=found, mode="clip")  # clip: no copy; none is outside
             others = self._others(found, some)
             steps, positions = self._steps(words.take(others)), positions.take(others)
             for _ in range(_PATH - 1):
@@ -288,12 +288,12 @@ class IntegerIds(Ids):
             found[others] = _EMPTY  # at the end of their paths
 
     def _others(self, found: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Where neither the id nor nothing was found, but the index of another id."""
-        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads any id
+        """The rows whose position in the table holds the index of another id."""
+        known = self.ids.take(found, mode="clip")  # clip: `_EMPTY` reads some id
         return np.flatnonzero((known != ids) & (found != _EMPTY))
 
     def _add(self, ids: NDArray[np.int64]) -> None:
-        """Give indices and places to these different ids, none of which is in the table."""
+        """Give indices and positions to these different ids, none of which is in the table."""
         start, new = self.n, self.n + len(ids)
         if new > MAX_IDS:
             raise too_many(new)
@@ -316,7 +316,7 @@ class IntegerIds(Ids):
             self._change_multiplier()
 
     def _change_multiplier(self) -> None:
-        """Fill the table anew, by a multiplier with which all ids find places."""
+        """Fill the table again, with a multiplier by which all ids find positions."""
         placed = False
         while not placed:
             self.multiplier = np.uint64(int(self.multiplier) * _GOLDEN % (1 << 64) | 1)
@@ -324,10 +324,10 @@ class IntegerIds(Ids):
             placed = self._place(0)
 
     def _place(self, start: int) -> bool:
-        """Put each index from `start` on into the first empty place of its id's path.
+        """Put each index from `start` on at the first empty position of its id's path.
 
-        Of several that come to an empty place together one gets it, and the others go on. Whether
-        all found a place; if not, the table is to be filled anew.
+        If several reach an empty position together, one gets it and the others go on. Returns
+        whether all found a position; if not, the table must be filled again.
         """
         indices = np.arange(start, self.n, dtype=np.int32)
         words = self._words(self.ids[start : self.n])
@@ -344,7 +344,7 @@ class IntegerIds(Ids):
 
     @property
     def _last(self) -> int:
-        """The last place, whose number has a 1 in each bit."""
+        """The last position, a number with a 1 in each bit."""
         return len(self.table) - 1
 
     def _words(self, ids: NDArray[np.int64]) -> U64:
@@ -355,12 +355,12 @@ class IntegerIds(Ids):
         return words
 
     def _positions(self, words: U64) -> NDArray[np.int64]:
-        """The first place of each path: the upper bits of the word."""
+        """The first position of each path: the upper bits of the word."""
         return (words >> np.uint64(64 - self._last.bit_length())).view(np.int64)
 
     def _steps(self, words: U64) -> NDArray[np.int64]:
-        """The step of each path from place to place: the bits that follow, made odd, so that a
-        path comes to every place."""
+        """The step of each path between positions: the bits that follow, made odd, so that a path
+        reaches every position."""
         return self._positions(words << np.uint64(self._last.bit_length())) | 1
 
     def _own(self) -> None:

@@ -1,9 +1,9 @@
 """The 64-bit hashes of string ids: SipHash-1-3 of their UTF-8 under a fixed key.
 
 Source: Aumasson & Bernstein 2012, "SipHash: a fast short-input PRF", INDOCRYPT, section 2, with one
-round for each word and three at the end. It is made of additions, rotations and XOR of 64-bit
-words alone, so numpy hashes a column at a time. A text longer than `LONGEST` bytes is hashed as
-its BLAKE2b digest of 32 bytes, so that no text needs more than a few steps.
+round for each word and three at the end. It needs only additions, rotations and XOR of 64-bit
+words, so numpy hashes a column at a time. For a text longer than `LONGEST` bytes, its BLAKE2b
+digest of 32 bytes is hashed, so that no text needs more than a few steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streammetrics.core.errors import bad_rows
 from streammetrics.core.rows import DictionaryColumn, offsets_of
 
 KEY: Final = b"streammetrics-id"
-LONGEST: Final = 128  # bytes of a text that is hashed as it is
+LONGEST: Final = 128  # bytes of a text that is hashed directly
 
 _K0, _K1 = (np.uint64(int.from_bytes(half, "little")) for half in (KEY[:8], KEY[8:]))
 _BEGIN: Final = tuple(
@@ -39,18 +39,18 @@ _BEFORE: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], np.uint64)  # th
 
 Words: TypeAlias = NDArray[np.uint64]
 
-# A pipeline hands the same column to each metric. What is known of it goes when it goes.
+# A pipeline passes the same column to each metric. Its hashes are kept as long as it lives.
 _KNOWN: Final[WeakKeyDictionary[DictionaryColumn, NDArray[np.int64]]] = WeakKeyDictionary()
 
 
 class HashedIds(np.ndarray[tuple[int], np.dtype[np.int64]]):
-    """A column of string ids of which the hashes are known, int64 [n]; see `hash_ids`."""
+    """The hashes of a column of string ids, int64 [n]; see `hash_ids`."""
 
 
 def hash_ids(names: Sequence[str]) -> HashedIds:
-    """String ids as `ids="hashed"` keeps them: hashed once, for all metrics that are fed with them.
+    """String ids as `ids="hashed"` keeps them: hashed once, for all metrics that read the column.
 
-    names: [n] strings. The hash of a string is the same everywhere, for ever.
+    names: [n] strings. The hash of a string is the same on every machine, for ever.
 
     >>> from streammetrics import GroupedAUC, hash_ids
     >>> users = hash_ids(["ann", "bo", "ann", "bo"])
@@ -59,7 +59,7 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
     >>> auc.compute().gauc
     1.0
 
-    InputError for ids that are no strings: columns of integers are hashed as they are.
+    InputError for ids that are not strings; pass columns of integers to `update` unchanged.
     """
     try:
         return hashed_ids(names).view(HashedIds)
@@ -70,7 +70,7 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
 
 
 def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds:
-    """As `hash_ids`, of texts in UTF-8 that lie end to end, as Arrow has them.
+    """As `hash_ids`, for UTF-8 texts stored end to end, as in Arrow.
 
     Text i is `data[offsets[i]:offsets[i + 1]]`; offsets: [n + 1], from 0 or later, ascending.
 
@@ -98,7 +98,7 @@ def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray
     """int64 [n]: the hash of each text; text i is `data[offsets[i]:offsets[i + 1]]`."""
     n = len(offsets) - 1
     out = np.empty(n, np.int64)
-    # A word is read at any byte, up to seven beyond the last text.
+    # Words are read at any byte, up to seven bytes beyond the last text.
     padded = np.concatenate([data[: offsets[-1]], np.zeros(8, np.uint8)])
     words = np.ndarray(len(padded) - 7, "<u8", padded.data, strides=(1,))
     for at in range(0, n, _CHUNK):
@@ -118,7 +118,7 @@ def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray
 
 
 def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
-    """The hash of each value of a column of strings, computed once for all that are fed with it."""
+    """The hash of each value of a column of strings, computed once for all its readers."""
     known = _KNOWN.get(column)
     if known is None:
         known = hashed_ids(cast("tuple[str, ...]", column.values))
@@ -132,10 +132,10 @@ def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
 
 
 def _hashed(words: Words, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> Words:
-    """The hashes of texts of whose bytes `words` are the eight from each place on."""
+    """The hashes of texts; `words[i]` is the eight bytes from position i on."""
     whole = sizes >> 3
     order: NDArray[np.intp] | None = None
-    if len(whole) and whole.min() != whole.max():  # the longest first, so that others drop out
+    if len(whole) and whole.min() != whole.max():  # longest first, so that shorter ones drop out
         order = np.argsort(-whole, kind="stable")
         starts, sizes, whole = starts[order], sizes[order], whole[order]
     last = words[starts + (whole << 3)] & _BEFORE[sizes & 7] | (sizes << 56).view(np.uint64)

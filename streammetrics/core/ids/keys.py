@@ -1,4 +1,4 @@
-"""Keys: what a map of states may be keyed by, their one form in bytes, and their stable hash."""
+"""The keys of a map of states: their values, their canonical bytes, and their stable hash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def encode_key(key: Key) -> bytes:
     return _scalar_json(key).encode()
 
 
-# As `json.dumps` writes it, in a quarter of its time: a state with many keys writes each of them.
+# As `json.dumps`, in a quarter of its time, since a state may have many keys.
 def _scalar_json(value: Scalar) -> str:
     if value is None:
         return "null"
@@ -38,7 +38,7 @@ def _scalar_json(value: Scalar) -> str:
 
 
 def decode_key(data: bytes) -> Key:
-    """What `encode_key` wrote; StateError for anything else."""
+    """The key that `encode_key` wrote; StateError for anything else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -50,14 +50,14 @@ def decode_key(data: bytes) -> Key:
 
 
 def key_hash(encoded: bytes) -> int:
-    """64 bits of BLAKE2b under a fixed name: the same everywhere, for ever."""
+    """64 bits of BLAKE2b under a fixed name: the same on every machine, for ever."""
     return int.from_bytes(blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
 
 
 def dictionary_column(
     keys: ArrayLike | DictionaryColumn | Sequence[Key], name: str = "keys"
 ) -> DictionaryColumn:
-    """Any column of keys, with each distinct key named once.
+    """Any column of keys, dictionary-encoded.
 
     keys: [n] of integers, strings or None, a list of tuples of these, or `DictionaryColumn`.
     """
@@ -67,7 +67,7 @@ def dictionary_column(
         return _from_objects(list(keys), name)
     array: NDArray[Any] = vector(keys, name)
     require_strings(array, name)
-    if array.dtype.kind in "mM" and len(array):  # `tolist` would make integers of nanoseconds
+    if array.dtype.kind in "mM" and len(array):  # `tolist` would convert nanoseconds to integers
         raise _bad_keys(list(array), name)
     if array.dtype.kind in "iu":
         return _from_integers(array)
@@ -80,7 +80,7 @@ def dictionary_column(
 
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
-    """The same column with codes of the one type, or InputError for codes that name nothing."""
+    """The same column with codes of type intp; InputError for codes out of range."""
     codes = integers(keys.codes, f"{name}.codes")
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
     if len(bad):
@@ -88,7 +88,7 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
         hint = "pass DictionaryColumn(codes, values) with codes that are places in values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
     whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
-    # A dictionary is often larger than a batch, and an update costs the batch.
+    # A dictionary is often larger than a batch, and an update must cost no more than the batch.
     return _used(whole) if len(whole.values) > 2 * len(codes) + 8 else whole
 
 
@@ -112,7 +112,7 @@ def _from_objects(values: list[Key], name: str) -> DictionaryColumn:
         codes = [known.setdefault(_plain(v), len(known)) for v in values]
     except TypeError:
         raise _bad_keys(values, name) from None
-    # True is 1 and 1.0 is 1 to a dict, so look at what came and not at what was kept.
+    # True, 1.0 and 1 are one key of a dict, so check the given values, not the kept ones.
     kinds = set(map(type, values))
     if not kinds <= {str, int, type(None)} and not all(_is_key(_plain(v)) for v in values):
         raise _bad_keys(values, name)
@@ -120,7 +120,7 @@ def _from_objects(values: list[Key], name: str) -> DictionaryColumn:
 
 
 def _plain(value: Any) -> Any:
-    """Python's scalars for numpy's, and a tuple for a list; anything else as it is."""
+    """Python's scalars for numpy's, and a tuple for a list; anything else unchanged."""
     if type(value) is str or type(value) is int:  # as most are
         return value
     return tuple(map(plain, value)) if isinstance(value, tuple | list) else plain(value)
@@ -144,7 +144,7 @@ def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
 
 
 def _used(keys: DictionaryColumn) -> DictionaryColumn:
-    """Only the values that some row has."""
+    """The same column, with only the values that occur in a row."""
     used, codes = np.unique(keys.codes, return_inverse=True)
     return DictionaryColumn(
         codes.astype(np.intp, copy=False), tuple(keys.values[i] for i in used.tolist())
@@ -153,8 +153,8 @@ def _used(keys: DictionaryColumn) -> DictionaryColumn:
 
 def _too_long(key: Key) -> bool:
     scalars = key if isinstance(key, tuple) else (key,)
-    # An upper bound first, so that few keys are written to be measured. Integers of 4,300 digits
-    # cannot be written at all; those of 3.4 bits a byte have more digits than fit.
+    # An upper bound first, so that few keys are written to be measured. Python does not write
+    # integers above 4,300 digits; those above 3.4 bits for each allowed byte have too many digits.
     if sum(map(_most_bytes, scalars)) < MAX_KEY_BYTES:
         return False
     if any(isinstance(v, int) and 10 * v.bit_length() > 34 * MAX_KEY_BYTES for v in scalars):
@@ -188,10 +188,10 @@ def group_ids(
     *,
     decimals: bool = False,
 ) -> NDArray[np.int64] | DictionaryColumn:
-    """Ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix.
+    """Ids [n] in the form that bags with ids "integer", "hashed" or "exact" take; kinds never mix.
 
-    name: of the column. setting: the one that says which kind. decimals: where strings are wanted
-    an integer is the string of its decimal digits, as in the events of a log.
+    name: of the column. setting: the name of the setting with the kind. decimals: where strings
+    are required, integers are taken as their decimal digits, as in the events of a log.
     """
     if isinstance(groups, HashedIds):
         if kind == "hashed":
@@ -212,7 +212,7 @@ def group_ids(
     strings = whole(groups, name)
     if kind == "exact":
         return strings
-    # Other metrics may be fed with the same column, so it is the one that hashes are kept for.
+    # Other metrics may read the same column, so the hashes are kept with that object.
     known = groups if strings.values is groups.values else strings
     return hashes_of(known)[strings.codes]
 
@@ -226,7 +226,7 @@ def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> 
     try:
         return integers(groups, name)
     except InputError as error:
-        if not error.expected.startswith("integers"):  # a value is missing, or it is no column
+        if not error.expected.startswith("integers"):  # a missing value, or not a column
             raise
         expected = f'integers of 64 bits, since {setting}="integer"'
         raise error.but(expected=expected, hint=_hint_of_floats(groups, error) or hint) from None
@@ -235,7 +235,7 @@ def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> 
 def _refuse_others(
     groups: DictionaryColumn, kinds: tuple[type[str] | type[int], ...], name: str, hint: str
 ) -> None:
-    """Refuse values of another kind that some row has; those that no row has do not matter."""
+    """Refuse values of another kind that occur in a row; unused values do not matter."""
     bad = [i for i, value in enumerate(groups.values) if not _is(value, kinds)]
     rows = np.flatnonzero(np.isin(groups.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):

@@ -1,9 +1,9 @@
-"""Hashes of users and other units: what puts them into buckets and what samples them.
+"""Hashes of users and other units, which assign them to buckets and select samples.
 
-The word of an integer id is its 64 bits, that of a string its SipHash (`id_hashes.py`). A word and
-the hash of a salt, one XOR the other, are mixed by splitmix64, so that hashes under two salts have
-nothing to do with each other. (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
-generators", OOPSLA, figure 17, for the mixer and Vigna's constants of it.)
+The word of an integer id is its 64 bits, that of a string its SipHash (`id_hashes.py`). A word XOR
+the hash of a salt is mixed by splitmix64, so that hashes under two salts are unrelated. (Steele,
+Lea and Flood 2014, "Fast splittable pseudorandom number generators", OOPSLA, figure 17, for the
+mixer, with Vigna's constants.)
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def salt_word(salt: str) -> np.uint64:
 
 
 def unit_hashes(ids: ArrayLike | DictionaryColumn, salt: np.uint64, name: str) -> Words:
-    """uint64 [n]: the hash of each id under a salt; the same everywhere, for ever.
+    """uint64 [n]: the hash of each id under a salt; the same on every machine, for ever.
 
-    As `mixed` makes them of `unit_words`.
+    It is `mixed` of the `unit_words`.
     """
     return mixed(unit_words(ids, name), salt)
 
 
 def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
-    """uint64 [n]: the word of each id, of which hashes are made; those of integers are a view.
+    """uint64 [n]: the word of each id, from which hashes are computed; a view for integers.
 
-    ids: [n] integers of 64 bits or strings, one kind in a column, or what `hash_ids` made of
-    strings. The integer 5 and the string "5" are two ids. InputError for anything else.
+    ids: [n] integers of 64 bits or strings, one kind in a column, or the result of `hash_ids`. The
+    integer 5 and the string "5" are two ids. InputError for anything else.
     """
     if type(ids) is np.ndarray and ids.dtype is _INT64 and ids.ndim == 1:
         return ids.view(np.uint64)

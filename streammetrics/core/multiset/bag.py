@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
 _WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
-_FEW: Final = 1 << 20  # entries that are not worth counting by themselves: 8 MB
+_FEW: Final = 1 << 20  # entries; equal ones among fewer are not worth counting: 8 MB
 
 
 class BagColumn(Column):
     """The rows of each slot, as keys.
 
-    `totals` counts all rows of a slot, also when it is past `max_rows` and holds none of them:
-    the total alone decides, so that the order of rows and merges does not show. `surplus` is, of
-    rows that are held, by how much their units of weight exceed them.
+    `totals` counts all rows of a slot, even if it is past `max_rows` and holds none of them: the
+    total alone decides that, so the order of rows and merges does not matter. `surplus` is by how
+    much the units of weight of the rows held exceed their number.
     """
 
     def __init__(self, rule: Rule, width: int, ids: Ids | None = None) -> None:
@@ -49,9 +49,9 @@ class BagColumn(Column):
         self.waiting: list[Batch] = []  # rows whose ids have no index yet
         self.n_waiting = 0
         self.keys = Keys(self._layout(None))
-        self.enough = _FEW  # entries held after which equal ones are counted
+        self.enough = _FEW  # number of entries after which equal ones are counted
 
-    # -- what is inside -------------------------------------------------------------------
+    # -- contents -------------------------------------------------------------------------
     @property
     def total_count(self) -> int:
         return exact_total(self.totals) + exact_total(self.surplus)
@@ -83,18 +83,18 @@ class BagColumn(Column):
         return f"{self.total} rows are more than max_rows={self.rule.max_rows}"
 
     def settled(self) -> tuple[Layout, list[Run]]:
-        """All rows, as one sorted run for each store, and how their keys are laid out."""
+        """The layout of the keys, and all rows, as one sorted run for each store."""
         self._index_waiting()
         self._purge()
         return self.keys.layout, self.keys.runs()
 
     def planes(self) -> list[tuple[Words, Words | None]]:
-        """Keys of the one slot and their counts, in pieces of ascending value, so that within a
-        piece keys compare as one word does. Labels are the lowest bits."""
+        """Keys of the one slot and their counts, in pieces of ascending value. Within a piece keys
+        compare as single words. Labels are the lowest bits."""
         pieces = []
         for run in self.settled()[1]:
             cuts = [0]
-            if run.high is not None and len(run):  # the same but for the sign of the value
+            if run.high is not None and len(run):  # equal but for the sign of the value
                 cuts += (np.flatnonzero(run.high[1:] != run.high[:-1]) + 1).tolist()
             for start, end in pairwise([*cuts, len(run)]):
                 piece = run.slice(start, end)
@@ -102,8 +102,8 @@ class BagColumn(Column):
         return pieces
 
     def points(self) -> Callable[[], tuple[Scores, NDArray[np.int64]]]:
-        """What gives the different scores of the one slot as it is now, ascending [k], and their
-        counts by label [labels, k]. Runs never change, so none is copied."""
+        """A function that returns the different scores of the one slot at this time, ascending [k],
+        and their counts by label [labels, k]. Runs never change, so none is copied."""
         layout, runs = self.settled()
         totals = self.totals.copy()
 
@@ -133,8 +133,8 @@ class BagColumn(Column):
         groups: NDArray[np.int64] | DictionaryColumn | None = None,
         units: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add rows [n]; slots None: all to slot 0; labels None: all are 0; units, of weight, at
-        least 1, None: 1 each. No value is NaN."""
+        """Add rows [n], without NaN. slots None: all to slot 0; labels None: all are 0; units: of
+        weight, at least 1, None: 1 each."""
         given = {"values": values, "labels": labels, "slots": slots, "ids": groups, "units": units}
         rows = Batch(len(values), {name: c for name, c in given.items() if c is not None})
         if slots is None:
@@ -191,7 +191,7 @@ class BagColumn(Column):
             if self.totals.any():
                 indices = self.ids.index_all(other.ids).astype(np.uint64)
             else:
-                self.ids = other.ids.twin()  # theirs will do, as they are
+                self.ids = other.ids.twin()  # the same ids serve both
             self._lay_out()
         np.add.at(self.totals, to, other.totals)
         np.add.at(self.surplus, to, other.surplus)
@@ -233,7 +233,7 @@ class BagColumn(Column):
 
     @classmethod
     def of(cls, rule: Rule, table: Table) -> BagColumn:
-        """The column that such a table describes."""
+        """The column of the rows in a table."""
         new = cls(rule, len(table.totals), table.ids)
         new.totals = table.totals
         if rule.max_rows is not None:
@@ -249,7 +249,7 @@ class BagColumn(Column):
         return layout_for(rule.value_bits, rule.label_bits, self.width, n_ids, before)
 
     def _lay_out(self) -> None:
-        """Lay out all keys anew if slots or groups no longer fit."""
+        """Lay out all keys again if slots or groups no longer fit."""
         old = self.keys
         layout = self._layout(old.layout)
         if layout == old.layout:
@@ -263,13 +263,13 @@ class BagColumn(Column):
         self.keys.carry(old, shifted, ascending=True)
 
     def _count(self) -> None:
-        """Where rows repeat without end, count equal ones once half of what is held is new."""
+        """If few different rows repeat, count equal ones once half of the entries are new."""
         if self.rule.repeats and len(self.keys) > self.enough:
             self.keys.runs()
             self.enough = 2 * len(self.keys) + _FEW
 
     def _drop(self) -> None:
-        """Mark the slots that have passed `max_rows`, and clear them out once that pays."""
+        """Mark the slots that have passed `max_rows`, and drop their rows once that pays."""
         limit = self.rule.max_rows
         if limit is None:
             return
@@ -303,12 +303,11 @@ class BagColumn(Column):
 class Bag(Part[BagColumn]):
     """A multiset of rows (group, value, label).
 
-    values: their type, "float32", "float64" or "int64", or the setting that says it. labels: how
-    many there are, 0 to labels - 1; of one label none is held. ids: the setting that says what
-    kind of ids groups have, or None for rows without groups. repeats: the setting that is None or
-    False unless few different rows come again and again, so that the state must not grow with them.
-    weighted: rows may have units of weight. The setting `max_rows` says how many rows a state may
-    hold, or is None.
+    values: their type, "float32", "float64" or "int64", or the setting that holds it. labels: the
+    number of labels, 0 to labels - 1; a single label is not stored. ids: the setting with the kind
+    of group ids, or None for rows without groups. repeats: the setting that is None or False unless
+    few different rows repeat, so that the state must not grow with their number. weighted: rows may
+    have units of weight. The setting `max_rows` limits the rows that a state holds, or is None.
     """
 
     def __init__(
@@ -323,7 +322,7 @@ class Bag(Part[BagColumn]):
         self.repeats, self.weighted = repeats, weighted
 
     def rule(self, owner: Declared) -> Rule:
-        """What a bag of an accumulator with these settings holds."""
+        """The rule of a bag in an accumulator with these settings."""
         settings = cast("Mapping[str, Any]", owner.settings())
         ids: str | None = None if self.ids is None else settings[self.ids]
         limit: int | None = settings["max_rows"]
@@ -364,8 +363,8 @@ class BagsColumn(SeveralColumn[BagColumn]):
 
 
 class Bags(Part[BagsColumn]):
-    """So many bags, as one for each class. n: the setting or property that says how many, where
-    True is 1 and False is none; the rest as in Bag."""
+    """Several bags in each state, such as one for each class. n: the setting or property with their
+    number, where True is 1 and False is 0; the rest as in Bag."""
 
     def __init__(
         self,
@@ -386,15 +385,15 @@ class Bags(Part[BagsColumn]):
         return BagsColumn(self.part.decode(owner, width * n, data), n, width)
 
 
-# A bag without the rows of some groups: of users who were seen where they should not be.
+# A bag without the rows of some groups, such as users whose rows must not count.
 
 
 def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
-    """The rows of all groups but those with these hashes, in memory of their own.
+    """The rows of all groups but those with these hashes, in new memory.
 
-    hashes: of group ids under the salt, as `unit_hashes` makes them. Rows must have no units of
-    weight: those of a key are added up, and how many rows they came from is not known. A slot that
-    is past `max_rows` stays so, with its total.
+    hashes: of group ids under the salt, as `unit_hashes` returns them. Rows must have no units of
+    weight: the units of a key are added up, so the number of its rows is unknown. A slot past
+    `max_rows` stays so, with its total.
     """
     layout, _ = bag.settled()
     assert bag.ids is not None and not bag.surplus.any()

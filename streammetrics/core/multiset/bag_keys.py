@@ -1,4 +1,4 @@
-"""The keys of a bag: stores of one layout, and what moves keys between slots and layouts."""
+"""The keys of a bag: stores of one layout, and moves of keys between slots and layouts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Groups:
         return len(self.indices)
 
     def rows(self, groups: NDArray[np.intp]) -> tuple[Codes, NDArray[np.uint8]]:
-        """Codes of the values, as wide as these, and labels, of all rows of these groups (their
-        places, ascending) one after the other; the values of a group ascend."""
+        """The codes of the values, in their width, and the labels of all rows of these groups (by
+        position, ascending), one group after the other; the values of a group ascend."""
         at, _ = ranges(self._bounds[groups], self._bounds[groups + 1])
         whole = len(at) > 0 and at[-1] - at[0] + 1 == len(at)
         run = self._run.slice(int(at[0]), int(at[-1]) + 1) if whole else self._run.take(at)
@@ -57,7 +57,7 @@ class Groups:
         return np.repeat(codes, run.counts), np.repeat(labels, run.counts)
 
     def repeated(self) -> NDArray[np.intp]:
-        """The places of the groups in which some row is more than once."""
+        """The positions of the groups in which some row occurs more than once."""
         run = self._run
         again = ~run.firsts() if run.counts is None else run.counts > 1
         found = np.searchsorted(self._bounds, np.flatnonzero(again), side="right") - 1
@@ -66,12 +66,12 @@ class Groups:
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 
-# From the leads of some keys to their new leads, and which to keep (None: all).
+# From the leads of some keys to their new leads, and the keys to keep (None: all).
 Change: TypeAlias = Callable[[U64], tuple[U64, NDArray[np.intp] | None]]
 
 
 class Keys:
-    """Keys in tiers, laid out in one way."""
+    """Keys in tiers, all of one layout."""
 
     __slots__ = ("layout", "stores")
 
@@ -130,8 +130,8 @@ class Keys:
         groups: U64 | None,
         over: NDArray[np.bool_] | None,
     ) -> None:
-        """Add the keys of another: those of slot i to slot `to[i]` and of group i as `groups[i]`,
-        or of the same groups, but none to the slots that are `over`."""
+        """Add the keys of another: from slot i to slot `to[i]` and from group i to `groups[i]`
+        (None: the same groups), but none to the slots that are `over`."""
         mine, theirs = self.layout, other.layout
         same_slots = bool((to == np.arange(len(to))).all())
         if groups is None and over is None and mine == theirs and same_slots:
@@ -141,7 +141,7 @@ class Keys:
             return
         slot_of = to.astype(np.uint64)
         one_slot = groups is not None and over is None and len(to) == 1
-        leads = mine.lead(slot_of, groups) if one_slot else None  # a lead is a group's number
+        leads = mine.lead(slot_of, groups) if one_slot else None  # a lead is a group's index
 
         def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
             if leads is not None:
@@ -154,7 +154,7 @@ class Keys:
         self.carry(other, renamed)
 
     def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
-        """Add the keys of another under other leads; `ascending`: their order stays."""
+        """Add the keys of another with changed leads; `ascending`: their order stays."""
         for number, theirs in enumerate(other.stores):
             for run in theirs.flush():
                 moved: list[list[Run]] = [[] for _ in self.stores]
@@ -171,8 +171,8 @@ class Keys:
                 self._put(moved, ascending)
 
     def picked(self, slots: NDArray[np.intp]) -> list[tuple[Fields, Run, NDArray[np.intp]]]:
-        """For each store the keys of these slots one after another, taken apart and as a run,
-        and how many there are of each."""
+        """For each store: the keys of these slots one after another, as fields and as a run, and
+        the number of keys of each slot."""
         found = []
         for number, run in enumerate(self.runs()):
             at, sizes = ranges(*self.layout.bounds(run, slots))

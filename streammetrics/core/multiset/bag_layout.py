@@ -3,10 +3,10 @@
 tail   code of the value, then label: 33 bits for float32 and a binary label, 65 for float64
 lead   slot, then group index
 narrow   one uint64: lead, tail                         while both fit
-wide     two uint64: high = lead and what of the tail is above 64 bits; low = the rest
+wide     two uint64: high = lead and the bits of the tail above 64; low = the rest
 planes   one slot, no groups, two labels: the top bit of the tail is the sign of the value, so
-         negative values and others go to a store each and the sign is not held at all: a key
-         is a uint32 for float32 (half the time to sort) and a uint64 for float64
+         negative values and others have a store each and the sign is not stored: a key is a
+         uint32 for float32 (half the time to sort) and a uint64 for float64
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from streammetrics.core.parts.score_bits import Codes, Values, codes_of
 
 U64 = NDArray[np.uint64]
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
-_SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid out anew
+_SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid out again
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What a bag holds: values of a type ("float32", "float64" or "int64"), labels from 0 to
     `labels` - 1, group ids of a kind ("integer", "hashed", "exact", or None for no groups), and
-    at most `max_rows` rows a slot; `repeats`: equal rows come without end; `weighted`: a row may
+    at most `max_rows` rows a slot; `repeats`: few different rows repeat; `weighted`: a row may
     count as several."""
 
     values: str
@@ -47,7 +47,7 @@ class Rule:
 
     @property
     def label_bits(self) -> int:
-        """Bits that hold any of the labels; 0 where there is but one."""
+        """Bits that hold any of the labels; 0 if there is only one."""
         return (self.labels - 1).bit_length()
 
     def no_ids(self) -> Ids | None:
@@ -57,7 +57,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fields:
-    """Keys taken apart: lead; the tail's bits above 64 (None: no such bits); its lower 64."""
+    """The fields of keys: lead; the tail's bits above 64 (None: no such bits); its lower 64."""
 
     lead: U64
     over: U64 | None
@@ -87,7 +87,7 @@ class Layout:
 
     @property
     def over_bits(self) -> int:
-        """Bits of the tail above 64, which stand in `high`."""
+        """Number of bits of the tail above 64, which are in `high`."""
         return max(0, self.tail_bits - 64)
 
     @property
@@ -120,8 +120,8 @@ class Layout:
         slots: NDArray[np.intp] | None,
         groups: NDArray[np.uint32] | None,
     ) -> list[Run]:
-        """Unsorted keys of rows [n], one Run for each store; all arrays are new. labels: None
-        where there is but one."""
+        """Unsorted keys of rows [n], one Run for each store; all arrays are new. labels: None if
+        there is only one."""
         if self.form == "planes":
             assert labels is not None
             return self._planes(values, labels)
@@ -165,7 +165,7 @@ class Layout:
             out |= groups[here]
 
     def _planes(self, values: Values, labels: NDArray[np.uint8]) -> list[Run]:
-        """Keys of the negative values, and of the others: the tail less the bit of the sign."""
+        """Keys of the negative values, and of the others: the tail without the sign bit."""
         signed = np.int32 if values.dtype == np.float32 else np.int64
         n, kind = len(values), self.kind
         bits = values.view(signed)
@@ -181,7 +181,7 @@ class Layout:
         for i in range(0, n, _CHUNK):
             code = codes_of(values[i : i + _CHUNK])
             negative = values[i : i + _CHUNK] < 0
-            code <<= kind(1)  # the sign leaves at the top
+            code <<= kind(1)  # shifts the sign out
             code |= labels[i : i + _CHUNK]
             some = np.compress(negative, code)  # a sixth of the time of code[negative]
             below[a : a + len(some)] = some
@@ -192,7 +192,7 @@ class Layout:
         return [Run(below), Run(above)]
 
     def apart(self, values: Values, column: Words) -> list[Words]:
-        """Another column of the rows that `build` was given, in the order of its keys."""
+        """Another column of the rows given to `build`, in the order of its keys."""
         if self.form != "planes":
             return [column]
         negative = values < 0
@@ -211,7 +211,7 @@ class Layout:
         return np.searchsorted(words, least, "left"), np.searchsorted(words, most, "right")
 
     def open(self, run: Run, store: int = 0) -> Fields:
-        """Take keys apart."""
+        """The fields of keys."""
         n = len(run)
         if run.high is not None:
             over = np.uint64(self.over_bits)
@@ -231,8 +231,8 @@ class Layout:
         return Fields(np.zeros(n, np.uint64), np.full(n, store, np.uint64), tail)
 
     def close(self, fields: Fields, counts: Words | None) -> list[Run]:
-        """Put keys together, one Run for each store, in the order in which they came; the words
-        are in arrays of their own."""
+        """The keys of fields, one Run for each store, in the given order; the arrays of words are
+        new."""
         lead, over, tail = fields.lead, fields.over, fields.tail
         if self.form == "wide":
             high = lead << np.uint64(self.over_bits)
@@ -255,7 +255,7 @@ class Layout:
         return codes, labels.astype(np.uint8)
 
     def fields(self, lead: U64, codes: Codes, labels: NDArray[np.uint8]) -> Fields:
-        """The reverse of `codes`."""
+        """The inverse of `codes`."""
         wide = codes.astype(np.uint64, copy=False)
         tail = wide << np.uint64(self.label_bits) | labels
         over = wide >> np.uint64(64 - self.label_bits) if self.over_bits else None
@@ -265,8 +265,8 @@ class Layout:
 def layout_for(
     value_bits: int, label_bits: int, width: int, n_groups: int | None, before: Layout | None = None
 ) -> Layout:
-    """The layout for `width` slots and `n_groups` groups (None: there are no groups), and never
-    narrower than the one before."""
+    """The layout for `width` slots and `n_groups` groups (None: no groups), never narrower than
+    `before`."""
     free = 64 - value_bits - label_bits  # bits of a narrow key that are left for the lead
     slot_bits = -(-(max(width, 1) - 1).bit_length() // _SLOT_STEP) * _SLOT_STEP
     if n_groups is None:

@@ -1,8 +1,8 @@
-"""The one canonical form of a bag, whatever the batching, and its bytes.
+"""The canonical form of a bag, which does not depend on batching, and its bytes.
 
-Rows are sorted by slot, group and value, and each different (slot, group, value) stands once with
-the count of each label. Groups are sorted by their ids, never by the indices that this process
-gave them. `core/README.md` draws the fields.
+Rows are sorted by slot, group and value, and each different (slot, group, value) occurs once, with
+the count of each label. Groups are sorted by their ids, never by their indices in this process.
+`core/README.md` specifies the fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Table:
     ascending; without groups a slot is a group. groups: uint32 [g], indices into `ids`, or None.
     sizes: intp [g], different values of each group. codes: [k], as wide as values, ascending
     within a group. counts: [k] for each label, unsigned of any width: rows, or their units of
-    weight. held: int64 [width], the sum of a slot's counts, of a table that was read.
+    weight. held: int64 [width], the sum of each slot's counts, only in a table that was read.
     """
 
     totals: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Table:
     held: NDArray[np.int64] | None = None
 
     def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, NDArray[np.int64]]]:
-        """In turn, some entries' leads, codes and counts by label; leads: of each group."""
+        """The entries in pieces: their leads, codes and counts by label. leads: of each group."""
         ends = np.cumsum(self.sizes)
         for i in range(0, len(self.codes), _CHUNK):
             end = min(i + _CHUNK, len(self.codes))
@@ -102,7 +102,7 @@ def table_of(
 
 
 def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]) -> Words:
-    """How often a label comes from each place `at` to the next."""
+    """The count of a label from each position in `at` to the next."""
     if counts is not None:
         return narrowed(np.add.reduceat(np.where(here, counts, 0), at, dtype=np.int64))
     if len(at) == len(here):
@@ -111,7 +111,7 @@ def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]
 
 
 def write_table(table: Table, out: Writer) -> None:
-    """Canonical bytes."""
+    """Write the canonical bytes."""
     width, sizes, codes, counts = len(table.totals), table.sizes, table.codes, table.counts
     out.ints(table.totals)
     if table.ids is None or table.groups is None:
@@ -147,7 +147,7 @@ def write_table(table: Table, out: Writer) -> None:
 
 
 def read_table(rule: Rule, width: int, data: Reader) -> Table:
-    """What `write_table` wrote; StateError for anything else, before anything large is made."""
+    """The table that `write_table` wrote; StateError for others, before any large allocation."""
     totals = data.ints(width)
     ids, groups = None, None
     if rule.ids is None:
@@ -189,7 +189,7 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         different = np.zeros(width, np.int64)
         for of_label in counts:
             np.add.at(different, np.repeat(slots, sizes), of_label > 0)
-        # Of weighted rows each has a unit or more, and each different one was there.
+        # Each weighted row has at least one unit, and each different row occurred.
         if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
             raise damaged("totals that are not those of the rows")
     narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
@@ -217,7 +217,7 @@ def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.
 
 
 def _bounded(sizes: NDArray[np.int64], data: Reader) -> NDArray[np.int64]:
-    """Sizes of what is still to come, each of at least a byte."""
+    """The sizes, if the items that they count, of at least a byte each, fit into the bytes left."""
     n = exact_total(sizes)
     if n > data.left:
         raise damaged(f"{n} entries in {data.left} bytes")

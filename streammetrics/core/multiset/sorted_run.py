@@ -1,10 +1,10 @@
-"""Multisets of integer keys, as sorted runs: keys in ascending order with how often each is there.
+"""Multisets of integer keys, as sorted runs: keys in ascending order with their counts.
 
-A key has one or two unsigned words: `low`, and above it `high` where 64 bits do not hold the key.
+A key has one or two unsigned words: `low`, and above it `high` if 64 bits do not hold the key.
 
-An update appends to the pending keys. Once they are many they are sorted and become a run; runs of
-like size wait for each other, and many are merged at once. So a key is sorted a few times in its
-life, and an update never pays for what is already there.
+An update appends to the pending keys. Once there are enough, they are sorted and become a run; runs
+of similar size are collected, and many are merged at once. So a key is sorted only a few times, and
+an update costs no more because many keys are already held.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# Where to cut several sorted arrays, so that they can be merged range of values by range.
+# Where to cut several sorted arrays, so that they can be merged by ranges of values.
 
 
 def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> list[list[int]]:
     """Where ranges of values begin in each of these ascending arrays, and where the last ends.
 
-    A range has about `size` entries of all arrays together, or more where values repeat: equal
-    ones are in one range, and then the ranges after it may be empty.
+    A range has about `size` entries of all arrays together, or more if values repeat: equal values
+    are in one range, and then the ranges after it may be empty.
 
     >>> import numpy as np
     >>> evens, odds = np.arange(0, 100, 2, np.uint32), np.arange(1, 100, 2, np.uint32)
@@ -35,7 +35,7 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
     cuts = [[0] * len(columns), ends]
     if sum(ends) <= size:
         return cuts
-    # Every step-th value of each array stands for as many, so a range is off by a quarter at most.
+    # Every step-th value stands for `step` values, so a range is off by a quarter at most.
     step = max(1, size // (4 * len(columns)))
     samples = np.concatenate([column[step - 1 :: step] for column in columns])
     samples.sort()
@@ -53,11 +53,11 @@ _FEW_HIGHS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Keys in ascending order. The arrays are never changed once they are here.
+    """Keys in ascending order. The arrays of a finished run are never changed.
 
     low: uint32 or uint64 [n]; high: uint64 [n] or None for none; counts: unsigned [n], the
-    multiplicity of each key, which then differ, or None where each entry counts once and equal
-    keys may stand side by side (where they are so few that counts would take more room).
+    multiplicity of each key, with all keys different, or None if each entry counts once and equal
+    keys may be adjacent (if they are so few that counts would take more memory).
     """
 
     low: Words
@@ -96,7 +96,7 @@ class Run:
         )
 
     def changes(self, start: int, end: int, ignored_bits: int = 0) -> NDArray[np.bool_]:
-        """Where each key of these, without its lowest bits, differs from the one after it."""
+        """Whether each of these keys, without its lowest bits, differs from the next one."""
         low = self.low[start : end + 1]
         if ignored_bits:
             new = (low[1:] ^ low[:-1]) >= low.dtype.type(1 << ignored_bits)
@@ -108,14 +108,14 @@ class Run:
         return new
 
     def repeated(self) -> Run:
-        """Each key as often as it counts."""
+        """Each key repeated by its count."""
         high, counts = self.high, self.counts
         if counts is None:
             return self
         return Run(np.repeat(self.low, counts), None if high is None else np.repeat(high, counts))
 
     def firsts(self, ignored_bits: int = 0) -> NDArray[np.bool_]:
-        """Where a key, without its lowest bits, differs from the one before it; bool [n]."""
+        """Whether each key, without its lowest bits, differs from the previous one; bool [n]."""
         first = np.ones(len(self.low), np.bool_)
         for i in range(0, len(self.low) - 1, _CHUNK):
             first[i + 1 : i + _CHUNK + 1] = self.changes(i, i + _CHUNK, ignored_bits)
@@ -123,13 +123,13 @@ class Run:
 
     @staticmethod
     def room(n: int, like: Run) -> Run:
-        """Arrays for n keys such as these, still without any."""
+        """Uninitialized arrays for n keys of the same form."""
         high = None if like.high is None else np.empty(n, np.uint64)
         return Run(np.empty(n, like.low.dtype), high)
 
     @staticmethod
     def join(runs: Sequence[Run], room: Run | None = None) -> Run:
-        """Runs one after another, in arrays of their own, or in `room` of their length."""
+        """Runs one after another, in new arrays, or in `room` of their length."""
         room = Run.room(sum(map(len, runs)), runs[0]) if room is None else room
         np.concatenate([r.low for r in runs], out=room.low)
         if room.high is not None:
@@ -140,7 +140,7 @@ class Run:
         return Run(room.low, room.high, np.concatenate(counts))
 
     def cut(self, n: int, counts: Words | None) -> Run:
-        """The first n keys with these counts. The arrays, which nobody else has seen, are cut."""
+        """The first n keys with these counts. The arrays, which must not be shared, are cut."""
         self.low.resize(n, refcheck=False)  # no byte moves; room that had no keys cost nothing
         if self.high is not None:
             self.high.resize(n, refcheck=False)
@@ -150,7 +150,7 @@ class Run:
 def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
     """One sorted run of keys in any order, all with `high` or none.
 
-    `ours`: the arrays are fresh; those of a single run may be sorted where they lie.
+    `ours`: the arrays are not shared; those of a single run may be sorted in place.
     """
     run = _sorted(runs[0] if ours and len(runs) == 1 else Run.join(runs))
     counted = _counted(run)
@@ -158,7 +158,7 @@ def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
 
 
 def merged(runs: Sequence[Run]) -> Run:
-    """One sorted run of sorted runs, all with `high` or none; they stay as they are.
+    """One sorted run of sorted runs, all with `high` or none; the runs do not change.
 
     Each key range of all runs is sorted by itself, in the cache: numpy's SIMD sort beats a merge.
     """
@@ -196,7 +196,7 @@ def _ones(n: int) -> NDArray[np.uint8]:
 
 
 def _sorted(run: Run, *, in_runs: bool = False) -> Run:
-    """Sort keys that are ours to change; in_runs: they are sorted runs one after another."""
+    """Sort keys, perhaps in place; in_runs: they are sorted runs one after another."""
     low, high, counts = run.low, run.high, run.counts
     if not len(low):
         return run
@@ -231,7 +231,7 @@ def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_
             counts = (packed & np.uint64((1 << bits) - 1)).astype(counts.dtype)
             packed >>= shift
             return Run(packed.astype(low.dtype, copy=False), None, counts)
-        # The stable sort merges runs; of keys in any order the other takes a quarter of the time.
+        # The stable sort merges runs; the default takes a quarter of its time for other keys.
         order = np.argsort(low, kind="stable" if in_runs else None)
     else:
         order = _order(low, high)
@@ -239,7 +239,7 @@ def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_
 
 
 def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The order of two-word keys: by their first 64 bits that differ, then among ties of these."""
+    """The sort order of two-word keys: by the first 64 bits that may differ, then among ties."""
     least = high.min()
     bits = int(high.max() - least).bit_length()
     if bits == 0:
@@ -262,15 +262,15 @@ def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def _counted(run: Run) -> Run:
-    """Count equal keys of a sorted run: all where there are counts, and else where most keys
-    repeat. The keys, which are ours to change, close up."""
+    """Count equal keys of a sorted run: always if there are counts, else only if most keys repeat.
+    The different keys are moved together in place."""
     low, high, held = run.low, run.high, run.counts
     n, chunks = len(run), range(0, len(run) - 1, _CHUNK)
     different = 1 + sum(int(np.count_nonzero(run.changes(i, i + _CHUNK))) for i in chunks)
     if different >= n or (held is None and 2 * different > n):
         return run
     counts: list[Words] = []
-    kept, before, done = 1, 0, 0  # keys so far; rows of all before the last of them; rows so far
+    kept, before, done = 1, 0, 0  # keys so far; rows before the last of them; rows so far
     for i in chunks:
         at = np.flatnonzero(run.changes(i, i + _CHUNK))
         if not len(at):
@@ -304,10 +304,10 @@ def narrowed(counts: NDArray[np.int64]) -> Words:
     return counts.astype(np.min_scalar_type(top))
 
 
-# Runs in tiers: where most keys differ, more of them are pending, so that they are sorted once.
+# Runs in tiers: if most keys differ, more of them are kept pending, so that they are sorted once.
 
 BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
-GROWN: Final = 16  # times as many, at most, and as many times the different keys of a run
+GROWN: Final = 16  # times BUFFERED, at most, and times the keys of a run
 FAN: Final = 128  # runs of one tier that are merged at once
 
 
@@ -318,9 +318,9 @@ class Tiers:
 
     def __init__(self, kind: type[np.uint32] | type[np.uint64], two_words: bool = False) -> None:
         self.kind, self.two_words = kind, two_words
-        self.pending: list[Run] = []  # in any order, and nobody else's
+        self.pending: list[Run] = []  # in any order, not shared
         self.n_pending = 0
-        self.enough = BUFFERED  # keys that wait before they are sorted
+        self.enough = BUFFERED  # pending keys at which they are sorted
         self.runs: list[Run] = []  # sorted; perhaps shared, never changed
 
     @property
@@ -333,7 +333,7 @@ class Tiers:
         return self.n_pending + sum(map(len, self.runs))
 
     def add(self, keys: Run) -> None:
-        """Take in keys in any order, in arrays that are ours from now on."""
+        """Add keys in any order; the caller gives up their arrays."""
         if not len(keys):
             return
         self.pending.append(keys)
@@ -342,16 +342,16 @@ class Tiers:
             self.flush()
 
     def add_sorted(self, run: Run) -> None:
-        """Take in a sorted run, which others may hold too."""
+        """Add a sorted run, which may be shared."""
         if len(run):
             self.runs.append(run)
             self._merge_likes()
 
     def flush(self) -> list[Run]:
-        """Sort what is staged; all runs."""
+        """Sort the pending keys; return all runs."""
         if self.pending:
             if 2 * sum(map(len, self.runs)) <= self.n_pending and self._singly(self.runs):
-                self.pending += self.runs  # to merge so few later would sort all that waits again
+                self.pending += self.runs  # merging so few later would sort all pending keys again
                 self.runs = []
             run = combined(self.pending, ours=True)
             self.pending, self.n_pending, self.enough = [], 0, BUFFERED
@@ -362,7 +362,7 @@ class Tiers:
         return self.runs
 
     def settle(self) -> Run:
-        """All keys as one sorted run. What the multiset holds does not change."""
+        """All keys as one sorted run. The multiset does not change."""
         runs = self.flush()
         if len(runs) != 1:
             self.runs = [merged(runs) if runs else self._nothing()]
@@ -375,7 +375,7 @@ class Tiers:
         return new
 
     def _singly(self, runs: list[Run]) -> bool:
-        """Whether their keys are best sorted many at once: single words, of which most differ."""
+        """Whether keys are best sorted many at once: single words, most of them different."""
         return not self.two_words and all(run.counts is None for run in runs)
 
     def _nothing(self) -> Run:
@@ -398,5 +398,5 @@ class Tiers:
 
 
 def _tier(n: int) -> int:
-    """Runs within a factor of `FAN` of each other are of one tier."""
+    """The tier of a run of n keys: a tier spans a factor of `FAN` in size."""
     return (max(n, 1).bit_length() - 1) // (FAN.bit_length() - 1)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
 
-# Arrays of counts: their type, their sum, and the counts of what is sorted.
-
 # The different values of a column of small integers, by marking instead of sorting.
 
 _SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
@@ -26,7 +24,7 @@ _FEW: Final = 1024
 
 
 def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different values [m], ascending, and the place among them of each row's value [n].
+    """The different values [m], ascending, and the index among them of each row's value [n].
 
     values: [n], from 0 to below `size`.
     """
@@ -42,14 +40,14 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
 
 
 def kind_for(top: int) -> type[np.integer]:
-    """The least type of cells that holds counts up to this one."""
+    """The narrowest type of cells that holds counts up to this one."""
     if top < 1 << 16:
         return np.uint8 if top < 1 << 8 else np.uint16
     return np.uint32 if top < 1 << 32 else np.int64
 
 
 def counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each distinct value of sorted codes, and how often it is there."""
+    """The different values of sorted codes, and their counts."""
     if not len(codes):
         return codes, codes
     first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
@@ -59,7 +57,7 @@ def counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
 _FEW_PENDING: Final = 1 << 15
-_UNKNOWN: Final = 1 << 32  # the greatest count of a table of int64, of which nobody keeps account
+_UNKNOWN: Final = 1 << 32  # `top` of an int64 table, whose greatest count is not tracked
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -67,9 +65,9 @@ class CountsColumn(Column):
     """`width` tables of counts of one shape.
 
     Dense: `table` [width, cells]. Sparse: sorted codes (slot * cells + cell) with their counts,
-    and pending runs that are folded in when they outgrow what is settled. A table is of int64 once
-    rows are added; until then, read or merged, it is as narrow as `top` allows, which no count in
-    it exceeds.
+    and pending runs that are merged in once they outnumber the settled codes. A table is of int64
+    once rows are added; while it is only read or merged, it is as narrow as `top` allows, which no
+    count in it exceeds.
     """
 
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
@@ -196,7 +194,7 @@ class CountsColumn(Column):
         out.ints(counts)
 
     def read(self, data: Reader) -> None:
-        """Fill an empty column with what `encode` wrote."""
+        """Fill an empty column from the bytes that `encode` wrote."""
         width, cells = self.width, self.cells
         if data.uint(1):
             if width * cells > data.left:
@@ -229,7 +227,7 @@ class CountsColumn(Column):
             self._cells()[codes] = counts
 
     def read_stack(self, stack: Stack) -> None:
-        """Fill an empty column with tables, one in each row, or with nothing from all."""
+        """Fill an empty column with the table in each row; all rows may be without counts."""
         cells = self.cells
         flag = stack.same()
         if flag == 1:
@@ -250,14 +248,14 @@ class CountsColumn(Column):
         return codes, flat[codes].astype(np.int64, copy=False)
 
     def _cells(self) -> NDArray[np.int64]:
-        """All cells of a table, to add rows to."""
+        """All cells of the table, as int64, to add rows to."""
         assert self.table is not None
         if self.table.itemsize < 8:
             self.table, self.top = self.table.astype(np.int64), _UNKNOWN
         return cast("NDArray[np.int64]", self.table.reshape(-1))
 
     def _merge_tables(self, theirs: NDArray[np.integer], top: int) -> None:
-        """Add tables [n, cells], as many at once as their narrow type has room for."""
+        """Add tables [n, cells], as many at once as their narrow type can add up."""
         n = len(theirs)
         step = max(n, 1) if theirs.itemsize == 8 else (1 << 8 * theirs.itemsize) // (top + 1)
         for i in range(0, n, step):
@@ -314,7 +312,7 @@ class CountsColumn(Column):
             self.codes, self.counts = self.codes[here], self.counts[here]
 
     def _dense(self, n: int) -> bool:
-        """Whether there is a table; made here for a small state that `n` more rows may fill."""
+        """Whether there is a table; creates it for a small state that `n` more rows may fill."""
         if self.table is None:
             self.fed += n
             if self.width == 1 and self.cells <= _DENSE_WHEN_FED and 4 * self.fed > self.cells:
@@ -322,7 +320,7 @@ class CountsColumn(Column):
         return self.table is not None
 
     def _is_full(self) -> bool:
-        """Whether more than a quarter of the cells that are kept sparse is occupied."""
+        """Whether more than a quarter of the cells of the sparse form is occupied."""
         return 4 * len(self.codes) > self.width * self.cells
 
     def _is_thin(self, width: int) -> bool:
@@ -358,7 +356,7 @@ class Tables(Part[T]):
         return self.column(self.shape(owner), width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> T:
-        known = owner.__dict__.get(self.name)  # a state of these settings
+        known = owner.__dict__.get(self.name)  # a column of these settings
         column = self.column(known.shape if known is not None else self.shape(owner), width)
         column.read(data)
         return column

@@ -1,11 +1,10 @@
 """Sums of float64 without rounding: the same for every order, split and machine.
 
-A sum is held in limbs of 32 bits, each in an int64 so that many rows may be added before the
-carries are settled: limb j counts units of 2 ** (32 j - 1088). The column keeps only the limbs
-that its values touch, so a sum of counts takes one limb or two and any float64 fits into 70.
-Infinities are counted beside it; NaN is refused by the checks of rows. Rounding happens once,
-in `value`. (Neal, "Fast exact summation using small and large superaccumulators",
-arXiv:1505.05571.)
+A sum is held in limbs of 32 bits, each in an int64 so that many rows may be added before carries
+are propagated: limb j counts units of 2 ** (32 j - 1088). The column keeps only the limbs that its
+values touch, so a sum of counts takes one limb or two and any float64 fits into 70. Infinities are
+counted separately; the checks of rows refuse NaN. Rounding happens once, in `value`. (Neal, "Fast
+exact summation using small and large superaccumulators", arXiv:1505.05571.)
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _ONE: Final = UNIT // BITS  # the limb that counts whole numbers
 _LIMB_BYTES: Final = 4
 _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**1088
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
-_FEW_SLOTS: Final = 8  # values a slot from which a sum for each slot is worth its steps
+_FEW_SLOTS: Final = 8  # values for each slot from which sums by slot pay
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
 
 
@@ -56,8 +55,8 @@ class ExactSumColumn(Column):
         self.width = width
         self.first = _ONE
         self.limbs = np.zeros((width, 1), np.int64)
-        self.infinities = np.zeros((width, 2), np.int64)  # how many of -inf, of +inf
-        self.load = 0  # no limb is beyond load * 2**33 in size
+        self.infinities = np.zeros((width, 2), np.int64)  # the numbers of -inf and of +inf
+        self.load = 0  # no limb exceeds load * 2**33 in size
 
     @property
     def total_count(self) -> int:
@@ -88,7 +87,7 @@ class ExactSumColumn(Column):
                 whole += sum(map(whole_units, sums))
             elif len(values) - start < _MANY:
                 self._add_units(take_apart(some), None)
-            else:  # one such chunk will not come alone
+            else:  # more such chunks are likely to follow
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
                 break
@@ -163,7 +162,7 @@ class ExactSumColumn(Column):
         out.raw(size[kept].tobytes())
 
     def _encode_one(self, out: Writer) -> None:
-        """As for many, in a tenth of the time that numpy takes for one."""
+        """As `encode`, for one state in a tenth of the time that numpy takes."""
         units = self.quanta(0)
         size = abs(units)
         zeros = ((size & -size).bit_length() - 1) // 8 if size else 0
@@ -207,7 +206,7 @@ class ExactSumColumn(Column):
         return True
 
     def _add_to_slots(self, values: NDArray[np.float64], slots: Slots, top: float) -> None:
-        """Add finite values, of size at most `top`: those of few slots by levels."""
+        """Add finite values, of size at most `top`; by levels if there are few slots."""
         if _FEW_SLOTS * self.width <= len(values):
             sums, rest = sum_by_levels_in_cells(values, slots, self.width, top)
             here = np.flatnonzero(rest != 0)
@@ -218,7 +217,7 @@ class ExactSumColumn(Column):
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""
         units, position, sign = rows
-        if not units.all():  # zeros have no place, and must not ask for limbs
+        if not units.all():  # zeros have no position, and must not allocate limbs
             here = np.flatnonzero(units != 0)
             units, position, sign = units[here], position[here], sign[here]
             slots = None if slots is None else slots[here]
@@ -243,7 +242,7 @@ class ExactSumColumn(Column):
             limb += 1
 
     def _cover(self, start: int, end: int, rows: int) -> None:
-        """Hold limbs [start, end), with room for `rows` further values in each."""
+        """Allocate limbs [start, end), with room for `rows` further values in each."""
         self.load += rows
         if self.load > _MAX_LOAD:
             self._settle()
@@ -255,11 +254,11 @@ class ExactSumColumn(Column):
             self.first -= before
 
     def _settle(self) -> None:
-        """Carry, so that each limb has room for rows again."""
+        """Propagate carries, so that each limb has room for rows again."""
         self.limbs, self.load = settled(self.limbs), 1
 
     def _magnitudes(self) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-        """Which sums are negative, and the bytes of all without the sign, lowest first."""
+        """Which sums are negative, and the bytes of all magnitudes, lowest first."""
         self._settle()
         limbs = self.limbs[: self.width].copy()
         negative = limbs[:, -1] < 0
@@ -269,7 +268,7 @@ class ExactSumColumn(Column):
 
 
 def _decoded_one(data: Reader) -> ExactSumColumn:
-    """As for many."""
+    """As `ExactSum.decode`, for one state."""
     length, low, negative = data.int_(), data.int_(), data.int_()
     column = ExactSumColumn(1)
     column.infinities = data.ints(2).reshape(1, 2)

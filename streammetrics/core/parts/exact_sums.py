@@ -1,5 +1,5 @@
-"""Several exact sums in each state, one for each cell of a table; none where it has no cells.
-And what must be true of the sums of a state that was read.
+"""Several exact sums in each state, one for each cell of a table, or none if it has no cells;
+and conditions on the sums of a state that was read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
 
 
 class ExactSums(Part[ExactSumsColumn]):
-    """A table of exact sums; its axes are as those of Counts."""
+    """A table of exact sums; its axes are given as for Counts."""
 
     def __init__(self, *axes: int | str) -> None:
         self.table = Counts(*axes)
@@ -59,7 +59,7 @@ class ExactSums(Part[ExactSumsColumn]):
         return ExactSumsColumn(_SUM.decode(owner, width * cells, data), cells, width)
 
 
-# Whole numbers without end in a table of exact sums.
+# Large whole numbers in a table of exact sums.
 
 _DIGITS: Final = 53  # binary digits of a float64
 
@@ -78,28 +78,28 @@ def add_whole(sums: ExactSumsColumn, values: Sequence[int]) -> None:
 
 
 def require_whole(sums: ExactSumsColumn) -> None:
-    """StateError for bytes of other numbers than `add_whole` adds."""
+    """StateError unless all sums are finite integers of at least 0, as `add_whole` adds them."""
     for slot in range(sums.width):
         finite = all(sums.finite(cell, slot) for cell in range(sums.n))
         whole = all(v >= 0 and v.denominator == 1 for v in sums.fractions(slot))
         require(finite and whole, "totals that are no whole numbers")
 
 
-# -- conditions on the numbers of a state that was read, so that some rows have them --------------
-# Sums come as integers in the quanta of exact sums: there may be many states to read, and products
-# of integers take a tenth of the time of those of fractions.
+# -- conditions that the numbers of a state must meet to come from rows ---------------------------
+# Sums are given as integers in the quanta of exact sums: there may be many states to read, and
+# products of integers take a tenth of the time of those of fractions.
 QUANTA: Final = 1 << UNIT  # the number 1 in quanta
-_SLACK: Final = 48  # binary digits of a square that was rounded, with the rest of its value
+_SLACK: Final = 48  # a rounded square is off by less than 2**-48 of its value
 _TINY: Final = 1000  # a square that underflowed is below 2**-1000
 
 Number = TypeVar("Number", int, Fraction)
 
 
 def require_moments(n: int, total: Number, squares: Number, what: str, one: int = QUANTA) -> None:
-    """StateError unless n values may have this sum and this sum of squares: by the inequality of
-    Cauchy and Schwarz (Σ v)² ≤ n Σ v².
+    """StateError unless n values may have this sum and this sum of squares: by the Cauchy-Schwarz
+    inequality, (Σ v)² ≤ n Σ v².
 
-    one: how many of the sums' quanta the number 1 has; 1 for fractions.
+    one: the number 1 in the quanta of the sums; 1 for fractions.
     """
     require(squares >= 0 and total * total <= n * squares * one, what)
 
@@ -109,16 +109,16 @@ def require_rounded_moments(n: int, total: int, squares: int, what: str) -> None
     most = n * squares * QUANTA
     most += (most >> _SLACK) + (n * n << 2 * UNIT - _TINY) + 1
     require(squares >= 0 and total * total <= most, what)
-    # Of values that are 0 or 1 the sum is how many are 1.
+    # For values of 0 and 1 both sums are the number of ones.
     require(total != squares or total <= n * QUANTA, what)
 
 
 def require_finite(column: ExactSumColumn, what: str) -> None:
-    """StateError for an infinity among values that are finite."""
+    """StateError for an infinity where all values must be finite."""
     require(not column.infinities[: column.width].any(), what)
 
 
 def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:
-    """All finite sums at once, where each is an integer below 2 ** 32 in size; else None."""
+    """All finite sums at once, if each is an integer below 2 ** 32 in size; else None."""
     known = column.first == UNIT // BITS and not column.limbs[:, 1:].any()
     return column.limbs[: column.width, 0] if known else None

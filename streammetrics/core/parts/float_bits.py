@@ -1,8 +1,8 @@
-"""Taking float64 values apart into integers, so that they can be added without rounding.
+"""Decomposition of float64 values into integers, so that they can be added without rounding.
 
-A position counts binary digits from 2 ** -1088; the unit is chosen so that it reaches below the
-least float64 and so that 1.0 lies at a multiple of 32. Nothing here depends on the order of the
-values or on the processor: every operation is exact.
+A position counts binary digits from 2 ** -1088; this unit is below the least float64, and 1.0 is
+at a multiple of 32. Nothing here depends on the order of the values or on the processor: every
+operation is exact.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOW: Final = (1 << BITS) - 1
 def padded(
     cells: NDArray[np.int64], *, below: int = 0, before: int = 0, after: int = 0
 ) -> NDArray[np.int64]:
-    """With zeros around, in a tenth of the time of `np.pad`."""
+    """The cells with zeros around them, in a tenth of the time of `np.pad`."""
     n, width = cells.shape
     new = np.zeros((n + below, before + width + after), np.int64)
     new[:n, before : before + width] = cells
@@ -30,7 +30,7 @@ def padded(
 
 
 def in_limbs(units: int) -> tuple[int, list[int]]:
-    """The first limb of an integer that is not zero, and what to add to it and the next ones."""
+    """The first limb of an integer that is not zero, and the values to add from there on."""
     sign, units = (-1, -units) if units < 0 else (1, units)
     first = ((units & -units).bit_length() - 1) // BITS
     units >>= first * BITS
@@ -46,7 +46,7 @@ def carry(limbs: NDArray[np.int64]) -> None:
 
 
 def settled(limbs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Carried, until each limb but the topmost is in [0, 2**32) and that in [-2**31, 2**31)."""
+    """After carries each limb is in [0, 2**32), but the topmost in [-2**31, 2**31)."""
     carry(limbs)
     while limbs.size and not -(1 << 31) <= limbs[:, -1].min() <= limbs[:, -1].max() < 1 << 31:
         limbs = padded(limbs, after=1)
@@ -57,8 +57,8 @@ def settled(limbs: NDArray[np.int64]) -> NDArray[np.int64]:
 UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
-_LEVELS: Final = 3  # more of them cost as much as going by exponent
-_FEW: Final = 8  # one of this many rows costs less by itself than another level for all
+_LEVELS: Final = 3  # more of them cost as much as sums by exponent
+_FEW: Final = 8  # if one of this many rows is left, it costs less than another level
 
 
 class Units(NamedTuple):
@@ -70,9 +70,9 @@ class Units(NamedTuple):
 
 
 def largest(values: NDArray[np.float64]) -> float:
-    """The largest size of values [n], at least one and none NaN; one look where none is negative.
+    """The largest absolute value of [n], n >= 1, no NaN; in one pass if none is negative.
 
-    As unsigned integers, floats are in the order of their size, and negative ones above others.
+    As unsigned integers, floats are ordered by absolute value, with negative ones above others.
     """
     found: float = values.item(values.view(np.uint64).argmax())
     return found if found > 0 else max(-found, values.item(values.argmax()))
@@ -98,7 +98,7 @@ def take_apart(values: NDArray[np.float64]) -> Units:
 def sum_by_exponent(values: NDArray[np.float64]) -> Units:
     """Finite values [n], up to 2**35 of them, added up for each sign and exponent.
 
-    The halves of the fractions are added apart, so that no sum of integers can overflow.
+    The halves of the fractions are added separately, so that no sum of integers can overflow.
     """
     low, high = np.zeros(4096, np.int64), np.zeros(4096, np.int64)
     bits = np.ascontiguousarray(values).view(np.int64)
@@ -127,11 +127,11 @@ def sum_by_exponent(values: NDArray[np.float64]) -> Units:
 def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None:
     """Floats whose exact sum is that of values [n], n <= 2**15, all of size at most `top`.
 
-    None where the values differ too much in size, or lie at the ends of the range. Adding and
-    subtracting 1.5 * 2**k rounds every value to a multiple of one unit. Few and small multiples
-    of a unit have a float64 sum that is exact in any order; what is left of each value goes to
-    the next level. Values of like size, or of few bits, need one level or two. (Demmel and
-    Nguyen, "Fast reproducible floating-point summation", ARITH 2013.)
+    None if the values differ too much in size, or lie at the ends of the range. Adding and
+    subtracting 1.5 * 2**k rounds every value to a multiple of one unit. The float64 sum of few and
+    small multiples of a unit is exact in any order; the remainder of each value goes to the next
+    level. Values of similar size, or of few bits, need one level or two. (Demmel and Nguyen, "Fast
+    reproducible floating-point summation", ARITH 2013.)
     """
     if top == 0:
         return []
@@ -147,7 +147,7 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
         np.subtract(whole, big, out=whole)
         sums.append(float(np.add.reduce(whole)))
         rest = np.subtract(rest, whole, out=rest if level else None)
-        # The first alone most often tells that something is left.
+        # The first value alone usually shows that something is left.
         if rest.item(0) == 0 == largest(rest):
             return sums
         room -= 37
@@ -155,7 +155,7 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
 
 
 class CellSums(NamedTuple):
-    """Arrays [n] of sums of cells, and what of values [rows] they leave, 0 where nothing."""
+    """Arrays [n] of sums of cells, and the remainders of the values [rows], 0 if there is none."""
 
     sums: list[NDArray[np.float64]]
     rest: NDArray[np.float64]
@@ -166,8 +166,8 @@ def sum_by_levels_in_cells(
 ) -> CellSums:
     """As `sum_by_levels`, of values [rows] that belong to `n` cells.
 
-    A cell has no more values than there are, so its sums are exact for the same reason. Values
-    that are much smaller than the others are left once they are few.
+    A cell has no more values than there are rows, so its sums are exact for the same reason. Values
+    much smaller than the others become remainders once they are few.
     """
     sums: list[NDArray[np.float64]] = []
     if not 1e-200 < top < 1e200 or _wide(values[:64], top, few=8):
@@ -181,13 +181,13 @@ def sum_by_levels_in_cells(
         added = np.bincount(cells, weights=whole, minlength=n)
         sums.append(added.astype(np.float64, copy=False))
         rest = np.subtract(rest, whole, out=rest if level else None)
-        if np.count_nonzero(rest != 0) <= len(rest) // _FEW:  # of floats themselves it is slow
+        if np.count_nonzero(rest != 0) <= len(rest) // _FEW:  # slow on floats themselves
             break
         room -= 37
     return CellSums(sums, rest)
 
 
 def _wide(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
-    """Whether more than a few values tell that three levels of 37 bits will not do."""
+    """Whether more than `few` values are too small for three levels of 37 bits."""
     size = np.abs(sample)
     return int(np.count_nonzero((size < top * 2.0**-60) & (size > 0))) > few

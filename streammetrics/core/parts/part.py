@@ -35,12 +35,12 @@ class Column(ABC):
 
     @property
     def bound(self) -> int:
-        """As `total_count`, and perhaps larger where that takes less time."""
+        """As `total_count`, or larger if that takes less time."""
         return self.total_count
 
     @property
     def stacks(self) -> bool:
-        """Whether `decode_stack` is worth a try with states like this one."""
+        """Whether `decode_stack` is worth trying with states like this one."""
         return False
 
     @property
@@ -54,11 +54,11 @@ class Column(ABC):
 
     @abstractmethod
     def merge(self, other: Self, to: Slots) -> None:
-        """Add state i of `other` to state `to[i]`; `to` may repeat, `other` keeps its meaning."""
+        """Add state i of `other` to state `to[i]`; `to` may repeat, `other` keeps its value."""
 
     @abstractmethod
     def take(self, slots: Slots) -> Self:
-        """These states, in this order, in memory of their own."""
+        """Copies of these states, in this order."""
 
     @abstractmethod
     def encode(self, out: Writer) -> None:
@@ -105,8 +105,8 @@ class Part(ABC, Generic[C_co]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    # The value itself lies in the instance's __dict__, which wins over this descriptor; what
-    # stands here tells the type checker so, and gives the part itself on the class.
+    # The column is in the instance's __dict__, which takes precedence over this descriptor. These
+    # signatures are for the type checker; on the class the attribute is the part itself.
     @overload
     def __get__(self, obj: None, owner: type) -> Self: ...
     @overload
@@ -121,16 +121,16 @@ class Part(ABC, Generic[C_co]):
         """`width` empty states, for an accumulator with these settings."""
 
     def idempotent(self, owner: Declared) -> bool:
-        """Whether to merge a state twice is to merge it once."""
+        """Whether merging a state twice is the same as merging it once."""
         return False
 
     @abstractmethod
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
-        """What `encode` wrote; StateError for anything else, before anything large is made."""
+        """The column that `encode` wrote; StateError for others, before any large allocation."""
 
     def decode_stack(self, owner: Declared, stack: Stack) -> C_co:
-        """As `decode` of the one state in each row of a stack, side by side; Unlike where rows
-        are laid out in different ways, or are not what `encode` writes."""
+        """As `decode`, of the one state in each row of a stack, side by side; Unlike if rows are
+        laid out in different ways, or not as `encode` writes them."""
         raise Unlike
 
 
@@ -150,7 +150,7 @@ class ExtremeColumn(Column):
         return self.values.nbytes + self.known.nbytes
 
     def add(self, values: NDArray[np.int64], slots: Slots | None = None) -> None:
-        """values: int64 [n], none of them -2**63."""
+        """Add values, int64 [n], none of them -2**63."""
         if not len(values):
             return
         signed = values * self.sign

@@ -29,15 +29,15 @@ from streammetrics.core.rows import DictionaryColumn
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
-_FEW: Final = 1 << 15  # records that may wait, however few are settled
+_FEW: Final = 1 << 15  # records that may be pending, however few are settled
 _BATCHES: Final = 1 << 11
 
 
 class RecordSet:
-    """Different records. `run` is settled: in order, each once; `waiting` is not.
+    """A set of records. `run` is settled: in order, each once; `waiting` is pending.
 
-    What waits is united with the rest once it outgrows it, so n records cost n log n steps however
-    small the batches are.
+    Pending records are united with the rest once they outnumber it, so n records cost n log n steps
+    however small the batches are.
     """
 
     __slots__ = ("in_order", "keys", "kinds", "n_waiting", "run", "waiting")
@@ -52,19 +52,19 @@ class RecordSet:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory; a key's are a guess."""
+        """Bytes of memory; those of keys are estimated."""
         keys = sum(200 * len(table.values) for table in self.keys if table is not None)
         return self.run.nbytes + sum(table.nbytes for table in self.waiting) + keys
 
     def add(self, ids: Words, times: NDArray[np.int64], columns: Sequence[Values]) -> None:
-        """Put records [n] in; columns: checked values of each field."""
+        """Add records [n]; columns: checked values of each field."""
         fields = [self._field(i, column) for i, column in enumerate(columns)]
         self._append(Table(ids, times, tuple(fields)))
 
     def unite(self, other: RecordSet) -> None:
-        """Put in what another set of the same kinds holds; it stays as it is."""
+        """Add the records of another set of the same kinds, which does not change."""
         for table in (other.run, *other.waiting):
-            if not len(table):  # its keys, if any, are of no record
+            if not len(table):  # its keys, if any, are unused
                 continue
             renamed = table
             for i, (mine, theirs) in enumerate(zip(self.keys, other.keys, strict=True)):
@@ -81,25 +81,25 @@ class RecordSet:
                 if keys is not None:
                     self.keys[i], field = keys.in_order(self.run.fields[i])
                     self.run = self.run.with_field(i, field)
-            # Records of one id and time stand by their fields, which may have new numbers.
+            # Records of one id and time are ordered by their fields, which may have new numbers.
             if not is_ascending(self.run):
                 self.run = united([self.run])
             self.in_order = True
         return self.run
 
     def column(self, number: int, at: NDArray[np.intp] | slice) -> Values:
-        """The values of a field of the settled records at these places."""
+        """The values of a field of the settled records at these positions."""
         table = self.settled()
         return values_of(table.fields[number][at], self.kinds[number], self.keys[number])
 
     def picked(self, at: NDArray[np.intp]) -> RecordSet:
-        """The settled records at these places, ascending."""
+        """The settled records at these positions, ascending."""
         made = RecordSet(self.kinds, self.settled().take(at))
         made.keys = [None if keys is None else keys.twin() for keys in self.keys]
         return made
 
     def twin(self) -> RecordSet:
-        """The same set, to be changed apart; the records are shared."""
+        """An independent copy of the set; the records are shared."""
         made = RecordSet(self.kinds, self.run)
         made.keys = [None if keys is None else keys.twin() for keys in self.keys]
         made.waiting, made.n_waiting = [*self.waiting], self.n_waiting
@@ -107,7 +107,7 @@ class RecordSet:
         return made
 
     def encode(self, out: Writer) -> None:
-        """How many; then the ids, the least time, the times after it, and the fields."""
+        """Write the number of records, the ids, the least time, the times less it, the fields."""
         table = self.settled()
         out.uint(len(table))
         if len(table):
@@ -120,7 +120,7 @@ class RecordSet:
 
     @staticmethod
     def decode(kinds: tuple[str, ...], data: Reader) -> RecordSet:
-        """What `encode` wrote."""
+        """The set that `encode` wrote; StateError for anything else."""
         n = data.uint(data.left // 8)
         if not n:
             return RecordSet(kinds)
@@ -179,7 +179,7 @@ class RecordsColumn(Column):
         columns: Sequence[Values],
         slots: Slots | None = None,
     ) -> None:
-        """Put records [n] into the sets of their slots, or all into that of slot 0."""
+        """Add records [n] to the sets of their slots, or all to that of slot 0."""
         if slots is None:
             self.sets[0].add(ids, times, columns)
             return

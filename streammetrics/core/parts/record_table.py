@@ -1,5 +1,5 @@
-"""Records of fixed width, column by column: sorted, and each once; and their fields, which hold
-values of each kind as unsigned integers that order as they do.
+"""Records of fixed width, by column, sorted and each once; and their fields, which hold values of
+each kind as unsigned integers in the same order.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_TIME: Final = 1 << 62  # times lie between this and its negative, so that su
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """`n` records: a 64-bit id, a time in milliseconds, and fields, unsigned integers that order
-    as what they stand for. The arrays are never changed once they are here.
+    """`n` records: a 64-bit id, a time in milliseconds, and fields, unsigned integers in the order
+    of the values that they encode. The arrays never change.
 
     ids: uint64 [n]; times: int64 [n]; fields: unsigned [n] each.
     """
@@ -58,11 +58,11 @@ class Table:
         return self.ids.nbytes + self.times.nbytes + sum(field.nbytes for field in self.fields)
 
     def take(self, at: NDArray[np.intp] | slice) -> Table:
-        """The records at these places."""
+        """The records at these positions."""
         return Table(self.ids[at], self.times[at], tuple(field[at] for field in self.fields))
 
     def with_field(self, number: int, field: Field) -> Table:
-        """The same with another field in this place."""
+        """The same records with one field replaced."""
         fields = (*self.fields[:number], field, *self.fields[number + 1 :])
         return Table(self.ids, self.times, fields)
 
@@ -77,7 +77,7 @@ def united(tables: Sequence[Table]) -> Table:
     """All records of the tables, ascending by id, time and then the fields, each once."""
     full = [table for table in tables if len(table)] or [tables[0]]
     ids = np.concatenate([table.ids for table in full])
-    # The stable sort merges what is sorted; of ids in any order the other is quicker.
+    # The stable sort merges sorted tables; for ids in any order the default is faster.
     order = np.argsort(ids, kind="stable" if len(full) == 2 else None)
     ids = ids[order]
     tied = ids[1:] == ids[:-1]
@@ -88,7 +88,7 @@ def united(tables: Sequence[Table]) -> Table:
 
 
 def is_ascending(table: Table) -> bool:
-    """Whether the records are in the one order, each once."""
+    """Whether the records are in canonical order, each once."""
     above = np.zeros(max(len(table) - 1, 0), np.bool_)
     for field in (*table.fields[::-1], table.times, table.ids):
         above = (field[1:] > field[:-1]) | ((field[1:] == field[:-1]) & above)
@@ -98,7 +98,7 @@ def is_ascending(table: Table) -> bool:
 def _without_repeats(
     tables: Sequence[Table], ids: Words, order: NDArray[np.intp], tied: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The order with records of one id in theirs and each once, and which places these had."""
+    """The order with records of one id sorted and each once, and the positions kept of it."""
     members = np.zeros(len(ids), np.bool_)
     members[1:] = tied
     members[:-1] |= tied
@@ -120,7 +120,7 @@ def _joined_times(tables: Sequence[Table]) -> NDArray[np.int64]:
 
 
 def _fields(tables: Sequence[Table], order: NDArray[np.intp]) -> tuple[Field, ...]:
-    """Each field, joined and put into order one after the other, so that little waits in memory."""
+    """Each field, joined and put in order one after the other, which saves memory."""
     n = len(tables[0].fields)
     return tuple(np.concatenate([table.fields[i] for table in tables])[order] for i in range(n))
 
@@ -132,7 +132,7 @@ _DTYPES: Final[dict[str, type[np.unsignedinteger]]] = {
     "float64": np.uint64,
     "int64": np.uint64,
     "hashed": np.uint64,
-    "word": np.uint64,  # 64 bits that stand for themselves
+    "word": np.uint64,  # 64 bits, kept as they are
     "bool": np.uint8,
     "byte": np.uint8,
 }
@@ -158,19 +158,19 @@ _CHECKS: Final[dict[str, Callable[..., Values]]] = {
 
 
 def checked(values: ArrayLike | DictionaryColumn, kind: str, name: str) -> Values:
-    """A column [n] of this kind as its one type, or InputError."""
+    """A column [n] of this kind in its canonical type, or InputError."""
     return _CHECKS[kind](values, name)
 
 
 def codes_of_kind(values: NDArray[np.generic], kind: str) -> Field:
-    """The field [n] of checked values of any kind but keys, in memory of its own."""
+    """The field [n] of checked values of any kind but keys, in new memory."""
     if kind in ("bool", "byte", "word"):
         return values.astype(_DTYPES[kind])
     return codes_of(values)  # type: ignore[arg-type]
 
 
 def values_of(field: Field, kind: str, keys: KeyTable | None) -> Values:
-    """What a field stands for."""
+    """The values that a field encodes."""
     if kind == "key":
         assert keys is not None
         return DictionaryColumn(field.astype(np.intp), tuple(keys.values))
@@ -185,7 +185,7 @@ def values_of(field: Field, kind: str, keys: KeyTable | None) -> Values:
 
 
 class KeyTable:
-    """The different keys of a field, each with a number, in the order in which they came."""
+    """The different keys of a field, numbered in the order of arrival."""
 
     __slots__ = ("positions", "values")
 
@@ -194,7 +194,7 @@ class KeyTable:
         self.positions = {key: i for i, key in enumerate(self.values)}
 
     def numbers(self, keys: Sequence[Key]) -> Field:
-        """The number of each key; new ones get the next. In the narrowest type."""
+        """The number of each key, in the narrowest type; new keys get the next numbers."""
         for key in keys:
             if key not in self.positions:
                 self.positions[key] = len(self.values)
@@ -206,7 +206,7 @@ class KeyTable:
         return numbers.astype(np.min_scalar_type(max(len(self.values) - 1, 0)))
 
     def in_order(self, field: Field) -> tuple[KeyTable, Field]:
-        """A table of the keys that are used, in the order of their bytes, and the field by it."""
+        """A table of the used keys, in the order of their bytes, and the field numbered by it."""
         there = np.zeros(len(self.values), np.bool_)
         there[field] = True
         used = np.flatnonzero(there).tolist()
@@ -219,12 +219,12 @@ class KeyTable:
         return table, table.narrowed(place)[field]
 
     def twin(self) -> KeyTable:
-        """The same, to grow apart."""
+        """An independent copy."""
         return KeyTable(self.values)
 
 
 def write_field(field: Field, kind: str, keys: KeyTable | None, out: Writer) -> None:
-    """A field of records in their one order; keys as `in_order` has them."""
+    """Write a field of records in canonical order; keys as `in_order` returns them."""
     if kind == "key":
         assert keys is not None
         out.uint(len(keys.values))
@@ -236,7 +236,7 @@ def write_field(field: Field, kind: str, keys: KeyTable | None, out: Writer) -> 
 
 
 def read_field(n: int, kind: str, data: Reader) -> tuple[Field, KeyTable | None]:
-    """What `write_field` wrote of n records."""
+    """The field of n records that `write_field` wrote; StateError for anything else."""
     if kind == "key":
         return _read_keys(n, data)
     dtype = np.dtype(_DTYPES[kind])

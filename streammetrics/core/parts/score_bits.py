@@ -1,8 +1,8 @@
-"""Unsigned integers that order as values do: what exact states sort instead of values.
+"""Codes: unsigned integers in the order of the values, which exact states sort instead of these.
 
 The code of a float is its bits, with the sign bit set where it is positive and all bits flipped
-where it is negative. -0.0 has the code of 0.0; no code stands for NaN. The code of an int64 is
-its bits with the sign bit flipped; all codes are there.
+where it is negative. -0.0 has the code of 0.0; NaN has no code. The code of an int64 is its bits
+with the sign bit flipped; every integer is a code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def codes_of(values: Values) -> Codes:
 
 
 def in_type(values: Values, name: str) -> Values:
-    """The values as "float32", "float64" or "int64"; what is beyond float32 is infinite there."""
+    """The values as "float32", "float64" or "int64"; those beyond float32 are infinite there."""
     if values.dtype is _DTYPES[name]:
         return values
     if name == "int64":

@@ -1,4 +1,4 @@
-"""Units: a set of ids, or of those whose hash lies under a threshold, merged by union."""
+"""Sets of units: all ids, or those whose hash is under a threshold; merged by union."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from streammetrics.core.rows import ranges
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
-_FEW: Final = 1 << 15  # hashes that may wait, however few are settled
+_FEW: Final = 1 << 15  # hashes that may be pending, however few are settled
 
 
 class UnitsColumn(Column):
     """For each slot the set of hashes that lie under the threshold.
 
-    `slots` and `hashes` are settled: ascending by slot and then by hash, each once. `pending`
-    waits. Past `max_units` a slot is `over` and holds none: the number of different hashes alone
-    decides, so that no order shows.
+    `slots` and `hashes` are settled: ascending by slot and then by hash, each once. `pending` is
+    not. Past `max_units` a slot is `over` and holds none: the number of different hashes alone
+    decides that, so the order of rows and merges does not matter.
     """
 
     def __init__(self, last: int, max_units: int | None, width: int) -> None:
@@ -44,7 +44,7 @@ class UnitsColumn(Column):
         return self.slots.nbytes + self.hashes.nbytes + self.over.nbytes + waiting
 
     def add(self, hashes: Words, slots: Slots | None = None) -> None:
-        """Put hashes [n] into the sets of their slots, or all into that of slot 0."""
+        """Add hashes [n] to the sets of their slots, or all to that of slot 0."""
         if self.last < np.iinfo(np.uint64).max:
             here = np.flatnonzero(hashes <= self.last)
             hashes, slots = hashes[here], None if slots is None else slots[here]
@@ -55,7 +55,7 @@ class UnitsColumn(Column):
             self._append(*_distinct_pairs(slots, hashes))
 
     def of_slot(self, slot: int = 0) -> Words | None:
-        """One set, ascending; None where it is past `max_units`."""
+        """One set, ascending; None if it is past `max_units`."""
         self.settle()
         if self.over[slot]:
             return None
@@ -63,7 +63,7 @@ class UnitsColumn(Column):
         return self.hashes[a:b].copy()
 
     def settle(self) -> None:
-        """Add the pending ids to the rest, and clear the slots that are past `max_units`."""
+        """Add the pending hashes to the rest, and clear the slots that are past `max_units`."""
         if self.pending:
             slots = np.concatenate([self.slots, *(some for some, _ in self.pending)])
             hashes = np.concatenate([self.hashes, *(some for _, some in self.pending)])
@@ -101,7 +101,7 @@ class UnitsColumn(Column):
         out.words(self.hashes)
 
     def read(self, data: Reader) -> None:
-        """Fill an empty column with what `encode` wrote."""
+        """Fill an empty column from the bytes that `encode` wrote."""
         over, sizes = data.bits(self.width), data.ints(self.width)
         n = sum(sizes.tolist())
         if 8 * n > data.left:
@@ -127,8 +127,8 @@ class UnitsColumn(Column):
 class UnitSet(Part[UnitsColumn]):
     """A set of the hashes of ids.
 
-    Of all ids the share that the setting `share` says is kept, by the hash alone, and at most as
-    many as `max_units` says, unless that is None.
+    The setting `share` is the share of all ids that are kept, by the hash alone; `max_units` is the
+    most that a set may hold, unless it is None.
     """
 
     def empty(self, owner: Declared, width: int) -> UnitsColumn:
@@ -155,7 +155,7 @@ def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
     """Each pair once, ascending."""
     if not len(slots) or (slots[0] == slots).all():
         found = _distinct(hashes)
-        return slots[: len(found)].copy(), found  # a view would hold all of them
+        return slots[: len(found)].copy(), found  # a view would keep all of them
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]
     kept = _first((slots[1:] != slots[:-1]) | (hashes[1:] != hashes[:-1]))

@@ -1,4 +1,4 @@
-"""Counts of weighted rows: cells hold units of weight, and beside them how many rows these are."""
+"""Counts of weighted rows: cells hold units of weight, and each state its number of rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from streammetrics.core.weights import Units, add_surplus
 
 
 class WeightedCountsColumn(CountsColumn):
-    """Tables of units. `surplus` is, for each state, by how much units exceed rows: each row has
-    a unit at least, so this too only grows, and without weights it is 0."""
+    """Tables of units. `surplus` is, for each state, the number of units less that of rows: each
+    row has at least one unit, so it never decreases, and without weights it is 0."""
 
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__(shape, width)
@@ -81,6 +81,6 @@ class WeightedCountsColumn(CountsColumn):
 
 
 class WeightedCounts(Tables[WeightedCountsColumn]):
-    """A table of units of weight that also knows its rows; its axes are as those of Counts."""
+    """A table of units of weight that also counts its rows; its axes are given as for Counts."""
 
     column = WeightedCountsColumn

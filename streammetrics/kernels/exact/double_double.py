@@ -1,9 +1,9 @@
 """Arithmetic with twice the digits of a double, the same bits on every machine.
 
-A number is a `Pair` of doubles whose sum it is, the first being their sum rounded: about 106 bits.
-Only IEEE operations are used, in the order that stands here (Dekker 1971, Numer. Math. 18,
-224-242; Knuth, The Art of Computer Programming 2, section 4.2.2). So a mean of rational values is
-the correctly rounded one, although no value is held as a fraction.
+A number is the sum of a `Pair` of doubles, the first being that sum rounded: about 106 bits. Only
+IEEE operations are used, in a fixed order (Dekker 1971, Numer. Math. 18, 224-242; Knuth, The Art of
+Computer Programming 2, section 4.2.2). So a mean of rational values is correctly rounded, although
+no value is held as a fraction.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ class Pair(NamedTuple):
     low: Floats
 
     def take(self, at: NDArray[np.intp] | slice) -> Pair:
-        """Those at these places."""
+        """The numbers at these positions."""
         return Pair(self.high[at], self.low[at])
 
 
 def add(x: Pair, y: Pair) -> Pair:
-    """X + y."""
+    """The sum of x and y."""
     total, error = two_sum(x.high, y.high)
     return _normal(total, error + (x.low + y.low))
 
 
 def minus(x: Pair, y: Pair) -> Pair:
-    """X - y."""
+    """The difference of x and y."""
     return add(x, Pair(-y.high, -y.low))
 
 
 def times(x: Pair, y: Pair) -> Pair:
-    """X times y."""
+    """The product of x and y."""
     product, error = two_product(x.high, y.high)
     return _normal(product, error + (x.high * y.low + x.low * y.high))
 
 
 def scaled(x: Pair, by: Floats) -> Pair:
-    """X times a double."""
+    """The product of x and a double."""
     product, error = two_product(x.high, by)
     return _normal(product, error + x.low * by)
 
 
 def quotient(above: Floats, below: Floats) -> Pair:
-    """above/below for doubles.
+    """The quotient above/below of doubles.
 
     >>> import numpy as np
     >>> third = quotient(np.ones(1), np.full(1, 3.0))
@@ -84,7 +84,7 @@ def divided(x: Pair, y: Pair) -> Pair:
 
 
 def whole(numbers: NDArray[np.int64]) -> Pair:
-    """Integers, exactly where they are below 2**63 in size; int64, or objects where they are not.
+    """Integers as pairs, exact below 2**63 in size; numbers: int64, or objects if they are larger.
 
     >>> import numpy as np
     >>> pair = whole(np.array([2**62 + 1]))
@@ -100,7 +100,7 @@ def whole(numbers: NDArray[np.int64]) -> Pair:
 
 
 def total(terms: Pair) -> Fraction:
-    """The sum of terms of one sign, correct to 96 bits of its own; they are added as in a tree."""
+    """The sum of terms of one sign, correct to 96 of its bits; added pairwise, as in a tree."""
     high, low = terms
     while len(high) > 1:
         half = len(high) // 2
@@ -114,17 +114,17 @@ def total(terms: Pair) -> Fraction:
 
 
 def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
-    """The sum of each owner's terms, in any order the same; [n].
+    """The sum of each owner's terms, the same in any order; [n].
 
-    terms: [h], absolutely below 2**27, as are their sums; owners: [h], below n. Terms are rounded
-    to multiples of 2**-26, what is left to multiples of 2**-61, and then of 2**-96; such sums are
-    exact for up to 2**17 terms of an owner.
+    terms: [h], below 2**27 in absolute value, as are their sums; owners: [h], below n. Terms are
+    rounded to multiples of 2**-26, the remainders to multiples of 2**-61, and then of 2**-96; the
+    sums of these are exact for up to 2**17 terms of an owner.
     """
     return totals_of_parts(parts(terms), owners, n)
 
 
 def parts(terms: Pair) -> list[Floats]:
-    """What `totals` takes terms apart into, which may be kept for terms that come again."""
+    """The parts into which `totals` splits terms; keep them for terms that are used again."""
     rest, below = terms
     found = []
     for grid in _GRIDS:
@@ -136,7 +136,7 @@ def parts(terms: Pair) -> list[Floats]:
 
 
 def totals_of_parts(found: Iterable[Floats], owners: NDArray[np.intp], n: int) -> Pair:
-    """The `totals` of terms of these parts."""
+    """The `totals` of terms from their `parts`."""
     sums = (np.bincount(owners, weights=some, minlength=n) for some in found)
     return _joined([some.astype(np.float64, copy=False) for some in sums])
 
@@ -173,6 +173,6 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _normal(high: Floats, low: Floats) -> Pair:
-    """The same sum with `high` rounded from all of it; |high| >= |low|."""
+    """The same sum, with the rounded sum as `high`; |high| >= |low|."""
     total = high + low
     return Pair(total, low - (total - high))

@@ -1,8 +1,9 @@
 """The natural logarithm with the same bits on every processor, to about 67 bits.
 
-`np.log` gives other last bits on another machine. Here are only IEEE additions, multiplications,
-comparisons and bits, in the order that stands here, and a table made with `decimal`. (Tang 1990,
-ACM Trans. Math. Softw. 16, 378-400, for the table; the split that makes the head exact is ours.)
+The last bits of `np.log` differ between machines. This module uses only IEEE additions,
+multiplications, comparisons and bit operations, in a fixed order, and a table made with `decimal`.
+(Tang 1990, ACM Trans. Math. Softw. 16, 378-400, for the table; the split that makes the head exact
+is ours.)
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ def log(x: Floats, low: Floats | None = None) -> Pair:
     x, low: [n], |low| at most half the last place of x. So `high` alone is off by less than
     0.5001 of its last place. log(0) is -inf, log(inf) inf, and log(1) exactly 0; nan below 0.
 
-    With x = 2**k m, m in [11/16, 11/8), and r near 1/m of ten binary digits,
+    With x = 2**k m, m in [11/16, 11/8), and r near 1/m with ten binary digits,
 
         ln x = k ln 2 - ln r + ln(1 + z),    z = r m - 1,    |z| < 2**-8,
         ln(1 + z) = z - z²/2 + z³/3 - ...
 
     m = (m rounded to 23 binary places) + (the rest) makes z = head + tail exactly; head² is exact
-    as well, and so is k ln 2 - ln r + head, in multiples of 2**-42. What is rounded to 53 bits is
-    at most 2**-16 of the value, or the second half of ln 2 and ln r.
+    as well, and so is k ln 2 - ln r + head, in multiples of 2**-42. The terms rounded to 53 bits
+    are at most 2**-16 of the value, or the second halves of ln 2 and ln r.
 
     >>> log(np.array([1.0, 2.0, 0.0])).high.tolist()
     [0.0, 0.6931471805599453, -inf]
@@ -89,7 +90,7 @@ def _log(x: Floats, low: Floats | None) -> Pair:
 
 
 def _series(z: Floats) -> Floats:
-    """z³/3 - z⁴/4 + ... + z⁹/9, |z| < 2**-8; what follows is below 2**-75 z."""
+    """z³/3 - z⁴/4 + ... + z⁹/9, |z| < 2**-8; the omitted terms are below 2**-75 z."""
     sum_ = z * (1 / 9)
     sum_ -= 1 / 8
     for term in (1 / 7, -1 / 6, 1 / 5, -1 / 4, 1 / 3):
@@ -101,7 +102,7 @@ def _series(z: Floats) -> Floats:
 
 
 def _log_of_any(x: Floats, low: Floats | None) -> Pair:
-    """As `_log`, for numbers among which are 0, infinities, subnormals, negative ones or nan."""
+    """As `_log`, for any numbers: 0, infinities, subnormals, negative ones and nan too."""
     small = (x > 0) & (x < _NORMAL)
     good = (x >= _NORMAL) & (x < np.inf)
     lifted = np.where(good, x, 1.0)
@@ -122,10 +123,10 @@ def _log_of_any(x: Floats, low: Floats | None) -> Pair:
 
 @cache
 def _tables() -> tuple[Floats, Floats, Floats, tuple[float, float]]:
-    """R of each piece, -ln r as multiples of 2**-42 and what is left, and ln 2 so.
+    """For each piece r, and -ln r as a multiple of 2**-42 and a remainder; and ln 2 likewise.
 
     r is the nearest multiple of 2**-10 to one over the middle of the piece, but 1 in the pieces
-    next to 1, where the logarithm is then that of the series alone. Takes 20 ms, once.
+    next to 1, where the series alone then gives the logarithm. Takes 20 ms, once.
     """
     context = decimal.Context(prec=50)
 
@@ -149,11 +150,11 @@ _DIGITS: Final = 60  # two counts below 2**63 may have logarithms that agree in 
 
 
 def mean_self_information(counts: Mapping[int, int], lists: int) -> float:
-    """Σ m c log2(lists / c) / Σ m c over m items that c of the lists show; nan of no items.
+    """Σ m c log2(lists / c) / Σ m c over m items that c of the lists show; nan for no items.
 
-    counts: c -> m, with 0 < c <= lists. Logarithms are taken with `decimal`, whose are correctly
-    rounded, so the value is too (but for ties that no known input makes). A count of all lists
-    gives 0 exactly.
+    counts: c -> m, with 0 < c <= lists. `decimal` rounds logarithms correctly, so the value is
+    correctly rounded too (but for ties, which no known input gives). A count of all lists gives 0
+    exactly.
 
     >>> mean_self_information({1: 2, 2: 1}, 4)  # (1·2 + 1·2 + 2·1) / 4
     1.5

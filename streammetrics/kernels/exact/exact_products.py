@@ -1,9 +1,9 @@
-"""Products of doubles, and these times whole weights, without rounding whatever their size.
+"""Products of doubles, also times whole weights, without rounding, of any size.
 
 A product of two doubles has 106 bits, which lie anywhere between 2**-2148 and 2**2048 and so
-beyond both ends of the floats. Products are given in parts, and a part that is not of ordinary
-size stands at another of three `SCALES`, for itself times that power of two. At which one depends
-on the factors alone, so that sums of parts do not depend on what came together with them.
+beyond both ends of the floats. Products are returned in parts. Each part has one of three `SCALES`,
+and represents its value times that power of two. The scale depends on the factors alone, so that
+sums of parts do not depend on the other rows of a batch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streammetrics.kernels.exact.double_double import Pair, two_product
 Floats = NDArray[np.float64]
 
 SCALES: Final = (0, -1200, 1200)  # powers of two: ordinary, tiny, huge
-_POWER: Final = 960  # of ordinary products, either way: the last of 106 bits is still a float
+_POWER: Final = 960  # ordinary products are within 2**±960: the last of 106 bits is a float
 _LARGE: Final = 2.0**480
 _LEAST: Final = 2.0**-480
 _EXACT: Final = 1 << 53  # integers up to this are floats
@@ -29,7 +29,7 @@ _FIRST_HALF: Final = ~((1 << 27) - 1)  # sign, exponent and the first bits of a 
 
 
 def ordinary(x: Floats) -> bool:
-    """Whether products of two of these are floats and their remainders too; x [n].
+    """Whether all products of two of these, and their remainders, are floats; x: [n].
 
     >>> ordinary(np.array([0.0, 1e-100, -1e100])), ordinary(np.array([1.0, 1e-200]))
     (True, False)
@@ -43,10 +43,10 @@ def ordinary(x: Floats) -> bool:
 def exact_parts(
     a: Floats, b: Floats | None, units: NDArray[np.int64] | None, *, far: bool
 ) -> Iterator[tuple[int, Floats]]:
-    """A times b times the weights of rows, exactly: parts [n], each with its place in SCALES.
+    """The exact products of a, b and the weights of rows: parts [n], with their index in SCALES.
 
-    a, b: [n], finite; b None: 1. units: [n], at least 1; None: 1 each. far: False says that a and
-    b are `ordinary`, which gives the same parts in less time, all at the first scale.
+    a, b: [n], finite; b None: 1. units: [n], at least 1; None: 1 each. far: False if a and b are
+    `ordinary`, which gives the same parts in less time, all at the first scale.
 
     >>> x = np.array([1e-200])
     >>> [(place, part[0]) for place, part in exact_parts(x, x, None, far=True)]
@@ -72,7 +72,7 @@ def exact_parts(
 
 
 def of_scales(sums: Iterable[Fraction]) -> Fraction:
-    """What sums at each of the first SCALES are together.
+    """The total of the sums at each of the first SCALES.
 
     >>> of_scales([Fraction(1), Fraction(2**1200), Fraction(0)])
     Fraction(2, 1)
@@ -81,9 +81,9 @@ def of_scales(sums: Iterable[Fraction]) -> Fraction:
 
 
 def product(a: Floats, b: Floats) -> Pair:
-    """A times b; [n] each. Exact where it is 0 or from 2**-960 up to the largest float.
+    """The product of a and b, [n] each; exact if it is 0 or from 2**-960 up to the largest float.
 
-    It is infinite above that, and smaller ones are exact as far as their bits are floats.
+    It is infinite above that; smaller ones are exact as far as their bits are floats.
 
     >>> high, low = product(np.array([0.1]), np.array([0.1]))
     >>> high[0], low[0]
@@ -93,7 +93,7 @@ def product(a: Floats, b: Floats) -> Pair:
         return Pair(*two_product(a, b))
     (a_part, a_power), (b_part, b_power) = np.frexp(a), np.frexp(b)
     power = a_power + b_power
-    with np.errstate(all="ignore"):  # of infinite numbers, which have no second half
+    with np.errstate(all="ignore"):  # infinite numbers have no second half
         high, low = two_product(a_part, b_part)
         high, low = np.ldexp(high, power), np.ldexp(low, power)
     return Pair(high, np.where(np.isfinite(high), low, 0.0))
@@ -102,7 +102,7 @@ def product(a: Floats, b: Floats) -> Pair:
 def weighted(parts: Iterable[Floats], units: NDArray[np.int64] | None) -> list[Floats]:
     """Each part [n] times the weights of the rows, at least 1, as further parts; None: 1 each.
 
-    Exact unless it is above the largest float, where it is infinite, as infinite parts are.
+    Exact, but infinite above the largest float; infinite parts stay infinite.
     """
     if units is None:
         return list(parts)
@@ -120,7 +120,7 @@ def weighted(parts: Iterable[Floats], units: NDArray[np.int64] | None) -> list[F
             found += half * factors[0], (part - half) * factors[0]
             continue
         for factor in factors:
-            # An infinite part is there in full in the first product.
+            # The first product holds an infinite part in full.
             whole = part if factor is factors[0] else np.where(np.isfinite(part), part, 0.0)
             found += product(whole, factor)
     return [part for part in found if part.any()]

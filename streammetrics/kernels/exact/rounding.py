@@ -67,7 +67,7 @@ def rounded_up(numerator: int, denominator: int) -> float:
 
 
 def over_root(numerator: int, square: int) -> float:
-    """A ratio to a root, numerator / √square: the nearest float; nan where the square is 0.
+    """The nearest float to numerator / √square; nan if the square is 0.
 
     >>> over_root(-3, 36), over_root(1, 2)
     (-0.5, 0.7071067811865476)
@@ -75,11 +75,11 @@ def over_root(numerator: int, square: int) -> float:
     if not square:
         return math.nan
     top = numerator * numerator
-    # Binary digits, so that the root below has 64 of them or more: more than a float holds.
+    # Binary digits, so that the root below has at least 64 of them: more than a float holds.
     digits = max(0, 64 + (square.bit_length() - top.bit_length()) // 2 + 1)
     scaled = top << 2 * digits
     root = math.isqrt(scaled // square)
-    # One digit more says whether anything was cut off, which is all that rounding asks.
+    # One more digit records whether anything was cut off, which is all that rounding needs.
     exact = root * root * square == scaled
     nearest = ratio(2 * root + (not exact), 1 << digits + 1)
     return -nearest if numerator < 0 else nearest
@@ -92,10 +92,10 @@ BITS: Final = (192, 1024)  # of the fixed point
 
 
 class Rational(Protocol):
-    """A rational number that can be known in part."""
+    """A rational number that can be bounded in less time than computed."""
 
     def between(self, bits: int) -> list[tuple[int, int]]:
-        """Fractions that have it between them, of positive denominators; none if more is needed."""
+        """Fractions that enclose it, with positive denominators; none if more bits are needed."""
 
     def fraction(self) -> tuple[int, int]:
         """Numerator and positive denominator, not in lowest terms; may take long."""
@@ -114,8 +114,8 @@ def rounded(value: Rational, rounding: Rounding = ratio) -> float:
 class FractionMean:
     """Σ numerator / denominator / total.
 
-    sums: by denominator, what stands above it; non-negative. total: of the weights; 0 where the
-    mean is undefined.
+    sums: by denominator, the numerator; non-negative. total: of the weights; 0 if the mean is
+    undefined.
 
     >>> rounded(FractionMean({3: 1, 6: 4}, total=1))
     1.0
@@ -135,7 +135,7 @@ class FractionMean:
 
     def fraction(self) -> tuple[int, int]:
         terms = [(numerator, denominator) for denominator, numerator in self.sums.items()]
-        # Like sizes are multiplied, and nothing is reduced: a hundred times as fast as in turn.
+        # Like sizes are multiplied and nothing is reduced: a hundred times as fast as in turn.
         while len(terms) > 1:
             pairs = zip(terms[::2], terms[1::2], strict=False)
             joined = [(a * d + c * b, b * d) for (a, b), (c, d) in pairs]
@@ -166,7 +166,7 @@ def mean_of(terms: Iterable[tuple[Fraction, int]]) -> FractionMean:
 class ExactArea:
     """An area, or a mean of areas, and its certain bounds; all without rounding.
 
-    bounded: the bounds may differ from the value, since scores are known by their buckets alone.
+    bounded: the bounds may differ from the value, since only the buckets of scores are known.
     """
 
     value: FractionMean = UNDEFINED

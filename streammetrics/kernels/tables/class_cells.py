@@ -1,8 +1,8 @@
-"""Rows as the cells of tables of truth by prediction: of two classes, of many, and of many labels.
+"""Rows as cells of tables of truth by prediction: for two classes, many classes, and many labels.
 
-Of two classes a row is predicted positive iff score >= threshold. Of many, classes are ordered by
-score, equal scores by class number, so that the predicted class is the first of all and every
-answer is a function of the row alone.
+With two classes a row is predicted positive iff score >= threshold. With many, classes are ordered
+by score, equal scores by class number, so that the predicted class is the first one and every
+result is a function of the row alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def binary_counts(
 def binary_cells(
     labels: NDArray[np.uint8], scores: NDArray[np.floating], threshold: float
 ) -> NDArray[np.intp]:
-    """For each row 2 * label + prediction, its place in `binary_counts`: intp [n]."""
+    """For each row 2 * label + prediction, its index in `binary_counts`: intp [n]."""
     cells = labels.astype(np.intp)
     cells *= 2
     cells += scores >= threshold_as(scores.dtype, threshold)
@@ -53,27 +53,27 @@ def binary_cells(
 def threshold_as(kind: np.dtype[np.floating], threshold: float) -> np.floating:
     """The least number of this precision that is not below the threshold.
 
-    Comparing float32 scores with it gives what comparing their exact values with the threshold
-    gives, which comparing with the rounded threshold would not.
+    Comparing float32 scores with it is the same as comparing their exact values with the threshold;
+    comparing with the rounded threshold is not.
     """
-    with np.errstate(over="ignore"):  # beyond the range of float32, inf is that number
+    with np.errstate(over="ignore"):  # beyond the range of float32 it is inf
         near = kind.type(threshold)
     return near if float(near) >= threshold else np.nextafter(near, kind.type(np.inf))
 
 
 CHUNK: Final = 1 << 15  # rows, or cells of a wide row, whose temporaries stay in the L2 cache
-_FEW_CLASSES: Final = 1 << 8  # of which every cell is a number of 16 bits; MAX_CLASSES fit into 32
+_FEW_CLASSES: Final = 1 << 8  # cells fit into 16 bits; those of MAX_CLASSES fit into 32
 
 
 def class_cells(
     truth: NDArray[np.integer], predicted: NDArray[np.integer], n_classes: int
 ) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """Pieces of the rows, and the cell truth * n_classes + predicted of each; intp.
+    """Slices of the rows, and the cell truth * n_classes + predicted of each row; intp.
 
-    A piece lies in memory that the next one uses again.
+    The array of cells is overwritten for the next slice.
     """
-    # Narrow numbers are many to a register, and none of 64 bits are multiplied at once; but where
-    # these are what came, to make them narrow takes as long.
+    # Processors multiply narrow integers many at once, but not those of 64 bits; if these are
+    # given, narrowing them takes as long.
     kind = np.uint16 if n_classes <= _FEW_CLASSES else np.uint32
     n, as_they_are = min(len(truth), CHUNK), truth.itemsize == predicted.itemsize == 8
     room, wide = np.empty((2, n), kind), np.empty(n, np.intp)
@@ -118,7 +118,7 @@ def among_first(
         ahead = np.count_nonzero(some > mine, axis=1)
         equal = some == mine
         before = np.count_nonzero(equal & (columns < own[:, None]), axis=1)
-        last = ahead + np.count_nonzero(equal, axis=1) - 1  # its place, if last of its equals
+        last = ahead + np.count_nonzero(equal, axis=1) - 1  # its position, if last of its equals
         for j, k in enumerate(ks):
             codes[here, j] = (ahead + before < k) + 2 * ((ahead < k) & (last >= k))
     return codes
@@ -136,10 +136,10 @@ def label_codes(
 def label_cells(
     codes: NDArray[np.uint8],
 ) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.intp]]]:
-    """Pieces of the rows [n, k], with two kinds of cells; intp.
+    """Slices of the rows [n, k], with two kinds of cells; intp.
 
-    For each label of each row, row by row: 4 * label + code. For each row, of t labels that it
-    has, p predicted ones, and h that are both: (t * (k + 1) + p) * (k + 1) + h.
+    For each label of each row, row by row: 4 * label + code. For each row with t true labels, p
+    predicted ones, and h that are both: (t * (k + 1) + p) * (k + 1) + h.
     """
     k = codes.shape[1]
     first = np.arange(0, 4 * k, 4)
@@ -158,7 +158,7 @@ def label_cells(
 def scored_cells(
     truth: NDArray[np.integer], scores: NDArray[np.floating]
 ) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.uint8], NDArray[np.floating]]]:
-    """Pieces of the rows, and the class, label and score of each of their cells, row by row.
+    """Slices of the rows, and the class, label and score of each of their cells, row by row.
 
     truth: [n] class numbers, or uint8 [n, c] of 0 and 1. scores: [n, c].
     """

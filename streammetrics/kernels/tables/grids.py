@@ -1,11 +1,11 @@
 """Grids of score buckets, fixed by their settings alone, so that histograms always merge.
 
-A grid sends a score to one of `n_buckets` buckets. Buckets are numbered in the order of the
-scores, a higher score is never in a lower bucket, and a float32 lies where the float64 of the
-same value lies. Only exact operations are used, so every processor gives the same bucket.
+A grid maps a score to one of `n_buckets` buckets. Buckets are numbered in the order of the scores,
+a higher score is never in a lower bucket, and a float32 is in the bucket of the float64 of the same
+value. Only exact operations are used, so every processor gives the same bucket.
 
-The settings that name one are `grid`, `resolution`, `range`, `floor`, `ceiling` and `edges`, with
-one meaning and one check in every metric that has them.
+The settings of a grid are `grid`, `resolution`, `range`, `floor`, `ceiling` and `edges`, with one
+meaning and one check in every metric that has them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from streammetrics.core.conversion import as_float, plain
 from streammetrics.core.errors import SettingsError, shown
 
-# Places among edges are looked up by a score's first bits, and searched where these do not say.
-_LAST: Final = 47  # bits of a float64 behind the first ones: ranges are 1/32 wide, or less
+# Positions among edges are looked up by a score's first bits, and searched if these do not decide.
+_LAST: Final = 47  # bits of a float64 after the first ones: ranges are 1/32 wide, or less
 _REST: Final = np.uint64((1 << _LAST) - 1)
 _SEARCHED: Final = -1
 
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _MANY: Final = 1 << 13  # scores that are worth a table of edges
-_FEW: Final = 64  # scores that mostly show whether there are large ones
+_FEW: Final = 64  # scores that usually show whether there are large ones
 _FRACTION_BITS: Final[dict[np.dtype[np.floating], int]] = {
     np.dtype(np.float32): 23,
     np.dtype(np.float64): 52,
@@ -43,7 +43,7 @@ _INTEGER: Final[dict[np.dtype[np.floating], np.dtype[np.signedinteger]]] = {
 
 
 class _Buffers:
-    """Room for one chunk of work, used again for each chunk."""
+    """Arrays for one chunk of work, used again for each chunk."""
 
     def __init__(self, real: np.dtype[np.floating]) -> None:
         self.size = np.empty(CHUNK, real)
@@ -51,8 +51,8 @@ class _Buffers:
         self.cells = np.empty(CHUNK, np.intp)
 
 
-# Fresh memory would cost batches of 10,000 rows a tenth of their time in page faults. Who works
-# takes a buffer from the list and puts it back, so that two threads never share one.
+# Fresh memory would cost batches of 10,000 rows a tenth of their time in page faults. A call takes
+# buffers from the deque and puts them back, so that two threads never share any.
 _FREE: Final[dict[np.dtype[np.floating], deque[_Buffers]]] = {
     real: deque(maxlen=4) for real in _INTEGER
 }
@@ -66,10 +66,10 @@ class Grid(ABC):
     def cells(
         self, labels: NDArray[np.uint8], scores: NDArray[np.floating]
     ) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-        """For each chunk of rows: which rows they are, and their `label * n_buckets + bucket`.
+        """For each chunk: the slice of its rows, and their cells, `label * n_buckets + bucket`.
 
         labels, scores: [n]; labels 0 or 1, scores float32 or float64 in the grid's range. The
-        array is written over when the next chunk is asked for.
+        array is overwritten for the next chunk.
         """
         free = _FREE[scores.dtype]
         try:
@@ -89,15 +89,15 @@ class Grid(ABC):
 
     @cached_property
     def least(self) -> NDArray[np.float64]:
-        """The least float64 of each bucket: float64 [n_buckets], ascending, not to be written."""
+        """The least float64 of each bucket: float64 [n_buckets], ascending, read-only."""
         least = self._least()
         least.flags.writeable = False
         return least
 
     @property
     def ends(self) -> NDArray[np.float64]:
-        """The least float64 above each bucket: float64 [n_buckets]; nan after the last one, which
-        has the highest score there can be."""
+        """The least float64 above each bucket: float64 [n_buckets]; nan for the last one, which
+        holds the highest possible score."""
         return np.append(self.least[1:], np.nan)
 
     @abstractmethod
@@ -114,9 +114,9 @@ class RelativeGrid(Grid):
     """Buckets of equal relative width 2 ** -resolution, by the top bits of the float.
 
     Unless `mirrored`, the width is relative to the distance from 0, on either side, from `floor`
-    to `ceiling`; the bucket in the middle takes what is nearer to 0 than `floor`, the two at the
-    ends take what is at or beyond `ceiling`. If `mirrored`, scores are in [0, 1] and the width
-    is relative to the distance from the nearer of 0 and 1, with 0.5 in a bucket of its own.
+    to `ceiling`; the middle bucket holds the scores nearer to 0 than `floor`, the two at the ends
+    those at or beyond `ceiling`. If `mirrored`, scores are in [0, 1] and the width is relative to
+    the distance from the nearer of 0 and 1, with 0.5 in a bucket of its own.
 
     resolution: bits of the fraction that are kept, 0 to 20. floor, ceiling: powers of two.
     """
@@ -139,13 +139,13 @@ class RelativeGrid(Grid):
     def _least(self) -> NDArray[np.float64]:
         shift = _FRACTION_BITS[np.dtype(np.float64)] - self.resolution
         origin = int(np.float64(self.floor).view(np.int64)) >> shift
-        # Distances from 0 (or 1) at which a bucket begins: floor and on.
+        # Distances from 0 (or 1) at which a bucket begins: from floor on.
         edges = ((np.arange(self._steps + 1) + origin) << shift).view(np.float64)
         if not self.mirrored:
             low = np.nextafter(-edges[::-1], np.inf)
             return np.concatenate([[-np.inf], low, edges])
-        # A bucket near 1 holds the scores s with 1 - s < edge. 1 - s is exact, 1 - edge may
-        # have been rounded to a score that still lies outside.
+        # A bucket near 1 holds the scores s with 1 - s < edge. 1 - s is exact, but 1 - edge may
+        # have been rounded to a score that is still outside.
         guess = 1 - edges[::-1]
         high = np.where(1 - guess < edges[::-1], guess, np.nextafter(guess, 2))
         return np.concatenate([[0.0], edges, np.minimum(high, 1)])
@@ -157,17 +157,17 @@ class RelativeGrid(Grid):
     def _cells(
         self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
-        # Two distances, s and its mirror image 1 - s or 0 - s, clipped to what has buckets: one of
-        # them is at an end, so that the difference of their top bits counts the buckets from it.
-        # 1 - s is exact where it is below 1/2, and never rounded to below it. Clipped as floats,
-        # and by `clip`: numpy's `maximum` takes three times as long, and that of integers more.
+        # Two distances, s and its mirror image 1 - s or 0 - s, clipped to the range of buckets: one
+        # of them is at an end, so the difference of their top bits counts the buckets from there.
+        # 1 - s is exact where it is below 1/2, and never rounded to below it. They are clipped as
+        # floats, by `clip`: numpy's `maximum` takes three times as long, and on integers longer.
         n, c = len(scores), self._constants[scores.dtype]
         size, side = room.size[:n], room.side[:n]
         scores.clip(c.least, c.most, out=size)
         q, mirror = size.view(c.kind), side.view(c.kind)
         q >>= c.shift
         if self.mirrored and _none_above(scores, c.most):
-            q += c.low_start  # no score is in the mirror, as where clicks are rare
+            q += c.low_start  # no score is above 1/2, as with rare clicks
             return _with_labels(q, labels, c.n_buckets, room)
         np.subtract(c.pole, scores, out=side)
         side.clip(c.least, c.most, out=side)
@@ -178,15 +178,15 @@ class RelativeGrid(Grid):
 
 
 class _Constants(NamedTuple):
-    """What `RelativeGrid._cells` needs, in the types of its arrays."""
+    """The constants of `RelativeGrid._cells`, in the types of its arrays."""
 
     kind: np.dtype[np.signedinteger]
-    pole: np.floating  # what a score and its mirror image add up to
+    pole: np.floating  # the sum of a score and its mirror image
     least: np.floating  # the greatest distance below `floor`, above 0 so that -0.0 is below it
-    most: np.floating  # the distance beyond which all are in one bucket
+    most: np.floating  # the distance beyond which all scores are in one bucket
     shift: np.signedinteger
     start: np.signedinteger
-    low_start: np.signedinteger  # where the mirror image is `most` for all
+    low_start: np.signedinteger  # if the mirror image is `most` for all
     n_buckets: np.signedinteger
 
     @staticmethod
@@ -227,7 +227,7 @@ class EqualGrid(Grid):
         kind = _INTEGER[scores.dtype]
         size = room.side[:n]
         np.multiply(scores, real(self.n_buckets), out=size)
-        size.clip(real(0), real(self.n_buckets - 0.5), out=size)  # `minimum` takes three times that
+        size.clip(real(0), real(self.n_buckets - 0.5), out=size)  # `minimum` is three times slower
         q = room.size[:n].view(kind)
         np.copyto(q, size, casting="unsafe")
         return _with_labels(q, labels, kind.type(self.n_buckets), room)
@@ -235,7 +235,7 @@ class EqualGrid(Grid):
 
 @dataclass(frozen=True)
 class EdgeGrid(Grid):
-    """Buckets between given edges, ascending: bucket i has the scores with i edges at or below."""
+    """Buckets between given edges, ascending: scores with i edges at or below are in bucket i."""
 
     edges: tuple[float, ...]
 
@@ -255,7 +255,7 @@ class EdgeGrid(Grid):
         return cells
 
     def positions(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The edges at or below each score, of many: intp [n]; no NaN. 0.0 and -0.0 are one score.
+        """The number of edges at or below each of many scores: intp [n]; no NaN. -0.0 is 0.0.
 
         >>> EdgeGrid((0.1, 0.5)).positions(np.array([0.05, 0.1, 0.45, 0.5, 7.0]))
         array([0, 1, 1, 2, 2])
@@ -269,7 +269,7 @@ class EdgeGrid(Grid):
 
     @cached_property
     def _table(self) -> NDArray[np.signedinteger]:
-        """For each value of the first bits the place of all floats with it, or _SEARCHED."""
+        """For each value of the first bits the position of all floats with it, or _SEARCHED."""
         low = np.arange(1 << (64 - _LAST), dtype=np.uint64) << np.uint64(_LAST)
         one, other = (self._search(end.view(np.float64)) for end in (low, low | _REST))
         table = np.where(one == other, one, _SEARCHED)
@@ -280,7 +280,7 @@ class EdgeGrid(Grid):
 
 
 def _none_above(scores: NDArray[np.floating], top: np.floating) -> bool:
-    """Whether no score is above `top`; the first few mostly tell."""
+    """Whether no score is above `top`; the first few usually decide."""
     few = scores[:_FEW]
     return bool(few[few.argmax()] <= top and scores[scores.argmax()] <= top)
 
@@ -291,7 +291,7 @@ def _with_labels(
     n_buckets: np.signedinteger,
     room: _Buffers,
 ) -> NDArray[np.intp]:
-    """The cells q + labels * n_buckets, as intp; q, in `room.size`, and `side` are written over."""
+    """The cells q + labels * n_buckets, as intp; q, in `room.size`, and `side` are overwritten."""
     truth, cells = room.side[: len(q)].view(q.dtype), room.cells[: len(q)]
     np.copyto(truth, labels)
     truth *= n_buckets
@@ -301,7 +301,7 @@ def _with_labels(
 
 
 _MAX_BUCKETS: Final = 1 << 22  # 64 MB of counts when all are occupied
-# Settings without an effect, by `grid` and `range`: states that differ in them would not merge.
+# Settings without effect, by `grid` and `range`: refused, or equal histograms might not merge.
 _UNUSED: Final = {
     ("relative", "probability"): ("ceiling",),
     ("relative", "real"): (),
@@ -329,7 +329,7 @@ class Gridded(Protocol):
 
 
 def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
-    """Refuse settings that name no grid; those that may be written in several ways, in one."""
+    """Refuse invalid settings; return those that can be written in several ways in one form."""
     for name, known in (
         ("grid", ("relative", "equal", "edges")),
         ("range", ("probability", "real")),
@@ -364,7 +364,7 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
 
 
 def grid_of(metric: Gridded) -> Grid:
-    """The grid that checked settings name."""
+    """The grid of checked settings."""
     return _grid(*_named(metric))
 
 

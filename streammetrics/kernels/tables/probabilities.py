@@ -1,4 +1,4 @@
-"""Calibration of probabilities: their bins, their log losses, and what these are compared with."""
+"""Calibration of probabilities: bins, log losses and their entropy, and recalibration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     edges[n] = np.inf
     found = (scores * n).astype(np.intp)
     np.minimum(found, n - 1, out=found)
-    found -= scores < edges[found]  # the product may have been rounded over an edge, either way
+    found -= scores < edges[found]  # the product may have been rounded across an edge, either way
     found += scores >= edges[found + 1]
     return found
 
@@ -44,9 +44,8 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
 def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = None) -> Pair:
     """-ln p where a label is 1 and -ln(1 - p) where it is 0, to 67 bits; inf for ln 0.
 
-    labels: [n] of 0 and 1; scores: [n] in [0, 1]. clip: above 0, at most 1/2; p below it is taken
-    as it, and p above 1 - clip as 1 - clip. 1 - p and 1 - clip are taken as two doubles each, so
-    small ones lose nothing.
+    labels: [n] of 0 and 1; scores: [n] in [0, 1]. clip: above 0, at most 1/2; p is clipped to
+    [clip, 1 - clip]. 1 - p and 1 - clip are held as two doubles each, so small ones lose nothing.
     """
     ones = labels.view(np.bool_)
     rest, error = two_sum(_ONE, -scores)
@@ -84,12 +83,12 @@ def binary_entropy(positives: int, negatives: int) -> Fraction:
 
 
 def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
-    """P / (p + (1 - p) / rate) for each score p; float64 [n].
+    """For each score p, p / (p + (1 - p) / rate); float64 [n].
 
     scores: [n] in [0, 1], of a model that saw all positives and the share `rate` of the negatives,
-    0 < rate <= 1. Returned is what it says of all rows: 0 stays 0 and 1 stays 1, the order stays
-    too. Each is within 4 units of its last place. InputError for scores or rates that are not
-    such. (He et al. 2014, ADKDD, section 6.3.)
+    0 < rate <= 1. The results are its probabilities for all rows: 0 stays 0, 1 stays 1, and the
+    order stays. Each is within 4 units of its last place. InputError for other scores or rates.
+    (He et al. 2014, ADKDD, section 6.3.)
 
     >>> recalibrated([0.0, 0.5, 1.0], rate=0.25).tolist()
     [0.0, 0.2, 1.0]
