@@ -1,4 +1,4 @@
-"""Metrics of labels and scores: declaration, lift and result."""
+"""Metrics of labels and scores."""
 
 from streammetrics.classification.binary_confusion import BinaryConfusion
 from streammetrics.classification.calibration import Calibration

@@ -26,17 +26,17 @@ _CELLS: Final = np.arange(4)
 
 
 class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
-    """True and false, positives and negatives, of scores against a threshold.
+    """True and false positives and negatives of scores at a threshold.
 
     Settings
         threshold: a row is predicted positive iff score >= threshold, compared exactly in
         either precision. positive: the label of the positive class; with the default 1, labels
         are 0/1 or False/True.
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
-        Four counts, of units of weight, and by how much these exceed the rows; of rows whose weight
-        was rounded four counts more.
+        Four counts in units of weight, and their surplus over the rows. With round_weights=True
+        four counts of the rows whose weight was rounded.
     Result
         Rates.
     Undefined
@@ -65,11 +65,11 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
 
     inputs = Inputs(labels=Binary("positive"), scores=Real(), weights=Weights())
     counts = WeightedCounts(2, 2)  # [truth, prediction]
-    rounded = Counts("round_weights", 2, 2)  # rows whose weight was
+    rounded = Counts("round_weights", 2, 2)  # rows whose weight was rounded
 
     def check_settings(self) -> None:
         threshold = check_threshold(self.threshold, "BinaryConfusion(threshold)")
-        self._set("threshold", threshold)  # 1 is 1.0
+        self._set("threshold", threshold)  # 1 and 1.0 are one setting
         self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))
 
     if TYPE_CHECKING:
@@ -92,11 +92,11 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         return binary_cells(batch.labels, batch.scores, self.threshold)
 
     def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
-        """A state with these settings from counts of rows, as an aggregate of SQL gives them.
+        """A state with these settings from counts of rows, such as an SQL aggregate.
 
         labels: [k] of 0 and 1, where 1 is the positive class. predictions: [k] of 0 and 1; 1 is
-        score >= threshold. counts: [k] rows of each pair; a pair may come again. Rows weigh 1.
-        InputError for others, SettingsError where rows have weights.
+        score >= threshold. counts: [k], the rows of each pair; a pair may repeat. Each row weighs
+        1. InputError for other values, SettingsError if the settings allow weights.
 
         >>> from streammetrics import BinaryConfusion
         >>> state = BinaryConfusion().from_counts([0, 1, 1], [0, 0, 1], [90, 2, 8])
@@ -116,7 +116,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
 
 
 def check_threshold(value: object, where: str) -> float:
-    """A setting that scores are compared with, as a float64."""
+    """The threshold that scores are compared with, as a float64; SettingsError otherwise."""
     found = as_float(value) if isinstance(value, (int, float)) else None
     if found is None:
         raise SettingsError(

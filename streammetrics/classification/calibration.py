@@ -1,4 +1,4 @@
-"""Calibration: log loss, Brier score and whether probabilities mean what they say."""
+"""Calibration: log loss, Brier score and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ from streammetrics.results.calibration_figures import CalibrationFigures
 Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
-_LOSSES: Final = 2  # the last of the sums over rounded rows
+_LOSSES: Final = 2  # index of the last of the sums over rounded rows
 
 
 class Calibration(Accumulator, schema="calibration/3"):
-    """How well predicted probabilities fit what happened.
+    """How well predicted probabilities fit the observed labels.
 
     Settings
-        clip: None, or 0 < clip <= 1/2: the log loss takes scores below it as it, and scores above
-        1 - clip as 1 - clip, unrounded, so that of a row it is -ln clip at most; nothing else does.
-        bins: of equal width, at most 1000; the edges are the doubles i/bins, a score at an edge is
-        above it, and 1.0 is in the last bin.
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        clip: None, or 0 < clip <= 1/2: for the log loss alone, scores below clip count as clip and
+        scores above 1 - clip as 1 - clip, unrounded, so that the log loss of a row is at most -ln
+        clip. bins: the number of bins of equal width, at most 1000. The edges are the doubles
+        i/bins; a score at an edge is in the bin above it, and 1.0 is in the last bin.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
-        Counts by label and bin, and exact sums: of the scores in each bin and of the positives,
-        of their squares, of the log losses, and of the squares of each row's log loss and Brier
-        score, for their intervals; with round_weights=True the same once more, of the
-        rows whose weight was rounded.
+        Counts by label and bin, and exact sums of the scores in each bin and of the positives, of
+        their squares and of the log losses; for intervals also of the squares of each row's log
+        loss and Brier score. With round_weights=True the counts and sums, without those for
+        intervals, of the rows whose weight was rounded.
     Result
-        CalibrationFigures. With the score of the true class and label 1 in each row, its log loss
-        is that of many classes.
+        CalibrationFigures. For many classes, pass the score of the true class and label 1 in each
+        row: `log_loss` is then theirs.
     Undefined
-        nan without rows, or with 0 below the fraction. The log loss is inf where a score of 0 or
-        1 is on the wrong side, unless `clip` is set.
+        nan without rows, or for 0/0. The log loss is inf if a score of 0 or 1 is wrong, unless
+        `clip` is set.
     Exactness
         Brier score, ratios, mean score, ECE and MCE are rounded once from the exact fraction. A
-        row's log loss is within 2**-67 of its size and sums are exact, so the mean is off by less
-        than 0.501 of its last place, and has the same bits on every processor.
+        row's log loss has a relative error of at most 2**-67 and sums are exact, so the mean is off
+        by less than 0.501 units in the last place, and has the same bits on every processor.
     Cost
-        60 ns a row in large batches, twice that with weights or scores between 0 and 1e-144; 1 kB.
+        60 ns a row in large batches, twice that with weights or with scores between 0 and 1e-144.
+        State: 1 kB.
     Source
         Brier 1950, Mon. Weather Rev. 78; Naeini, Cooper & Hauskrecht 2015, AAAI, for ECE and MCE;
         He et al. 2014, ADKDD, for normalized entropy.
@@ -86,11 +87,11 @@ class Calibration(Accumulator, schema="calibration/3"):
     predicted = ExactSums("bins")
     predicted_of_positives = ExactSum()
     squares = ExactSum()  # of the scores: (p - y)² = p² - 2 p y + y for y of 0 and 1
-    tiny_squares = ExactSum()  # the others, at the second of SCALES
+    tiny_squares = ExactSum()  # those of tiny scores, at the second of SCALES
     losses = ExactSum()
-    loss_squares = ExactSum()  # of a row each, whatever it weighs
+    loss_squares = ExactSum()  # one for each row, without weights
     brier_squares = ExactSum()
-    rounded = Counts("round_weights", 2, "bins")  # rows whose weight was, and sums over them
+    rounded = Counts("round_weights", 2, "bins")  # rows whose weight was rounded; sums over them
     rounded_predicted = ExactSums("round_weights", 2, "bins")
     rounded_losses = ExactSums("round_weights", 3)  # squares, tiny squares, losses
 
@@ -175,7 +176,7 @@ class Calibration(Accumulator, schema="calibration/3"):
             total, y = sum(predicted), sum(positives) * QUANTA
             hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
             require(0 <= hits <= min(total, y), what)
-            if not tiny:  # else some are in other quanta
+            if not tiny:  # tiny squares are in other quanta
                 require(squares <= total and squares - 2 * hits + y >= 0, what)
                 require_moments(sum(units), total, squares, what)
             rest = new.losses, new.loss_squares, new.brier_squares
@@ -199,5 +200,5 @@ class Calibration(Accumulator, schema="calibration/3"):
 
 
 def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:
-    """The squares of scores in parts [n], each with the place of its scale: ordinary or tiny."""
+    """The squares of scores in parts [n], each with the index of its scale: ordinary or tiny."""
     return exact_parts(scores, scores, units, far=not ordinary(scores))

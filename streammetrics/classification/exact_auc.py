@@ -21,29 +21,29 @@ from streammetrics.results.score_curve import ExactCurve, ScoreCurve
 
 
 class ExactAUC(Accumulator, schema="exact-auc/3"):
-    """The share of the pairs of a positive and a negative that scores order so; tied pairs 1/2.
+    """The share of (positive, negative) pairs that scores order correctly; ties count 1/2.
 
     Settings
-        score_type: "float64", or "float32" for half the state and time; scores that differ
-        beyond it are ties then.
-        max_rows: a state of more rows keeps only their number, and is undefined.
+        score_type: "float64", or "float32" for half the state and time; scores that are equal as
+        float32 are then ties.
+        max_rows: a state of more rows keeps only their number, and its result is undefined.
         positive: the label of the positive class; with the default 1, labels are 0/1 or False/True.
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
-        The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less, and
-        as much for each of up to 2**24 rows that are not sorted yet; with weights the units of
-        weight of each, the number of rows, and how many of each label had their weight rounded.
+        The multiset of (score, label): at most 8 bytes (float32: 4) for each different pair, and as
+        much for each of up to 2**24 unsorted rows. With weights also the units of weight of each
+        pair, the number of rows, and the rows with a rounded weight by label.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
     Undefined
         nan with one class only, and past `max_rows`.
     Exactness
         Exact: ratios of integers, correctly rounded; `ap` and `pr_auc_trapezoid`, which are sums of
-        many, are rounded from 90 bits.
+        many terms, are rounded from 90 bits.
     Cost
-        An update costs its rows, about two sorts of as many scores, however many there are; about
-        20 ns more a row with weights.
+        An update costs about two sorts of its own scores, however many rows the state has; about 20
+        ns more a row with weights.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 
@@ -61,7 +61,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     round_weights: bool = False
     inputs = Inputs(labels=Binary("positive"), scores=Real(), weights=Weights())
     bag = Bag(weighted=True)
-    rounded = Counts("round_weights", 2)  # rows whose weight was, by truth
+    rounded = Counts("round_weights", 2)  # rows whose weight was rounded, by truth
 
     def check_settings(self) -> None:
         check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
@@ -88,7 +88,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
 
 
 def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve:
-    """The curve of every row in a bag of one state, whose counts are in this unit of weight."""
+    """The curve of all rows in the bag of one state, whose counts are in `weight_unit`."""
     if bag.dropped:
         none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
         return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)

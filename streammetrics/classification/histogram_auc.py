@@ -26,22 +26,22 @@ A = TypeVar("A", bound=Accumulator)
 
 
 class HistogramAUC(Accumulator, schema="histogram-auc/3"):
-    """The area under the ROC curve, to a certain interval, in a state of bounded size.
+    """The area under the ROC curve, with certain bounds, in a state of bounded size.
 
     Settings
-        grid: how scores are put into buckets. "relative": of relative width 2**-resolution,
-        toward 0 and, mirrored, toward 1 (with range="real" toward 0 from either sign); scores
-        nearer to 0 or 1 than `floor` share a bucket, as do, with range="real", those of size
-        `ceiling` or more on either side. "equal": 2**resolution buckets of equal width over
-        [0, 1]. "edges": between the given `edges`; a score at an edge is above it.
+        grid: the buckets of scores. "relative": of relative width 2**-resolution, toward 0 and,
+        mirrored, toward 1 (with range="real" toward 0 from either sign). Scores nearer to 0 or 1
+        than `floor` share a bucket; so do, with range="real", those of size `ceiling` or more on
+        either side. "equal": 2**resolution buckets of equal width over [0, 1]. "edges": between the
+        given `edges`; a score at an edge is in the bucket above it.
         range: "probability", scores in [0, 1], or "real", any score. positive: the label of the
         positive class; with the default 1, labels are 0/1 or False/True.
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
-        Counts by label and bucket, of units of weight; only the occupied ones while these are few.
-        By how much these exceed the rows, and how many of each label had their weight rounded. The
-        grid is a function of the settings alone, so states merge exactly.
+        Counts by label and bucket, in units of weight; only the occupied ones while these are few.
+        Their surplus over the rows, and the rows with a rounded weight by label. The grid is a
+        function of the settings alone, so states merge exactly.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point. Figures are Bounded.
     Undefined
@@ -51,7 +51,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         interval is Σ_b pos_b neg_b / 2PN over the buckets b. On clicks with scores near 0 the
         default gives a width of 0.0012, where 16,384 equal buckets give 0.0050.
     Cost
-        2 ns a row of float32, about 4 with weights; 188 kB when all of the default grid is in use.
+        2 ns a row of float32, about 4 with weights; 188 kB if all of the default grid is occupied.
     Source
         Hanley & McNeil 1982, Radiology 143.
 
@@ -74,7 +74,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
 
     inputs = Inputs(labels=Binary("positive"), scores=Probability("_in_unit"), weights=Weights())
     counts = WeightedCounts(2, "buckets")  # [truth, bucket]
-    rounded = Counts("round_weights", 2)  # rows whose weight was, by truth
+    rounded = Counts("round_weights", 2)  # rows whose weight was rounded, by truth
 
     def check_settings(self) -> None:
         for name, value in check_grid(self).items():
@@ -88,7 +88,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
 
     @property
     def buckets(self) -> int:
-        """How many buckets the grid has."""
+        """The number of buckets of the grid."""
         return grid_of(self).n_buckets
 
     if TYPE_CHECKING:
@@ -107,12 +107,12 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self.rounded.add(batch.labels.astype(np.intp), slots)
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
-        """A state with these settings from counts of rows, as an aggregate of SQL gives them.
+        """A state with these settings from counts of rows, such as an SQL aggregate.
 
-        labels: [k] of 0 and 1, where 1 is the positive class. buckets: [k], the number of each
-        bucket from 0; of grid="equal" that is floor(score * 2**resolution), and for a score of 1
-        the last one, which floats give exactly. counts: [k] rows of each pair; a pair may come
-        again. Rows weigh 1. InputError for others, SettingsError where rows have weights.
+        labels: [k] of 0 and 1, where 1 is the positive class. buckets: [k], bucket numbers from 0;
+        with grid="equal" floor(score * 2**resolution), which floats give exactly, and the last
+        bucket for a score of 1. counts: [k], the rows of each pair; a pair may repeat. Each row
+        weighs 1. InputError for other values, SettingsError if the settings allow weights.
 
         >>> from streammetrics import HistogramAUC
         >>> metric = HistogramAUC(grid="equal", resolution=2)
@@ -140,7 +140,7 @@ def bucket_curves(
     weight_unit: Fraction,
     rows_rounded: int | None,
 ) -> Iterator[ScoreCurve]:
-    """The curve of each class, from counts [class, truth, bucket] with the surplus of the rows."""
+    """The curve of each class, from counts [class, truth, bucket] and their surplus."""
     grid = grid_of(metric)
     b, surplus = grid.n_buckets, int(counts.surplus[0])
     cells, held = counts.occupied()
@@ -162,7 +162,7 @@ def bucket_curves(
         yield ScoreCurve(least, table, False, rows, "", weight_unit, rows_rounded, _ends=ends)
 
 
-# A state from counts that something else made, as an aggregate of SQL.
+# A state from counts that were made elsewhere, such as an SQL aggregate.
 
 
 def add_counts(
@@ -172,9 +172,9 @@ def add_counts(
     cells: tuple[str, ArrayLike, int],
     counts: ArrayLike,
 ) -> A:
-    """The empty `state` with these counts of rows of each label and cell; all [k].
+    """The empty `state` with these counts of rows by label and cell; all [k].
 
-    cells: their name, the cell of each, and how many there are.
+    cells: their name, the cell of each count, and the number of cells.
     """
     _require_plain(state.settings(), type(state).__name__)
     name, given, n_cells = cells

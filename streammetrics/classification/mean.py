@@ -1,4 +1,4 @@
-"""Mean: the shape of every metric that is the mean of a value of each row."""
+"""Mean: the base class of every metric that averages one value per row."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from streammetrics.results.sums import MeanResult
 
 
 class Mean(Accumulator):
-    """The mean of a value of each row: a metric names its inputs, and says what the value is.
+    """The mean of one value per row: a subclass declares its inputs and computes the value.
 
-    Each value is a float64, as `value` gives it; their sum has no rounding, and the mean is rounded
-    once. With an input `Weights()` it is a weighted mean.
+    Values are float64. Their sum is exact, and the mean is rounded once. With an input `Weights()`
+    the mean is weighted.
 
     >>> import numpy as np
     >>> from streammetrics.classification.mean import Mean
@@ -44,11 +44,11 @@ class Mean(Accumulator):
 
     rows = WeightedCounts(1)
     total = ExactSum()
-    squares = ExactSum()  # of the values, rounded, whatever they weigh
+    squares = ExactSum()  # of the values, each rounded, without weights
 
     @abstractmethod
     def value(self, batch: Batch) -> NDArray[np.generic]:
-        """The value of each row [n], of that row alone; finite, or the rows are refused."""
+        """The values [n], each computed from its row alone; InputError unless all are finite."""
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
@@ -76,7 +76,7 @@ class Mean(Accumulator):
         return new
 
     def compute(self) -> MeanResult:
-        """The mean, and the rows behind it."""
+        """The mean and the number of rows."""
         self._flush()
         unit = self.settings().get("weight_unit", 1)
         return MeanResult(

@@ -29,37 +29,37 @@ _OF_A_BAG: Final = ("score_type", "max_rows")
 
 
 class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
-    """ROC and precision-recall areas of many classes: of each, its scores against the rest.
+    """ROC and precision-recall areas of many classes, each against the rest.
 
     Settings
-        n_classes: how many classes there are. exact: every score is kept, and areas are exact;
-        otherwise they are counted in buckets, in a state that does not grow with rows, and areas
-        have certain bounds. grid, resolution, range, floor, ceiling, edges: the buckets, as in
-        HistogramAUC. score_type, max_rows: where exact, as in ExactAUC. weight_unit: what weights
-        are multiples of: a Fraction, an integer, or a string such as "1/10". Others are refused, or
-        with round_weights=True rounded, and counted in the result.
+        n_classes: the number of classes. exact: keep every score, for exact areas; otherwise scores
+        are counted in buckets, the state does not grow with rows, and areas have certain bounds.
+        grid, resolution, range, floor, ceiling, edges: the buckets, as in HistogramAUC. score_type,
+        max_rows: with exact=True, as in ExactAUC. weight_unit: weights are multiples of it: a
+        Fraction, an integer, or a string such as "1/10". Others are refused or, with
+        round_weights=True, rounded and counted in the result.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1; or [n, n_classes] of 0/1 or False/True,
-        where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in
-        buckets of range="probability", in [0, 1]. weights: [n], at least 0, or 1 each; a row of
-        weight 0 is ignored.
+        where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in [0, 1]
+        for buckets of range="probability". weights: [n], at least 0, by default 1; a row of weight
+        0 is ignored.
     State
-        For each class counts by label and bucket, or the multiset of (score, label); in units of
-        weight, and by how much these exceed the rows. With round_weights=True how many rows of
-        each class, and of all, had their weight rounded.
+        For each class the counts by label and bucket, or the multiset of (score, label), in units
+        of weight; their surplus over the rows. With round_weights=True the number of rows with a
+        rounded weight, by class and in all.
     Result
         ClassCurves: `auc(average)`, `ap(average)`, `map`, `curves`.
     Undefined
-        The area of a class without rows of it, or of the rest, is nan, and leaves the averages.
+        The area of a class is nan, and left out of averages, without rows of it or of the rest.
     Exactness
-        AUC, also averaged: exact, correctly rounded. AP and its averages: rounded once, from 90
-        bits of each. From buckets low <= exact <= high for every input, rounding included.
+        AUC and its averages: exact, correctly rounded. AP and its averages: rounded once, from 90
+        bits of each. From buckets: low <= exact <= high for every input, rounding included.
     Cost
-        10 ns a score in buckets, 36 where exact; with weights 33 and 43. The state: that
-        of HistogramAUC or ExactAUC, times n_classes.
+        10 ns a score in buckets, 36 with exact=True; with weights 33 and 43. State: n_classes times
+        that of HistogramAUC or ExactAUC.
     Source
         Fawcett 2006, Pattern Recogn. Lett. 27, section 9.2 (each class against the rest, weighted
-        by how many rows are of it); Everingham et al. 2010, Int. J. Comput. Vis. 88 (mAP).
+        by its number of rows); Everingham et al. 2010, Int. J. Comput. Vis. 88 (mAP).
 
     >>> from streammetrics import MulticlassAUC
     >>> metric = MulticlassAUC(3, exact=True)
@@ -89,8 +89,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     )
     counts = WeightedCounts("n_histograms", 2, "buckets")  # [class, truth, bucket]
     bags = Bags("n_bags", weighted=True)
-    rounded = Counts("round_weights", "n_classes")  # rows whose weight was, of each class
-    all_rounded = Counts("round_weights")  # and of any or none
+    rounded = Counts("round_weights", "n_classes")  # rows whose weight was rounded, by class
+    all_rounded = Counts("round_weights")  # all rows whose weight was rounded
 
     def check_settings(self) -> None:
         found = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassAUC.n_classes")
@@ -110,17 +110,17 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
 
     @property
     def buckets(self) -> int:
-        """How many buckets the grid has."""
+        """The number of buckets of the grid."""
         return grid_of(self).n_buckets
 
     @property
     def n_histograms(self) -> int:
-        """How many histograms a state has."""
+        """The number of histograms of a state."""
         return 0 if self.exact else self.n_classes
 
     @property
     def n_bags(self) -> int:
-        """How many bags of scores a state has."""
+        """The number of bags of scores of a state."""
         return self.n_classes if self.exact else 0
 
     @property

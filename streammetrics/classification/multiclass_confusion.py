@@ -25,37 +25,37 @@ from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
 
-MAX_CLASSES: Final = 1 << 15  # a table of all their pairs is 8 GB
+MAX_CLASSES: Final = 1 << 15  # a table of all pairs takes 8 GB
 
 
 class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
-    """How often each class was predicted for each true class, and what follows from that.
+    """How often each class was predicted for each true class, and the rates that follow.
 
     Settings
-        n_classes: how many classes there are, those that never occur included. top_k: numbers k
-        for which `top_k_accuracy(k)` is wanted, which needs scores. weight_unit: what weights are
-        multiples of: a Fraction, an integer, or a string such as "1/10". Others are refused, or
-        with round_weights=True rounded, and counted in the result.
+        n_classes: the number of classes, including those that never occur. top_k: the numbers k of
+        `top_k_accuracy(k)`, which needs scores. weight_unit: weights are multiples of it: a
+        Fraction, an integer, or a string such as "1/10". Others are refused or, with
+        round_weights=True, rounded and counted in the result.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1. predictions: [n] class numbers, or
-        [n, n_classes] scores without NaN, of which the largest is the predicted class and, of
-        equal ones, that of the smallest class. In the same order the true class is among the
-        first k or not, so that top-1 accuracy is accuracy. weights: [n], at least 0, or 1 each; a
-        row of weight 0 is ignored.
+        [n, n_classes] scores without NaN: the class with the largest score is predicted and, of
+        equal scores, the smallest class number. The first k classes follow the same order, so that
+        top-1 accuracy is accuracy. weights: [n], at least 0, by default 1; a row of weight 0 is
+        ignored.
     State
-        A count for each pair of a true and a predicted class, kept sparse while few occur; for
-        each k how often the true class was among the first k, and how often only because of ties.
-        All in units of weight, and by how much these exceed the rows. With round_weights=True the
-        same counts of the rows whose weight was rounded.
+        A count for each pair of a true and a predicted class, sparse while few occur; for each k
+        how often the true class was among the first k, and how often ties decided that. Counts are
+        in units of weight, with their surplus over the rows. With round_weights=True the same
+        counts of the rows whose weight was rounded.
     Result
         ClassRates.
     Undefined
-        0/0 is nan; such a class leaves the macro and the weighted average (`zero_division`).
+        0/0 is nan; such a class is left out of macro and weighted averages (`zero_division`).
     Exactness
         Counts are exact; every figure is a ratio of integers, rounded once, averages included.
     Cost
-        2 ns a row of class numbers in large batches; with scores of 10 classes 26; with weights
-        about 2 more. 8 bytes a cell, 16 while few are occupied.
+        2 ns a row of class numbers in large batches; 26 with scores of 10 classes; about 2 more
+        with weights. 8 bytes a cell, or 16 an occupied cell while few are.
     Source
         Sokolova & Lapalme 2009, Inf. Process. Manag. 45.
 
@@ -102,12 +102,12 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
 
     @property
     def n_top_k(self) -> int:
-        """For how many k the first k are counted."""
+        """The number of k in `top_k`."""
         return len(self.top_k)
 
     @property
     def _counts_per_row(self) -> int:
-        """How many counts of one part a row adds to: `first` has one for each k."""
+        """The most counts of one part that a row adds to: `first` has one for each k."""
         return max(1, self.n_top_k)
 
     if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         batch = super()._read_rows(given)
         scores = batch.predictions
-        # Scores are read here and not kept: a pending batch costs a few bytes a row.
+        # Scores are reduced here and not kept: a pending batch costs a few bytes a row.
         if scores.ndim == 2:
             if self.top_k:
                 batch.columns["first"] = among_first(batch.labels, scores, self.top_k)
@@ -129,7 +129,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         return batch
 
     def _without_scores(self, n: int) -> NDArray[np.uint8]:
-        """What `among_first` says of no rows; of more it cannot say anything."""
+        """The result of `among_first` for no rows; InputError for any row, which needs scores."""
         if n:
             raise InputError(
                 expected=f"scores [n, {self.n_classes}], as top_k is {self.top_k}",
@@ -172,7 +172,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         return new
 
     def compute(self) -> ClassRates:
-        """Every figure of the counts."""
+        """The rates that follow from the counts."""
         self._flush()
         by_k = self.first.dense().reshape(-1, 4).tolist() if self.top_k else []
         return ClassRates(

@@ -21,30 +21,30 @@ from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
 
-MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64
+MAX_LABELS: Final = 10_000  # `sizes` has its cube of cells; indices of several states fit int64
 
 
 class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
-    """What was predicted of several labels, each of which a row has or has not.
+    """Predictions of several labels, each of which a row has or does not have.
 
     Settings
-        n_labels: how many labels there are. threshold: a label is predicted iff its score >=
-        threshold, compared exactly in either precision. weight_unit: what weights are multiples of:
-        a Fraction, an integer, or a string such as "1/10". Others are refused, or with
-        round_weights=True rounded, and counted in the result.
+        n_labels: the number of labels. threshold: a label is predicted iff its score >= threshold,
+        compared exactly in either precision. weight_unit: weights are multiples of it: a Fraction,
+        an integer, or a string such as "1/10". Others are refused or, with round_weights=True,
+        rounded and counted in the result.
     State
-        Four counts a label; and how many rows have t true labels, p predicted ones, and h that
-        are both. Of these the averages over rows are made: no value of a row is rounded. All in
-        units of weight, and by how much these exceed the rows. With round_weights=True the same
-        counts of the rows whose weight was rounded.
+        Four counts per label, and the number of rows with t true labels, p predicted labels and h
+        that are both. Averages over rows come from these counts, so no value of a row is rounded.
+        Counts are in units of weight, with their surplus over the rows. With round_weights=True the
+        same counts of the rows whose weight was rounded.
     Result
         LabelRates.
     Undefined
-        0/0 is nan; such a label or row leaves the average (`zero_division`).
+        0/0 is nan; such a label or row is left out of the average (`zero_division`).
     Exactness
         Counts are exact; every figure is a ratio of integers, rounded once, averages included.
     Cost
-        7 ns a label of a row in large batches, with weights 9. 32 bytes a label; 16 for each
+        7 ns per label of a row in large batches, 9 with weights. 32 bytes per label; 16 for each
         different (t, p, h).
     Source
         Tsoumakas, Katakis & Vlahavas 2010, "Mining Multi-label Data", section 6.
@@ -82,7 +82,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     @property
     def n_sizes(self) -> int:
-        """How many labels a row can have: 0 to n_labels."""
+        """The number of possible label counts of a row: 0 to n_labels."""
         return self.n_labels + 1
 
     if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
             into_sizes.add(sizes, here, some)
 
     def compute(self) -> LabelRates:
-        """Every figure of the counts."""
+        """The rates that follow from the counts."""
         self._flush()
         at, counts = self.sizes.occupied()
         return LabelRates(

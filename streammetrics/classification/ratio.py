@@ -26,13 +26,13 @@ class Ratio(Accumulator, schema="ratio/2"):
     Settings
         None.
     State
-        Two exact sums, the number of rows, and how many of them are 0 or 1 over 1.
+        Two exact sums, and the numbers of rows that are 0 or 1 over 1 and of others.
     Result
         Quotient.
     Undefined
         nan where the denominators sum to 0. Infinities count as in IEEE arithmetic.
     Exactness
-        The sums have no rounding, so order and sharding do not show; the ratio is rounded once.
+        The sums are exact, so order and sharding do not matter; the ratio is rounded once.
     Cost
         2 ns a row in large batches, 5 with denominators; about 100 bytes.
     Source
@@ -52,7 +52,7 @@ class Ratio(Accumulator, schema="ratio/2"):
     inputs = Inputs(numerators=Amount(), denominators=Amount(optional=True))
     numerator = ExactSum()
     denominator = ExactSum()
-    rows = Counts(2)  # those that are 0 or 1 over 1, of which the ratio is a share; others
+    rows = Counts(2)  # those that are 0 or 1 over 1, whose ratio is a share; others
 
     if TYPE_CHECKING:
 
@@ -88,7 +88,7 @@ class Ratio(Accumulator, schema="ratio/2"):
         doubtful = np.arange(width)
         if (
             numerators is not None and denominators is not None
-        ):  # one pass tells of most that they are shares
+        ):  # one pass proves that most are shares
             endless = new.numerator.infinities[:width] | new.denominator.infinities[:width]
             sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~endless.any(axis=1)
             doubtful = np.flatnonzero(~(sure & (numerators >= 0) & (numerators <= denominators)))
@@ -105,7 +105,7 @@ class Ratio(Accumulator, schema="ratio/2"):
         return new
 
     def compute(self) -> Quotient:
-        """The ratio, the sums and the rows."""
+        """The ratio, the sums and the number of rows."""
         self._flush()
         numerator, denominator = self.numerator.value(), self.denominator.value()
         exact = (self.numerator.fraction(), self.denominator.fraction())
@@ -119,7 +119,7 @@ class Ratio(Accumulator, schema="ratio/2"):
 def _others(
     numerators: NDArray[np.generic], denominators: NDArray[np.generic] | None
 ) -> Iterator[NDArray[np.bool_]]:
-    """Which rows are not 0 or 1 over 1, in pieces whose temporaries stay in the cache."""
+    """Whether each row is not 0 or 1 over 1, in chunks whose temporaries stay in the cache."""
     for start in range(0, len(numerators) or 1, CHUNK):
         some = numerators[start : start + CHUNK]
         others = (some != 0) & (some != 1)

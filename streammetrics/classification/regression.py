@@ -30,7 +30,7 @@ from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]
 
-_ABSOLUTE: Final = 0  # the first of the sums
+_ABSOLUTE: Final = 0  # index of the first of the sums
 _SUMS: Final = 5
 
 
@@ -38,26 +38,26 @@ class Regression(Accumulator, schema="regression/2"):
     """Errors of predicted numbers.
 
     Settings
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     Rows
-        labels: [n], the true numbers, finite. scores: [n], the predicted ones, no NaN. weights:
-        [n], at least 0, or 1 each; a row of weight 0 is ignored.
+        labels: [n], the true numbers, finite. scores: [n], the predicted numbers, no NaN. weights:
+        [n], at least 0, by default 1; a row of weight 0 is ignored.
     State
-        The number of rows, and exact sums: of the absolute errors, of labels y, and of y², s² and
-        y·s with scores s, which make up the squared errors; with round_weights=True the same once
-        more, of the rows whose weight was rounded.
+        The number of rows, and exact sums of the absolute errors, of the labels y, and of y², s²
+        and y·s with scores s, which give the squared errors. With round_weights=True the same for
+        the rows whose weight was rounded.
     Result
         RegressionErrors.
     Undefined
         nan without rows; R² also where all labels are equal. A score of inf or -inf has an infinite
         error: then MAE, MSE and RMSE are inf, and R² is -inf.
     Exactness
-        Every figure is the exact one rounded once, R² and the root too, whatever the size of the
-        numbers: squares beyond both ends of the floats are summed in other units.
+        Every figure is the exact value rounded once, R² and the root included, whatever the size of
+        the numbers: squares outside the range of floats are summed in other units.
     Cost
-        45 ns a row in large batches, six times that where numbers below 1e-144 or above 1e144 are
-        among them; 500 bytes.
+        45 ns a row in large batches, six times that if some numbers are below 1e-144 or above
+        1e144. State: 500 bytes.
     Source
         Draper & Smith, Applied Regression Analysis, chapter 1, for R².
 
@@ -79,8 +79,8 @@ class Regression(Accumulator, schema="regression/2"):
     label_squares = ExactSum()
     score_squares = ExactSum()
     products = ExactSum()  # (y - s)² = y² - 2 y s + s²
-    far = ExactSums(2, 5)  # [tiny or huge, of these five]: what is not of ordinary size
-    rounded = Counts("round_weights")  # rows whose weight was, and the same sums over them
+    far = ExactSums(2, 5)  # [tiny or huge, each of the five]: terms not of ordinary size
+    rounded = Counts("round_weights")  # rows whose weight was rounded, and the same sums over them
     rounded_sums = ExactSums("round_weights", 3, 5)
 
     if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Regression(Accumulator, schema="regression/2"):
                 self.rounded_sums.add(part, cells, at)
 
     def compute(self) -> RegressionErrors:
-        """The errors, rounded once each."""
+        """The errors, each rounded once."""
         self._flush()
         near = [column.fraction() for column in self._columns()]
         sums = [*near, *self.far.fractions()]
@@ -155,7 +155,7 @@ class Regression(Accumulator, schema="regression/2"):
 
 
 def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats]]:
-    """What rows add to the sums: the place of a scale, the number of a sum, and a part [n]."""
+    """The terms that rows add: the index of a scale, the index of a sum, and a part [n]."""
     labels: Floats = batch.labels.astype(np.float64, copy=False)
     scores: Floats = batch.scores.astype(np.float64, copy=False)
     far = not (ordinary(labels) and ordinary(scores))
@@ -163,7 +163,7 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
         yield 0, _ABSOLUTE, np.where(endless, np.inf, 0.0)
         scores = np.where(endless, 0.0, scores)
     terms: tuple[tuple[int, Floats, Floats | None], ...] = (
-        # |y - s| is the one less the other: exact, and finite where their difference is not.
+        # |y - s| as two terms, max and -min: exact, and finite even if y - s overflows.
         (_ABSOLUTE, np.maximum(labels, scores), None),
         (_ABSOLUTE, -np.minimum(labels, scores), None),
         (1, labels, None),
@@ -177,7 +177,7 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
 
 
 def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
-    """StateError unless rows of these units can have these five sums; one: 1 in their quanta."""
+    """StateError unless `units` of weight can have these five sums; one: 1 in their quanta."""
     absolute, labels, of_labels, of_scores, of_both = sums
     what = "sums of errors that no rows have"
     require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)

@@ -1,4 +1,4 @@
-"""SlidingAUC: the exact area under the ROC curve of the last rows, kept up with each event."""
+"""SlidingAUC: the exact area under the ROC curve of the last rows, updated with each event."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _LAST: Final = float_info.max
 
 
 class SlidingAUC:
-    """The AUC of the last n rows, or of those of the last t seconds; read after every event.
+    """The AUC of the last n rows or the last t seconds, which can be read after every event.
 
-    It depends on the order of rows by nature. So it is no Accumulator: it has no merge and no
-    bytes, and its law is that it equals `ExactAUC` over the same last rows. For windows that merge,
-    aligned to the clock, take `Windows(ExactAUC(), size_s)`.
+    It depends on the order of rows, so it is not an Accumulator: it has no merge and no bytes. Its
+    law is equality with `ExactAUC` over the same last rows. For windows that merge and are aligned
+    to the clock, use `Windows(ExactAUC(), size_s)`.
 
     Settings
-        rows: how many rows the window holds. seconds: how long a row stays: the window is
-        (now - seconds, now], where now is the time of the newest row. One of the two. positive: the
-        label of the positive class; with the default 1, labels are 0/1 or False/True.
+        rows: the number of rows in the window. seconds: the length of the window (now - seconds,
+        now], where now is the time of the newest row. Pass one of the two. positive: the label of
+        the positive class; with the default 1, labels are 0/1 or False/True.
     Rows
-        labels: [n]. scores: [n], no NaN; infinities are first and last.
-        times_s: [n] of finite numbers, none below the one before it; with `seconds` only. In each
-        place a single value stands for one row. Rows come in order, the newest last.
+        labels: [n]. scores: [n], no NaN; infinities rank first and last.
+        times_s: [n] finite numbers, none below the one before it; with `seconds` only. Each
+        argument may be a single value, for one row. Rows are in order, the newest last.
     State
-        The rows of the window, each twice: in order of arrival, and among those of its label in
-        order of score. About 130 bytes a row.
+        The rows of the window, each twice: in order of arrival, and by label in order of score.
+        About 130 bytes a row.
     Result
         SlidingArea, with `auc` a float.
     Undefined
         nan while the window has one class only.
     Exactness
-        Exact: a ratio of integers, correctly rounded; nothing drifts, however long it runs.
+        Exact: a ratio of integers, correctly rounded, without drift however long it runs.
     Cost
         O(log n) for each row that enters and each that leaves; O(1) to read. Rows of a batch that
         leave within it cost nothing.
@@ -88,25 +88,25 @@ class SlidingAUC:
         self._newest = _NEVER
         self._window: deque[tuple[int, float, float]] = deque()  # label, score, time
         self._sorted = SortedList(), SortedList()  # scores of the negatives, of the positives
-        # 2U: twice the pairs that are ordered so, and once those that tie. A Python integer, since
-        # the pairs of a large window do not fit 64 bits.
+        # 2U: 2 for each pair in the right order, 1 for each tie. A Python integer, since the
+        # pairs of a large window do not fit 64 bits.
         self._twice_u = 0
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, times_s: ArrayLike | None = None
     ) -> None:
-        """Let rows in, in order, and those out whose place or time is over; all or none."""
+        """Add rows, in order, and remove those that leave the window; all or none."""
         y, s, t = self._checked(labels, scores, times_s)
         if t:
             self._newest = t[-1]
-        # Only what the window holds in the end is counted: between two reads nobody sees the rest.
+        # Only rows that are in the window at the end are counted: no read can see the others.
         first = self._first_kept(t, len(y))
         self._drop(len(y) - first)
         for i in range(first, len(y)):
             self._enter(y[i], s[i], t[i] if t else _NEVER)
 
     def compute(self) -> SlidingArea:
-        """The area of the rows that are in the window now."""
+        """The area of the rows in the window."""
         negatives, positives = map(len, self._sorted)
         area = ratio(self._twice_u, 2 * positives * negatives)
         return SlidingArea(area, positives + negatives, positives)
@@ -130,7 +130,7 @@ class SlidingAUC:
             )
         y: Sequence[int]
         s: Sequence[float]
-        # A single event of plain numbers, without the microseconds that numpy takes for it.
+        # The fast path for a single event of plain numbers, without the overhead of numpy.
         plain_row = type(labels) is int and labels in (0, 1) and self.positive == 1
         if plain_row and type(scores) is float and not isnan(scores):
             y, s = [labels], [scores]
@@ -165,23 +165,23 @@ class SlidingAUC:
         return found
 
     def _first_kept(self, times: Sequence[float], n: int) -> int:
-        """The place of the first row of a batch that is in the window at its end."""
+        """The index of the first row of a batch that is in the window at its end."""
         if self.rows is not None:
             return max(0, n - self.rows)
-        # The newest row is always in it.
+        # The newest row is always in the window.
         return bisect_left(times, True, hi=max(0, n - 1), key=lambda time: not self._is_over(time))
 
     def _is_over(self, time: float) -> bool:
         """Whether now - time >= seconds, exactly."""
         assert self.seconds is not None
-        # Rounding keeps order, so a difference that was rounded misleads only where it is equal.
+        # Rounding is monotonic, so a rounded difference can mislead only where it is equal.
         passed = self._newest - time
         if passed != self.seconds:
             return passed > self.seconds
         return Fraction(self._newest) - Fraction(time) >= Fraction(self.seconds)
 
     def _drop(self, coming: int) -> None:
-        """Make room for the rows that come."""
+        """Remove the rows that leave the window when `coming` rows enter."""
         window = self._window
         if self.rows is not None:
             for _ in range(len(window) + coming - self.rows):
@@ -201,14 +201,14 @@ class SlidingAUC:
         self._twice_u -= self._pairs(label, score)
 
     def _pairs(self, label: int, score: float) -> int:
-        """What a row adds to 2U: 2 for each pair that it orders so, 1 for each that it ties."""
+        """The contribution of a row to 2U: 2 for each pair in the right order, 1 for each tie."""
         others = self._sorted[1 - label]
         below_and_up_to: int = others.bisect_left(score) + others.bisect_right(score)
         return below_and_up_to if label else 2 * len(others) - below_and_up_to
 
 
 def _rows(values: Any, name: str) -> Any:
-    """One row for a single value."""
+    """A single value as one row; other values as they are."""
     if values is None or isinstance(values, (int, float, str, np.generic)):
         return [values]
     return array_of(values, name).reshape(1) if getattr(values, "ndim", 1) == 0 else values

@@ -1,4 +1,4 @@
-"""Products, maps and groups of metrics: what is true of a metric is true of these."""
+"""Products, maps and groups of metrics, which obey the laws of a metric themselves."""
 
 from streammetrics.combine.panel import Panel, PanelResult
 from streammetrics.combine.per_key import KeyedResult, PerKey

@@ -18,7 +18,7 @@ from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
-_SHARED: Final = 257  # small numbers, of which Python has one object each
+_SHARED: Final = 257  # small integers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
 
@@ -62,7 +62,7 @@ class ProductColumn(Column):
 
 
 class Product(Part[ProductColumn]):
-    """The states of the metrics that a setting or property names, `metrics` if nothing is said."""
+    """The states of the metrics in a setting or property of the owner, by default `metrics`."""
 
     def __init__(self, of: str = "metrics") -> None:
         self.of = of
@@ -87,9 +87,9 @@ class MapColumn(Column):
     """For each slot a map from key to state; all states lie side by side in one `child`.
 
     `index[slot]` gives the child's slot of each key, `other[slot]` that of the keys past
-    `max_keys`. Those with the smallest ranks are kept, so what is kept depends on the set of
-    keys alone: a key of the final set is never evicted anywhere. Evictions are put
-    off until there are a quarter too many, and are done before the state is read.
+    `max_keys`. The keys with the smallest ranks are kept, so the kept keys depend on the set of
+    keys alone: a key of the final set is never evicted anywhere. Evictions are deferred until there
+    are a quarter too many keys, and are done before the state is read.
     """
 
     def __init__(self, child: Accumulator, width: int, max_keys: int | None) -> None:
@@ -97,8 +97,8 @@ class MapColumn(Column):
         self.index: list[dict[Key, int]] = [{} for _ in range(width)]
         self.other: dict[int, int] = {}
         self.ceiling: dict[int, Rank] = {}  # slots at their limit: the greatest rank kept
-        self.n_children = 0  # the child's width, and above it while room is being made
-        self.crowded = False  # a slot has a quarter too many
+        self.n_children = 0  # the child's width, or more until `_make_room`
+        self.crowded = False  # a slot has a quarter too many keys
 
     @property
     def total_count(self) -> int:
@@ -109,7 +109,7 @@ class MapColumn(Column):
         return self.child.nbytes + sum(map(_held, self.index))
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
-        """The child's slot of each row; new keys get one. One look-up for each distinct key.
+        """The child's slot of each row; new keys get one. One lookup for each distinct key.
 
         keys: [n]; slots: [n], or None for slot 0.
         """
@@ -136,12 +136,12 @@ class MapColumn(Column):
         self.tidy()
 
     def tidy(self) -> None:
-        """Evict once there are a quarter too many."""
+        """Evict keys if a slot has a quarter too many."""
         if self.crowded:
             self.settle()
 
     def settle(self) -> None:
-        """Evict down to `max_keys`."""
+        """Evict keys down to `max_keys`."""
         self.crowded = False
         if self.max_keys is None or all(len(keys) <= self.max_keys for keys in self.index):
             return
@@ -173,7 +173,7 @@ class MapColumn(Column):
         new = type(self)(self.child, len(slots), self.max_keys)
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
-            keys = sorted(self.index[slot], key=encode_key)  # so that to encode it copies nothing
+            keys = sorted(self.index[slot], key=encode_key)  # so that `encode` copies nothing
             new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
             order.extend(map(self.index[slot].__getitem__, keys))
             if slot in self.other:
@@ -185,7 +185,7 @@ class MapColumn(Column):
         return new
 
     def of_child(self, child: Accumulator) -> Self:
-        """A view of the same keys, in their canonical order, whose states are these."""
+        """A view of the same keys, in canonical order, with the states of `child`."""
         new = type(self)(child, self.width, self.max_keys)
         new.index = [{k: keys[k] for k in sorted(keys, key=encode_key)} for keys in self.index]
         new.other, new.ceiling = self.other, self.ceiling
@@ -193,7 +193,7 @@ class MapColumn(Column):
         return new
 
     def rekeyed(self, key_of: Callable[[Key], Key]) -> Self:
-        """The states of keys that become one added up."""
+        """The column with `key_of(key)` in place of each key; states of equal keys are summed."""
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
@@ -206,7 +206,7 @@ class MapColumn(Column):
         return new
 
     def of_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:
-        """A column of one slot with some of a slot's keys, and its other where given."""
+        """A column of one slot with some of a slot's keys, and its overflow state if given."""
         new = type(self)(self.child, 1, self.max_keys)
         order = [self.index[slot][key] for key in keys]
         new.index[0] = {key: i for i, key in enumerate(keys)}
@@ -237,7 +237,7 @@ class MapColumn(Column):
         child._encode(out)
 
     def read(self, data: Reader) -> None:
-        """Fill an empty column with what `encode` wrote."""
+        """Fill an empty column with the values written by `encode`."""
         sizes = data.ints(self.width).tolist()
         if sum(sizes) > data.left:
             raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
@@ -314,7 +314,7 @@ def _max_keys(owner: Declared) -> int | None:
 
 
 def _rank(key: Key) -> Rank:
-    """Keys with the smallest are kept; the bytes decide between equal hashes."""
+    """The rank of a key; the smallest are kept. The bytes decide between equal hashes."""
     encoded = encode_key(key)
     return key_hash(encoded), encoded
 

@@ -26,7 +26,7 @@ from streammetrics.core.settings import (
 )
 from streammetrics.present.notebook import Shown
 
-if TYPE_CHECKING:  # a type parameter that need not be given is Any
+if TYPE_CHECKING:  # a type parameter that defaults to Any
     import typing_extensions
 
     R = typing_extensions.TypeVar("R", default=Any)
@@ -63,25 +63,25 @@ class Results(Mapping[K, R], Shown):
 
 @dataclass(frozen=True, slots=True)
 class PanelResult(Results[str, Any]):
-    """The result of each metric by its name; a type checker takes it for any."""
+    """The result of each metric by its name; to a type checker it is Any."""
 
 
-# Which columns the metrics read, and which of these are validated once for all.
+# The columns that the metrics read, and those that are validated once for all metrics.
 
 Given = Mapping[str, "ArrayLike | DictionaryColumn | None"]
 Known = Mapping[str, NDArray[np.generic]]  # validated columns, all of one length
 
 
 class Reader(NamedTuple):
-    """A metric of a panel, and for each argument of its `update` which column it reads."""
+    """A metric of a panel, and the column that each argument of its `update` reads."""
 
     name: str
     metric: Accumulator
     inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
-    former: Mapping[str, str]  # the former names of columns that are called as their argument
+    former: Mapping[str, str]  # former names of columns that have their argument's name
 
     def check(self, columns: Given) -> Batch:
-        """Its rows, or InputError."""
+        """The rows of the metric, or InputError."""
         mine = {}
         for argument, column, required in self.inputs:
             given = columns.get(self.former.get(column, column), columns.get(column))
@@ -106,13 +106,13 @@ class Reader(NamedTuple):
             ) from None
 
     def rows(self, shared: Batch) -> Batch:
-        """Its rows of columns that are what `validators` wants."""
+        """The rows of the metric, from columns that `validators` accepted."""
         known = shared.columns
         mine = {argument: known[column] for argument, column, _ in self.inputs if column in known}
         return self.metric.check(**mine)
 
     def validators(self, columns: frozenset[str]) -> list[tuple[str, Validator]]:
-        """By what `check` is sure to take these columns; none where it alone can tell."""
+        """The validators after which `check` accepts these columns; none if only it can decide."""
         known = self.metric._validators
         mine = []
         for argument, column, required in self.inputs:
@@ -126,14 +126,14 @@ class Reader(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is validated where certain columns are given."""
+    """The validation for one set of given columns."""
 
     validators: tuple[tuple[str, Validator], ...]
-    needs: tuple[frozenset[str], ...]  # of each metric; empty where it must check by itself
-    sure: bool  # none must
+    needs: tuple[frozenset[str], ...]  # by metric; empty if it must check by itself
+    sure: bool  # no metric must
 
     def validated(self, columns: Given) -> Known:
-        """Those of the columns that are what they should be; none unless all have one length."""
+        """The valid columns; none unless all of them have one length."""
         known: dict[str, NDArray[np.generic]] = {}
         n = 0
         for name, validator in self.validators:
@@ -147,7 +147,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(readers: Sequence[Reader], columns: frozenset[str]) -> Plan:
-    """How to validate these columns once for all who read them."""
+    """The plan to validate these columns once for all metrics that read them."""
     each = [reader.validators(columns) for reader in readers]
     asked: dict[str, set[Validator]] = {}
     for mine in each:
@@ -165,11 +165,10 @@ class Panel(Accumulator, schema="panel/1"):
 
     Settings
         metrics: name → empty metric.
-        inputs: name → {argument: column}, where a metric reads another column than the one
-        that its argument is called.
+        inputs: name → {argument: column}, where an argument reads a column of another name.
     Rows
-        Keywords; a metric whose required columns are missing refuses the batch, and so does a
-        column that no metric takes. One refusal refuses the rows for all.
+        Keywords. A missing required column of a metric, or a column that no metric takes, refuses
+        the batch. One refusal refuses the rows for all metrics.
     State
         The product of the metrics' states.
     Result
@@ -177,7 +176,7 @@ class Panel(Accumulator, schema="panel/1"):
     Cost
         The sum of the metrics.
     Source
-        A product of commutative monoids is one (Boykin, Ritchie, O'Connell & Lin 2014,
+        A product of commutative monoids is itself one (Boykin, Ritchie, O'Connell & Lin 2014,
         "Summingbird", PVLDB 7(13), section 3).
 
     >>> from streammetrics import HistogramAUC, Panel, Ratio
@@ -269,7 +268,7 @@ class Panel(Accumulator, schema="panel/1"):
 
     @cached_property
     def _former_columns(self) -> Mapping[str, str]:
-        """By former name of a column, the name that it has now."""
+        """Former name of a column → its current name."""
         return {was: name for one in self._readers for name, was in one.former.items()}
 
     @cached_property
@@ -277,7 +276,7 @@ class Panel(Accumulator, schema="panel/1"):
         return {}
 
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
-        """Feed every metric; see the class for what each takes."""
+        """Feed every metric; the class says which columns each takes."""
         self._update(self.check(**columns))
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
@@ -301,7 +300,7 @@ class Panel(Accumulator, schema="panel/1"):
         n = next(map(len, known.values()), 0)
         if plan.sure and len(known) == len(plan.validators):
             return Batch(n, {**known})
-        # The rows of a metric that is sure to take its columns are made when they are counted.
+        # If a metric is certain to accept its columns, its rows are made when they are counted.
         apart = {
             reader.name: reader.check(columns)
             for reader, needs in zip(self._readers, plan.needs, strict=True)
@@ -331,7 +330,7 @@ class Panel(Accumulator, schema="panel/1"):
         return PanelResult({name: self.state(name).compute() for name in self.metrics})
 
     def state(self, name: str) -> Accumulator:
-        """The state of one metric, as an accumulator of its own."""
+        """The state of one metric, as a separate accumulator."""
         self._flush()
         return part_of(self, self.states.by_name[name].copy())
 
@@ -354,9 +353,9 @@ def part_of(whole: Accumulator, part: A) -> A:
 
 
 def require_empty(metric: object, where: str) -> Accumulator:
-    """An empty metric of one's own; what is not one is refused.
+    """An empty metric equal to this one; SettingsError if it is not an empty metric.
 
-    A combinator takes it as a specification, whatever its giver counts with it afterwards.
+    A combinator uses it as a specification, so the caller may count with the original afterwards.
     """
     if not isinstance(metric, Accumulator):
         raise SettingsError(
@@ -373,7 +372,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
             hint="merge such states by themselves",
         )
     counted = metric._total_count or metric._buffer.n
-    if counted and metric != metric.empty():  # to compare takes the bytes of both
+    if counted and metric != metric.empty():  # a comparison takes the bytes of both
         raise SettingsError(
             expected="an empty metric",
             got="one that has counted rows",
@@ -383,7 +382,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
     return metric.empty()
 
 
-# What a type checker knows of settings is not known of those that come from a file.
+# Settings from a file may not have the types that are declared for them.
 def _is_mapping(value: object) -> bool:
     return isinstance(value, Mapping)
 

@@ -1,4 +1,4 @@
-"""PerKey: one state of a metric for each key, with a bound on how many."""
+"""PerKey: one state of a metric for each key, with a bound on the number of keys."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     Settings
         metric: an empty metric.
-        max_keys: the `max_keys` keys with the smallest stable hash (BLAKE2b, 64 bits) are kept
-        and the rows of all others are summed into one overflow state. Which are kept is a
-        function of the set of keys, never of the order in which they came.
+        max_keys: the `max_keys` keys with the smallest stable hash (BLAKE2b, 64 bits) are kept; the
+        rows of all others are summed into one overflow state. Which keys are kept depends on the
+        set of keys, never on their order.
     Rows
         keys: [n] strings, integers, None, or tuples of these; then the metric's own columns.
     State
@@ -42,9 +42,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     Result
         A mapping from key to result, and `overflow`.
     Cost
-        One look-up for each distinct key of a batch; the metric's kernels run once for all keys.
+        One lookup for each distinct key of a batch; the metric's kernels run once for all keys.
     Source
-        A map into a commutative monoid is one, added key by key (Boykin et al. 2014).
+        A map into a commutative monoid is itself one, added key by key (Boykin et al. 2014).
 
     >>> from streammetrics import PerKey, Ratio
     >>> ctr = PerKey(Ratio(), max_keys=100)
@@ -57,7 +57,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     max_keys: int = 10_000
     states = Map()
 
-    if TYPE_CHECKING:  # so that its results are known to be those of the metric
+    if TYPE_CHECKING:  # the type of the results is that of the metric
 
         def __init__(self, metric: Computes[R], max_keys: int = 10_000) -> None: ...
 
@@ -102,24 +102,24 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return KeyedResult(cast("dict[Key, R]", found), cast("R | None", rest))
 
     def keys(self) -> tuple[Key, ...]:
-        """The keys that are kept apart, in their canonical order."""
+        """The keys that have their own state, in canonical order."""
         return tuple(sorted(self._settled().index[0], key=encode_key))
 
     def state(self, key: Key) -> Accumulator:
-        """The state of one key, as an accumulator of its own; empty for a key never seen."""
+        """The state of one key, as a separate accumulator; empty for an unseen key."""
         states = self._settled()
         at = states.index[0].get(key)
         return self.metric.empty() if at is None else self._child(at)
 
     def overflow_state(self) -> Accumulator | None:
-        """The state of all keys past `max_keys`, or None while all are kept apart."""
+        """The state of all keys past `max_keys`, or None while there are none."""
         at = self._settled().other.get(0)
         return None if at is None else self._child(at)
 
     def rekeyed(self, key_of: Callable[[Key], Key]) -> PerKey[R]:
-        """The state whose keys are `key_of` of these, with the sum of those that become one key.
+        """The state with `key_of(key)` in place of each key; states of equal new keys are summed.
 
-        The overflow state stays one.
+        The overflow state is not changed.
 
         >>> from streammetrics import PerKey, Ratio
         >>> both = PerKey(Ratio())
@@ -133,7 +133,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return part_of(self, made)
 
     def limited(self, max_keys: int) -> PerKey[R]:
-        """The same with another `max_keys`; what is in the overflow state already stays there."""
+        """The same with another `max_keys`; rows already in the overflow state stay there."""
         made = PerKey(cast("Computes[R]", self.metric), max_keys)
         states = self._settled().take(np.zeros(1, np.intp))
         states.max_keys = max_keys
@@ -142,7 +142,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return part_of(self, made)
 
     def project(self, name: str) -> PerKey:
-        """Of a PerKey of a Panel, the PerKey of one of its metrics."""
+        """The PerKey of one metric, from a PerKey of a Panel."""
         if not isinstance(self.metric, Panel):
             raise SettingsError(
                 expected="a PerKey of a Panel",
@@ -157,9 +157,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return part_of(self, made)
 
     def split(self, n: int) -> list[PerKey[R]]:
-        """`n` states by ranges of the keys' hash, which merge back into this one.
+        """`n` shards by ranges of the keys' hash, which merge back into this state.
 
-        The overflow state goes to the last.
+        The overflow state goes to the last shard.
         """
         states = self._settled()
         pieces = [self.empty() for _ in range(n)]
@@ -182,14 +182,14 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
 
 def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
-    """Add the child's rows to its states of their keys."""
+    """Add the rows of a batch to the states of their keys."""
     at = states.locate(batch.as_keys("keys"), slots)
     states.child._feed(batch.as_batch("rows"), at)
     states.tidy()
 
 
 def require_as_many(n: int, wanted: int, name: str) -> None:
-    """Refuse a column of keys or times of another length than the rows."""
+    """Refuse a column of keys or times whose length is not the number of rows."""
     if n != wanted:
         raise InputError(
             expected=f"{wanted} values, one for each row (or list)",

@@ -1,4 +1,4 @@
-"""Sealed: a state whose users are complete, with exact totals in their place."""
+"""Sealed: a state with exact totals in place of users whose rows are complete."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _TOTALS: Final = "totals"
 
 @dataclass(frozen=True)
 class Sealing:
-    """How rows were sent to tasks, so that all rows of a user are in one: by a hash of the user.
+    """How rows are sent to tasks by a hash of the user, so that one task has all rows of a user.
 
-    of: the column of the users. n_buckets: how many buckets, each the work of one task. hash: the
-    name of the hash, such as "xxhash64"; user u is in bucket hash(u) mod n_buckets. scope: what the
-    rows were, such as "2026-11-01": a day's sealed GAUC is not a week's, since a user of two days
-    is one user of the week. A whole that was counted in one place has one bucket.
+    of: the column of the users. n_buckets: the number of buckets, each the work of one task. hash:
+    the name of the hash, such as "xxhash64"; user u is in bucket hash(u) mod n_buckets. scope: a
+    name for the set of rows, such as "2026-11-01": the sealed GAUCs of days do not add up to a
+    week's, since a user of two days is one user of the week. Rows that one task counts have one
+    bucket.
 
     >>> Sealing(of="user", n_buckets=64, hash="xxhash64", scope="2026-11-01").source
     'sealed/xxhash64(user) mod 64/2026-11-01'
@@ -50,12 +51,12 @@ class Sealing:
 
     @property
     def source(self) -> str:
-        """What provenance calls the buckets of this sealing."""
+        """The name of the buckets of this sealing in provenance."""
         return f"{_PREFIX}{self.hash}({self.of}) mod {self.n_buckets}/{self.scope}"
 
 
 class TotalsColumn(ProductColumn):
-    """Totals, of which each is read with what stands beside it: the proof that it may merge."""
+    """Totals, each of which is read with its provenance: the proof that it may merge."""
 
     @property
     def stacks(self) -> bool:
@@ -73,31 +74,31 @@ class Totals(Part[TotalsColumn]):
 
 
 class Sealed(WithoutRows, schema="sealed/1"):
-    """A metric over users whose rows are all in: sums over users instead of the users themselves.
+    """A metric over complete users: sums over users instead of the users themselves.
 
-    `seal` makes one. It is an output: it merges with those of other buckets, and takes no rows.
+    `seal` makes one. It is an output: it merges with states of other buckets, and takes no rows.
 
     Settings
-        metric: the empty metric; a Panel may hold some with users and some without.
-        scope: what the rows were; states of other scopes refuse to merge.
+        metric: the empty metric; a Panel may hold metrics with users and without. scope: a name for
+        the set of rows; states of different scopes refuse to merge.
     Rows
-        None: new rows for a scope mean that it is computed again.
+        None: new rows for a scope require that it is computed again.
     State
-        Of a GroupedAUC the sums of areas and weights, each area in whole units of 2**-96; of a
-        GroupedScores the moments of lists; of another metric its state. The same bytes however
-        users were hashed into buckets.
+        For a GroupedAUC the sums of areas and weights, each area in whole units of 2**-96; for a
+        GroupedScores the moments of lists; for another metric its state. The bytes do not depend on
+        how users were hashed into buckets.
     Result
-        That of the metric, with its intervals.
+        The result of the metric, with its intervals.
     Undefined
         As that of the metric.
     Exactness
-        That of the metric. A GAUC is off by 2**-97 at most before it is rounded, and its certain
-        bounds are as much wider.
+        As for the metric. A GAUC is off by at most 2**-97 before rounding, and its certain bounds
+        are wider by as much.
     Cost
         A kilobyte for each GroupedAUC or GroupedScores, whatever their rows.
     Source
-        Which buckets are in it stands beside it, in its provenance: two states that have the same
-        bucket refuse to merge, as do those of other hashes, columns, or numbers of buckets.
+        Its provenance lists its buckets: two states that have the same bucket refuse to merge, as
+        do states of different hashes, columns, or numbers of buckets.
 
     >>> from streammetrics import GroupedAUC
     >>> users = GroupedAUC()
@@ -124,17 +125,17 @@ class Sealed(WithoutRows, schema="sealed/1"):
         return {}
 
     def compute(self) -> object:
-        """The result of the metric, of the users that are here."""
+        """The result of the metric over the users of these buckets."""
         return self.inner.compute()
 
     @property
     def inner(self) -> Accumulator:
-        """The totals, which prove nothing by themselves; of a Panel one with the same names."""
+        """The totals, without proof of their buckets; for a Panel, a Panel of the same names."""
         return self.totals.by_name[_TOTALS]
 
     @property
     def buckets(self) -> tuple[int, int]:
-        """How many buckets are in it, and of how many; (0, 0) where nothing beside it says so."""
+        """The number of its buckets, and of all buckets; (0, 0) if provenance does not say."""
         here = of = 0
         for source, _, start, end in self.provenance:
             if found := _SOURCE.fullmatch(source):
@@ -143,7 +144,7 @@ class Sealed(WithoutRows, schema="sealed/1"):
 
     @property
     def complete(self) -> bool:
-        """Whether each bucket is in it; a bucket without rows may be missing all the same."""
+        """Whether all buckets are in it, those without rows included."""
         here, of = self.buckets
         return 0 < of == here
 
@@ -161,7 +162,7 @@ class Sealed(WithoutRows, schema="sealed/1"):
         super()._merge(other)
 
     def _proof(self) -> tuple[str, str] | None:
-        """The source of the buckets that are in it, and the piece; None of an empty state."""
+        """The source of its buckets, and the piece; None for an empty state."""
         rows = [row for row in self.provenance if row[0].startswith(_PREFIX)]
         if not rows and self == self.empty():
             return None
@@ -181,10 +182,10 @@ class Sealed(WithoutRows, schema="sealed/1"):
 def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "") -> Sealed:
     """The totals of a state that has all rows of the users of this bucket.
 
-    state: stays as it is. bucket: from 0 to n_buckets - 1. piece: what the rows were selected by,
-    such as a group of `by`; states of other pieces do not merge. The provenance of the state goes
-    with it. That a user's rows are all here is for the caller to see to: `groupBy` of the bucket
-    does, `rebalance` does not.
+    state: not changed. bucket: from 0 to n_buckets - 1. piece: the selection of rows, such as a
+    group of `by`; states of different pieces do not merge. The provenance of the state is kept. The
+    caller must ensure that all rows of a user are here: `groupBy` of the bucket does, `rebalance`
+    does not.
 
     SettingsError for a metric that cannot be sealed: PerKey, Windows and UserGroups of a metric
     with users (group the rows by the key or the window instead), and one with `max_rows`.
@@ -219,7 +220,7 @@ def _require_sealable(metric: Accumulator) -> None:
 
 
 def _inside(metric: Accumulator) -> Iterator[Accumulator]:
-    """The metrics among the settings of one, and those within."""
+    """The metrics among the settings of a metric, at any depth."""
     waiting: list[Setting] = [*metric.settings().values()]
     while waiting:
         value = waiting.pop()

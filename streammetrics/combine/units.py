@@ -1,4 +1,4 @@
-"""Units: which users (or others) were seen, for sample ratios and for users of two variants."""
+"""Units: the set of users (or others) seen, for sample ratios and users of two variants."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SALT: Final = salt_word("streammetrics units")
 
 @dataclass(frozen=True, eq=False)
 class UnitsResult(HasIntervals):
-    """How many different units there were, by those whose hash lies under `share` of all.
+    """The number of different units, from those whose hash is in the first `share` of all hashes.
 
-    sampled: how many these are; None past `max_units`, and `reason` says so. Tests of a sample
-    ratio take `sampled`, which is a count, and not `units`, which is scaled.
+    sampled: the number of these; None past `max_units`, and `reason` says so. Tests of a sample
+    ratio use `sampled`, which is a count, not `units`, which is scaled.
     """
 
     independent: ClassVar[str] = "units"
@@ -44,11 +44,11 @@ class UnitsResult(HasIntervals):
 
     @property
     def units(self) -> float:
-        """Different units, sampled / share; nan where they are not known."""
+        """Different units, sampled / share; nan if not known."""
         return math.nan if self.sampled is None else self.sampled / self.share
 
     def hashes(self) -> Words:
-        """The hashes of the sampled units, uint64, ascending; empty where they are not known."""
+        """The hashes of the sampled units, uint64, ascending; empty if not known."""
         return self._hashes.copy()
 
     def _interval(self, asked: Asked) -> Interval | None:
@@ -57,14 +57,15 @@ class UnitsResult(HasIntervals):
 
 
 class Units(Accumulator, schema="units/1"):
-    """The different users (or other units) of a stream; a set, so to see one twice is no more.
+    """The set of different users (or other units) of a stream; repeated units count once.
 
     Settings
-        share: which part of all units is kept, in (0, 1], by a hash of the unit alone: the same
-        units everywhere. max_units: a state of more kept units drops them and is undefined.
+        share: the share of all units that is kept, in (0, 1], by a hash of the unit alone: the same
+        units everywhere. max_units: a state of more kept units drops them, and its result is
+        undefined.
     Rows
-        units: [n] ids, integers or strings (or what `hash_ids` makes of these). The integer 5 and
-        the string "5" are two units.
+        units: [n] ids, integers or strings (or their hashes by `hash_ids`). The integer 5 and the
+        string "5" are two units.
     State
         The set of the 64-bit hashes of the kept units: 8 bytes each.
     Result
@@ -73,7 +74,7 @@ class Units(Accumulator, schema="units/1"):
         nan past `max_units`; `reason` says so.
     Exactness
         Exact with share=1, unless two of n units have one hash (n² / 2⁶⁵ expected pairs). A sample
-        is one by units, so that counts of variants are multinomial, as in the whole.
+        is of units, so that counts of variants are multinomial, as for all units.
     Cost
         About 10 ns a row; a union sorts.
     Source
@@ -112,7 +113,7 @@ class Units(Accumulator, schema="units/1"):
         self.units.add(mixed(batch.units.view(np.uint64), SALT), slots)
 
     def compute(self) -> UnitsResult:
-        """How many, and which."""
+        """The number of units, and their hashes."""
         self._flush()
         found = self.units.of_slot()
         if found is None:
@@ -122,9 +123,9 @@ class Units(Accumulator, schema="units/1"):
 
 
 def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
-    """The units that were seen in two arms or more; unknown where those of one arm are.
+    """The units that were seen in two arms or more; unknown if those of one arm are.
 
-    arms: of equal share.
+    arms: all with the same share.
 
     >>> a, b = Units(), Units()
     >>> a.update([1, 2, 3])
@@ -153,12 +154,12 @@ def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
     return SettingsError(expected=expected, got=shown(got), where=f"Units.{name}", hint=hint)
 
 
-# A state without the rows of some users, where it has the rows of each user apart.
+# Removal of some users from a state that keeps the rows of each user separate.
 
 
 def keeps_units(metric: Accumulator) -> bool:
-    """Whether a state of this metric has the rows of each group or list of rows apart, so that
-    some of them can be left out.
+    """Whether a state of this metric keeps the rows of each group or list separate, so that some of
+    them can be left out.
 
     >>> from streammetrics import GroupedAUC, Ratio, UserGroups
     >>> keeps_units(GroupedAUC()), keeps_units(UserGroups(GroupedAUC())), keeps_units(Ratio())
@@ -172,12 +173,12 @@ def keeps_units(metric: Accumulator) -> bool:
 
 
 def without_units(state: Accumulator, units: UnitsResult) -> Accumulator:
-    """The state as it would be if the rows of these users had not come; `state` does not change.
+    """The state without the rows of these users; `state` does not change.
 
-    units: of `Units` of share 1. The groups of the state are the users. An integer is one unit,
-    and its text another, so both must have been fed with one kind.
+    units: of `Units` with share=1. The groups of the state are the users. The integer 5 and the
+    string "5" are two units, so both states must get ids of the same kind.
 
-    Raises SettingsError for a metric that does not keep users apart, and for rows with weights.
+    Raises SettingsError for a metric that does not keep users separate, and for weighted rows.
 
     >>> from streammetrics import GroupedAUC, Units
     >>> users, both = GroupedAUC(), Units()

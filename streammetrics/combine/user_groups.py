@@ -1,4 +1,4 @@
-"""UserGroups: a metric, and how far it may be off where the rows of one user are correlated."""
+"""UserGroups: a metric, and its variance where the rows of one user are correlated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
 
-# The coarse form of a metric: what a group of users keeps of it, for the variance alone.
+# The coarse form of a metric: the state of a group of users, for the variance alone.
 
 ENOUGH: Final = 64  # buckets; a metric whose own grid has no more is its own coarse form
 
@@ -48,7 +48,7 @@ _PROBABILITIES: Final[_Grid] = {"resolution": 1, "floor": 2.0**-16}
 
 
 def _edges_of_any_score() -> tuple[float, ...]:
-    """Log odds and probabilities, also those near 0 and near 1, are distinguished: 61 buckets."""
+    """Edges that separate log odds, and probabilities also near 0 and near 1: 61 buckets."""
     near_0 = [m * 2.0**-n for n in range(12, 1, -1) for m in (1.0, 1.5)]
     near_1 = [1 - x for x in near_0]
     above = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0]
@@ -60,9 +60,9 @@ _ANY_SCORE: Final[_Grid] = {"grid": "edges", "range": "real", "edges": _edges_of
 
 
 def coarse_form(metric: Accumulator) -> Accumulator:
-    """An empty metric whose states in groups say how the metric varies between them.
+    """An empty metric whose states in groups give the variance of the metric between them.
 
-    It takes the rows that the metric's `check` gives. The metric itself, unless it keeps scores.
+    It takes the rows from the metric's `check`. It is the metric itself, unless that keeps scores.
 
     >>> from streammetrics import HistogramAUC, Ratio
     >>> coarse_form(HistogramAUC()).buckets, coarse_form(Ratio())
@@ -84,7 +84,7 @@ def coarse_form(metric: Accumulator) -> Accumulator:
 
 
 def _histogram(metric: HistogramAUC | ExactAUC, grid: _Grid) -> HistogramAUC:
-    """What a row is, is said by the same settings in both forms."""
+    """The coarse form on `grid`, which reads rows by the same settings as the metric."""
     return HistogramAUC(
         positive=metric.positive,
         weight_unit=metric.weight_unit,
@@ -155,24 +155,24 @@ def _of(owner: Declared) -> tuple[Accumulator, int]:
 
 
 class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
-    """A metric, and its variance over users, who are hashed into buckets by their id.
+    """A metric and its variance over users, who are hashed into buckets by their id.
 
-    The rows of one user are correlated, and an interval that takes them for independent is too
-    narrow. Buckets of users are independent whatever users are like.
+    The rows of one user are correlated, so an interval that takes them for independent is too
+    narrow. Buckets of users are independent, however correlated the rows of a user are.
 
     Settings
-        metric: an empty metric, not a combination of several. buckets: how many, a power of two
-        from 2 to 4096. salt: names the hash of users. assignment_salt: the salt that assigns users
-        to variants, if there is one: it is refused where it equals `salt`, since a variant would
-        fill some of the buckets only, and is not kept.
+        metric: an empty metric, not a combination of several. buckets: their number, a power of two
+        from 2 to 4096. salt: selects the hash of users. assignment_salt: the salt that assigns
+        users to variants, if any. It is refused if it equals `salt`, since a variant would fill
+        only some of the buckets; it is not stored.
     Rows
-        groups: [n] ids of users, integers or strings (or what `hash_ids` makes of these), of what
-        is assigned to variants; `users=` where the metric has groups of its own. Then the metric's
+        groups: [n] ids of users (the units that are assigned to variants), integers, strings or
+        their hashes by `hash_ids`; `users=` if the metric has groups of its own. Then the metric's
         own columns. The integer 5 and the string "5" are two users.
     State
-        For each bucket its rows and a state of the metric. A metric that keeps scores
-        (HistogramAUC, ExactAUC, MulticlassAUC) is there once, and in each bucket with a grid of
-        about 64 cells, for the variance alone; any other is the sum of its buckets.
+        For each bucket its number of rows and a state of the metric. A metric that keeps scores
+        (HistogramAUC, ExactAUC, MulticlassAUC) is kept once, and in each bucket on a grid of about
+        64 cells, for the variance alone; any other is the sum of its buckets.
     Result
         UserGroupsResult: `value`, the metric's own result; of its headline `estimate`, `variance`,
         `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric.
@@ -181,10 +181,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         of them, is nan, and its interval infinite.
     Exactness
         The estimate is that of the metric, with its own bounds. The variance is a function of exact
-        totals, so that no order shows in any bit.
+        totals, so that the order of rows changes no bit.
     Cost
-        5 to 15 ns a row above the metric's own, by how many sums it keeps; a state of the metric in
-        each bucket, or of its 64 cells. A result reads them once it is asked for a variance.
+        5 to 15 ns a row above the metric's own, by its number of sums; a state of the metric, or of
+        its 64 cells, in each bucket. A result reads them when it is asked for a variance.
     Source
         Wolter 2007, "Introduction to Variance Estimation", chapters 2 and 4 (random groups, and
         the jackknife that leaves out one of them).
@@ -207,7 +207,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     states = GroupStates()
     group_rows = Counts("buckets")  # rows of each bucket
 
-    if TYPE_CHECKING:  # so that its value is known to be that of the metric
+    if TYPE_CHECKING:  # the type of the value is that of the metric
 
         def __init__(
             self,
@@ -247,12 +247,12 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
     @cached_property
     def group_metric(self) -> Accumulator:
-        """What each bucket keeps: the metric itself, or its coarse form."""
+        """The metric of each bucket: the metric itself, or its coarse form."""
         return coarse_form(self.metric)
 
     @cached_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
-        """The metric itself, unless the buckets add up to it: then there is none."""
+        """The metric itself; nothing if the buckets add up to it."""
         is_coarse = self.group_metric._head() != self.metric._head()
         return {"metric": self.metric} if is_coarse else {}
 
@@ -330,9 +330,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         cluster: str = "auto",
         view: object = None,
     ) -> Interval:
-        """The interval of a view of the metric; None: of the first one.
+        """The interval of a view of the metric; None: the headline.
 
-        cluster: "groups", or "auto": over users; "none": the metric's own, of independent rows.
+        cluster: "groups", or "auto": over users; "none": the metric's own, for independent rows.
         """
         if cluster == "none":
             of = self.metric_state()
@@ -341,7 +341,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return super().confidence_interval(level=level, method=method, cluster=cluster, view=view)
 
     def metric_state(self) -> Accumulator:
-        """The state of the metric itself, of all users."""
+        """The state of the metric itself, over all users."""
         self._flush()
         for metric in self.whole.by_name.values():
             return part_of(self, metric.copy())

@@ -35,10 +35,10 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.views import value_of, view_of
 from streammetrics.results.interval import HasIntervals, widened
 
-# Intervals from the variance between groups of users, in the form that a view's own has.
+# Intervals from the variance between groups of users, in the form of a view's own interval.
 
-# By the method of the interval for independent rows, the form of that for users; each view has
-# "jackknife" too, the estimate -/+ t times its error. An area's is the logit with a guard.
+# The form of the interval for users, by the method for independent rows. Each view also has
+# "jackknife", the estimate -/+ t times its standard error. "area" is the logit with a guard.
 _FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
 _BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
@@ -47,8 +47,7 @@ _AGREE: Final = "all groups agree, so that rows are taken as independent"
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """What is known of a view: its value, its variance over users, and its interval if rows were
-    independent."""
+    """A view: its value, its variance over users, and its interval if rows were independent."""
 
     value: float | Bounded
     variance: GroupVariance
@@ -62,11 +61,11 @@ class Clustered:
 
     @property
     def deff(self) -> float:
-        """By how much users multiply the variance; nan where that of rows is not known."""
+        """The design effect: the variance over users by that of independent rows, or nan."""
         return design_effect(self.variance.variance, self.plain.se * self.plain.se)
 
     def bounds(self, level: float, classes: tuple[int, int]) -> Bounds:
-        """Those of this form. classes: positives and negatives, for an area."""
+        """The bounds in this form. classes: positives and negatives, for an area."""
         q, estimate = critical(level, self.variance.df), self.estimate
         if self.form == "wilson":
             n = self.plain.n  # the share is a quotient of integers that was rounded once
@@ -76,7 +75,7 @@ class Clustered:
         if self.form == "area":
             deff = max(1.0, self.deff) if self.deff > 0 else 1.0
             of_classes = classes[0] / deff, classes[1] / deff
-            # Of an area, the variance and the degrees of freedom are those of the groups.
+            # For an area, the variance and the degrees of freedom are those of the groups.
             found = area_bounds(
                 estimate, self.variance.variance, self.variance.df, of_classes, level
             )
@@ -84,7 +83,7 @@ class Clustered:
         return symmetric_bounds(estimate, self.variance.se, q)
 
     def effective(self) -> float:
-        """How many independent rows these are worth; nan where that is not known."""
+        """The effective number of independent rows; nan if not known."""
         n = self.plain.n
         if self.form == "wilson":
             return effective_size(round(self.estimate * n), n, self.variance.variance)
@@ -102,15 +101,15 @@ def clustered(
 ) -> Interval:
     """The interval of a view of a metric's result, with this variance over users.
 
-    rows: of all users. Wilson's with as many independent rows as these are worth, the logit's, and
-    that of an area, guarded where classes are small; of other views the estimate and its error. All
-    with Student's t of groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
+    rows: of all users. Wilson's interval with the effective number of rows; the logit's; that of an
+    area, guarded where classes are small; for other views the estimate -/+ its error. All use
+    Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
     plain = _plain(result, text, float(value), level, rows)
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
     if plain.method == "delong" and area != text:
-        # Gini = 2 area - 1, of which the logit is the area's.
+        # Gini = 2 area - 1, so its interval is the area's, scaled.
         halved = GroupVariance(variance.variance / 4, variance.groups, variance.reason)
         return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
     form = _chosen(plain, method)
@@ -138,7 +137,7 @@ def clustered(
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
-    """The interval of independent rows, or that there is none."""
+    """The interval for independent rows, or an undefined one."""
     if isinstance(result, HasIntervals):
         return result.interval(view, level=level)
     why = "no formula for independent rows"
@@ -160,7 +159,7 @@ def _chosen(plain: Interval, method: str) -> str:
 
 
 def _said(form: str) -> str:
-    """The method: where the variance comes from, and how the ends are made of it."""
+    """The name of the method: the source of the variance, and the form of the bounds."""
     return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
 
 
@@ -185,15 +184,15 @@ def _classes(result: object) -> tuple[int, int]:
 
 
 def _within(found: Interval, form: str) -> Interval:
-    """Not outside of what the view can be, where buckets widened it."""
+    """The interval within [0, 1], since buckets may have widened it."""
     if form == JACKKNIFE or (found.lower, found.upper) == EVERYTHING:
         return found
     return replace(found, lower=max(found.lower, 0.0), upper=min(found.upper, 1.0))
 
 
-# The results of a metric without each of several states in turn.
+# The results of a metric with each of several states left out in turn.
 
-SIDE_BY_SIDE: Final = 1 << 19  # bytes of sums that are held at once, if there is a choice
+SIDE_BY_SIDE: Final = 1 << 19  # bytes of sums that are held at once, where possible
 
 
 def summed(states: Accumulator) -> Accumulator:
@@ -206,9 +205,9 @@ def summed(states: Accumulator) -> Accumulator:
 def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object | None, ...]:
     """For each slot the result of all others; None where its weight is 0.
 
-    weights: [slots]. A half of the slots is added to what is outside of the other half, and so
-    on: each state is added log2(slots) times. Sums that are small are made side by side; of large
-    ones, one half after the other, so that only log2(slots) of them are held at once.
+    weights: [slots]. Each half of the slots is added to the sum outside of the other half, and so
+    on: each state is added log2(slots) times. Small sums are computed side by side; large ones one
+    half after the other, so that only log2(slots) of them are held at once.
     """
     found: list[object | None] = [None] * len(weights)
     each = states.nbytes  # a sum is no larger than this
@@ -238,35 +237,35 @@ def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object |
 def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
     """In slot i the sum of `outside` and all states but i.
 
-    Halving as above, of all parts at once: before a step, slot j has what is outside of part j.
+    Halving as above, for all parts at once: before a step, slot j has the sum outside of part j.
     """
     positions = np.arange(states._width)
     for size in reversed([1 << i for i in range((states._width - 1).bit_length())]):
         part = positions // size
         outside = outside._take(np.arange(part[-1] + 1) // 2)
-        beside = part ^ 1  # the other half of what they were a part of together
+        beside = part ^ 1  # the other half of their common part
         here = np.flatnonzero(beside <= part[-1])
         outside._merge_slots(states._take(here), beside[here])
     return outside
 
 
-_ABOUT: Final = ("variance", "deff", "n_eff")  # views of the result that are none of the metric
+_ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
 @dataclass(frozen=True)
 class UserGroupsResult(Generic[R], Shown):
-    """What a metric found, and how far it may be off, from k groups of users.
+    """The result of a metric, and its variance from k groups of users.
 
     value: the metric's own result. weights: rows of each group, [k]. Views are those of `value`,
-    as `auc` or `f_beta(2)`; None, or `estimate`, is the first that it is known by.
+    such as `auc` or `f_beta(2)`; None, or `estimate`, is the headline.
     """
 
     value: R
     weights: tuple[int, ...]
     _states: Accumulator = field(repr=False)  # of the groups, in k slots
-    coarse: bool = False  # whether groups hold another form of the metric
+    coarse: bool = False  # whether groups hold the coarse form of the metric
 
-    independent: ClassVar[str] = ""  # its intervals need not say that rows are taken for it
+    independent: ClassVar[str] = ""  # its intervals do not assume independent rows
 
     @property
     def estimate(self) -> float:
@@ -275,18 +274,18 @@ class UserGroupsResult(Generic[R], Shown):
 
     @property
     def variance(self) -> float:
-        """Of `estimate`, over users; nan where it is not known."""
+        """The variance of `estimate` over users; nan if not known."""
         return self.variance_of().variance
 
     @property
     def deff(self) -> float:
-        """The design effect: by how much users multiply the variance of as many independent rows;
-        nan where that is not known."""
+        """The design effect: the variance over users by that of as many independent rows; nan if
+        not known."""
         return self.interval().deff
 
     @property
     def n_eff(self) -> float:
-        """How many independent rows these are worth."""
+        """The effective number of independent rows."""
         return self.interval().n_eff
 
     @property
@@ -301,7 +300,7 @@ class UserGroupsResult(Generic[R], Shown):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What makes the variance doubtful: few groups, or one that has a quarter of the rows."""
+        """Reasons to doubt the variance: few groups, or one that has a quarter of the rows."""
         return doubts_of_groups(self.weights)
 
     def estimate_of(self, view: object = None) -> float:
@@ -309,10 +308,10 @@ class UserGroupsResult(Generic[R], Shown):
         return float(value_of(self.value, _view(view)))
 
     def replicates(self, view: object = None) -> tuple[float, ...]:
-        """The view without each of the k groups in turn, as `group_estimate` is of all; [k].
+        """The view without each of the k groups in turn, [k]; `group_estimate` is that of all.
 
-        nan where a group has no rows (leaving it out changes nothing, and says nothing), and where
-        the view is undefined without it.
+        nan where a group has no rows (leaving it out changes nothing), and where the view is
+        undefined without it.
         """
         asked = _view(view)
         return tuple(
@@ -320,8 +319,8 @@ class UserGroupsResult(Generic[R], Shown):
         )
 
     def group_estimate(self, view: object = None) -> float:
-        """The view of all groups together: of coarse scores where groups hold these, and then
-        close to the estimate, else equal to it."""
+        """The view of all groups together: close to the estimate if groups hold coarse scores,
+        otherwise equal to it."""
         return float(value_of(self._together if self.coarse else self.value, _view(view)))
 
     def variance_of(self, view: object = None) -> GroupVariance:
@@ -332,12 +331,13 @@ class UserGroupsResult(Generic[R], Shown):
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
     ) -> Interval:
-        """The interval of a view, of what it would be with many more such users.
+        """The confidence interval of a view, for many more such users.
 
-        method: "auto", the variance of the groups in the form that the view's interval has where
-        rows are independent ("jackknife, wilson" or "jackknife, logit"), with Student's t of
+        method: "auto", the variance of the groups in the form of the view's interval for
+        independent rows ("jackknife, wilson" or "jackknife, logit"), with Student's t of
         groups - 1 degrees of freedom; or "jackknife", the estimate -/+ t times its error, which
-        every view has. deff compares with that other interval. Thin data is never an error.
+        every view has. deff compares with the interval for independent rows. Too little data is
+        never an error.
         """
         if view in _ABOUT:
             found = getattr(self, str(view))
@@ -361,5 +361,5 @@ class UserGroupsResult(Generic[R], Shown):
 
 
 def _view(view: object) -> object:
-    """The view of the metric: its first for the estimate."""
+    """The view of the metric: None, its headline, for "estimate"."""
     return None if view == "estimate" else view

@@ -25,17 +25,17 @@ from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import refuse_other_units
 
-# Sliding windows over panes: which windows hold the same panes, and the sums of their states.
+# Sliding windows over panes: windows that hold the same panes, and the sums of their states.
 
 Span = tuple[int, int]  # [start_ms, end_ms)
-_FAN: Final = 16  # states that become one state of the next level
+_FAN: Final = 16  # states that are summed to one state of the next level
 _IN_REPR: Final = 1_000  # windows
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Windows that follow each other and hold the same panes: those that start at `starts`, and
-    the places [low, high) of the panes among all panes in order of time."""
+    """Consecutive windows that hold the same panes: their `starts`, and the range of indices [low,
+    high) of the panes among all panes in order of time."""
 
     starts: range
     low: int
@@ -65,12 +65,12 @@ def runs(panes: Sequence[int], size_ms: int, slide_ms: int, pane_ms: int) -> Ite
 
 
 class Spans(Mapping[Span, object]):
-    """What each window has, in order of time; windows of one run share it."""
+    """A value for each window, in order of time; windows of one run share it."""
 
     __slots__ = ("_firsts", "_found", "_runs", "_size_ms")
 
     def __init__(self, runs: Sequence[Run], found: Sequence[object], size_ms: int) -> None:
-        """found: what the windows of each run have."""
+        """found: the value of the windows of each run."""
         self._runs, self._found, self._size_ms = runs, found, size_ms
         self._firsts = [run.starts.start for run in runs]
 
@@ -90,18 +90,18 @@ class Spans(Mapping[Span, object]):
         return sum(len(run.starts) for run in self._runs)
 
     def __repr__(self) -> str:
-        """As that of a dict; of very many windows the first ones, and how many more there are."""
+        """Like that of a dict; for very many windows the first ones, and the number of others."""
         texts = [f"{span!r}: {self[span]!r}" for span in islice(self, _IN_REPR)]
         more = len(self) - len(texts)
         return "{" + ", ".join([*texts, *([f"... and {more} more"] if more else [])]) + "}"
 
 
 class Sums:
-    """Sums of states that follow each other, for many ranges of them.
+    """Sums of consecutive states, for many ranges.
 
-    A state of level k + 1 is the sum of a block of 16 states of level k, so each state enters one
-    sum of every level, and any range of n states is the sum of a few dozen of each of log n levels.
-    Nothing is ever taken away from a sum, which states do not allow.
+    A state of level k + 1 is the sum of a block of 16 states of level k, so each state is added
+    once per level, and any range of n states is the sum of a few dozen states of each of log n
+    levels. Nothing is subtracted from a sum, which states do not allow.
     """
 
     def __init__(self, states: Accumulator, order: NDArray[np.intp], empty: Accumulator) -> None:
@@ -127,7 +127,7 @@ class Sums:
         return total
 
     def _add(self, total: Accumulator, level: int, positions: NDArray[np.intp]) -> None:
-        """Add the states at these places of a level to a sum."""
+        """Add the states at these positions of a level to a sum."""
         if len(self._levels) <= level:
             states, order = self._levels[level - 1]
             n = -(-len(order) // _FAN)
@@ -160,18 +160,18 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         size_s: length of a window in seconds, a multiple of a millisecond.
         slide_s: seconds from one window's start to the next one's; `size_s` by default.
     Rows
-        times_ms: int64 [n], event times in milliseconds since the epoch, of which those are refused
-        that are a time in seconds, micro- or nanoseconds of 1995 to 2052; then the metric's own
-        columns. A window [start, end) holds the rows with start <= time < end, whenever they
-        come: a late row adds to its window.
+        times_ms: int64 [n], event times in milliseconds since the epoch; values that are a time of
+        1995 to 2052 in seconds, micro- or nanoseconds are refused. Then the metric's own columns. A
+        window [start, end) holds the rows with start <= time < end, whenever they arrive: a late
+        row is added to its window.
     State
         A map from pane to the metric's state. Panes are as long as the greatest common divisor
         of size and slide, and a window is the sum of its panes.
     Result
         A mapping from (start_ms, end_ms) to result for each window with rows, and `total`.
     Cost
-        One look-up for each distinct pane of a batch. Reading computes a result where a pane
-        enters or leaves, of a sum of a few dozen states; windows in between share it.
+        One lookup for each distinct pane of a batch. Reading computes a result each time a pane
+        enters or leaves, from a sum of a few dozen states; windows in between share it.
     Source
         Panes: Li, Maier, Tufte, Papadimos & Tucker 2005, "No pane, no gain", SIGMOD Record
         34(1), section 2.
@@ -188,7 +188,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     slide_s: float | None = None
     states = Map()
 
-    if TYPE_CHECKING:  # so that its results are known to be those of the metric
+    if TYPE_CHECKING:  # the type of the results is that of the metric
 
         def __init__(
             self, metric: Computes[R], size_s: float, slide_s: float | None = None
@@ -258,7 +258,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         require_as_many(len(times), rows.n, "times_ms")
         panes = dictionary_column(
             times // self.pane_ms
-        )  # near each other, and so quick to tell apart
+        )  # near each other, and so fast to distinguish
         starts = tuple(p * self.pane_ms for p in panes.values if isinstance(p, int))
         return Batch(
             rows.n, {"keys": DictionaryColumn(panes.codes, starts), "rows": rows}, rows.total
@@ -278,16 +278,16 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         return tuple(Spans(list(self._runs()), (), self.size_ms))
 
     def window_states(self) -> Iterator[tuple[tuple[Span, ...], Accumulator]]:
-        """In order of time, windows that hold the same panes, and their state.
+        """In order of time, the windows that hold the same panes, and their state.
 
-        At most two states for each pane, however many windows there are. The rows are to stay as
-        they are until the last one was taken.
+        At most two states for each pane, however many windows there are. Do not update the metric
+        before the last one is taken.
         """
         for run, state in self._states(list(self._runs())):
             yield tuple((start, start + self.size_ms) for start in run.starts), state
 
     def window_state(self, start_ms: int, end_ms: int) -> Accumulator:
-        """The state of all rows in [start_ms, end_ms), which must fall between panes."""
+        """The state of all rows in [start_ms, end_ms), both multiples of `pane_ms`."""
         for name, value in (("start_ms", start_ms), ("end_ms", end_ms)):
             if value % self.pane_ms:
                 raise SettingsError(
@@ -310,7 +310,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         return runs(sorted(self._panes()), self.size_ms, self.slide_ms, self.pane_ms)
 
     def _states(self, found: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
-        """Each of these runs with the state of its windows."""
+        """Each run with the state of its windows."""
         order = np.array([at for _, at in sorted(self._panes().items())], np.intp)
         sums = Sums(self.states.child, order, self.metric)
         for run in found:
@@ -340,7 +340,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
 
 def _least_slide(size_ms: int) -> float | int:
-    """Seconds."""
+    """The least slide, in seconds, for windows of this size."""
     found = -(-size_ms // _MAX_OVERLAP)
     return found // 1000 if found % 1000 == 0 else found / 1000
 

@@ -1,4 +1,4 @@
-"""Closing a join: which impression an outcome belongs to, what leaves with its labels, what stays.
+"""Closing a join: attribution of outcomes, closed impressions with labels, and remaining events.
 
 Events are ordered by (id, time). An outcome at T belongs to impressions of its id at t with
 t <= T < t + W, W the label window: to the last of them, or to every one.
@@ -26,7 +26,7 @@ Positions: TypeAlias = NDArray[np.intp]
 
 
 def first_at_least(times: Times, low: Positions, high: Positions, wanted: Times) -> Positions:
-    """For each i the first place in [low[i], high[i]) with a time >= wanted[i], else high[i].
+    """For each i the first index in [low[i], high[i]) with a time >= wanted[i], else high[i].
 
     times: ascending within each of these spans. Bisection of all spans at once.
     """
@@ -42,7 +42,7 @@ def first_at_least(times: Times, low: Positions, high: Positions, wanted: Times)
 
 
 def by_id_and_time(ids: Words, times: Times) -> Positions:
-    """The stable order of events by id, and of one id by time; quick where ids are sorted runs."""
+    """The stable order of events by id and then time; fast where ids are sorted runs."""
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
     members = np.zeros(len(ids), np.bool_)
@@ -55,10 +55,10 @@ def by_id_and_time(ids: Words, times: Times) -> Positions:
 
 
 def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
-    """Which impressions count, bool [n], where an id has one within `horizon`.
+    """Which impressions count, bool [n], if an id has only one within `horizon`.
 
-    In order of time the first of an id stands, and then each that comes `horizon` or more after
-    the last one that stands. ids, times: [n], ascending by (id, time).
+    In order of time the first of an id counts, and then each that is `horizon` or more after the
+    last one that counts. ids, times: [n], ascending by (id, time).
     """
     first = np.ones(len(ids), np.bool_)
     np.not_equal(ids[1:], ids[:-1], out=first[1:])
@@ -67,7 +67,7 @@ def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
     ends = np.append(starts[1:], len(ids))
     here = np.flatnonzero(ends - starts > 1)
     at, end = starts[here], ends[here]
-    while len(at):  # as often as one id stands
+    while len(at):  # one pass for each impression of an id that counts
         at = first_at_least(times, at + 1, end, times[at] + horizon)
         inside = at < end
         at, end = at[inside], end[inside]
@@ -76,14 +76,14 @@ def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
 
 
 def spans(ids: Words, wanted: Words) -> tuple[Positions, Positions]:
-    """The span of places [start, end) that each wanted id has among ascending ids."""
+    """The range of indices [start, end) of each wanted id among ascending ids."""
     return np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
 
 
 def pairs(
     times: Times, low: Positions, last: Positions, at: Times, window: int, every: bool
 ) -> tuple[Positions, Positions]:
-    """(impression, outcome) of all that belong together, each [pairs].
+    """The pairs (impression, outcome) that belong together, each [pairs].
 
     times: of the impressions. low, last: [m], for each outcome the first impression of its id, and
     the last one at or before it (below `low` where there is none); at: its time, [m].
@@ -117,7 +117,7 @@ def sums(values: NDArray[np.float64], cells: Positions, n: int) -> NDArray[np.fl
 def _sum(values: list[float]) -> float:
     try:
         return math.fsum(values) + 0.0
-    except OverflowError:  # on the way, or at the end
+    except OverflowError:  # in a partial sum, or in the result
         exact = sum(map(Fraction, values), Fraction())
         try:
             return float(exact)
@@ -125,15 +125,15 @@ def _sum(values: list[float]) -> float:
             return math.inf if exact > 0 else -math.inf
 
 
-# Which pane of event time, and which range of hashes, each record lies in.
+# The pane of event time and the range of hashes of each record.
 
 
 def places(
     table: Table, pane_ms: int | None, ranges: int
 ) -> dict[tuple[int, int], NDArray[np.intp]]:
-    """The places of the records by (start of the pane, range), ascending; ranges: a power of two.
+    """The indices of the records by (start of the pane, range), ascending; ranges: a power of two.
 
-    pane_ms None: all are of the pane 0.
+    pane_ms None: all records are in pane 0.
     """
     if not len(table):
         return {}
@@ -142,7 +142,7 @@ def places(
     if shift < 64:
         of_range = (table.ids >> np.uint64(shift)).astype(np.int64)
     pane = np.zeros(len(table), np.int64) if pane_ms is None else table.times // pane_ms
-    order = np.lexsort((of_range, pane))  # stable, so that places stay ascending
+    order = np.lexsort((of_range, pane))  # stable, so that indices stay ascending
     pane, of_range = pane[order], of_range[order]
     new = (pane[1:] != pane[:-1]) | (of_range[1:] != of_range[:-1])
     starts = np.flatnonzero(np.concatenate([[True], new]))
@@ -165,11 +165,11 @@ class Terms(NamedTuple):
 def closed(
     terms: Terms, sets: Sequence[RecordSet], before: int
 ) -> tuple[ClosedRows, list[RecordSet]]:
-    """What leaves of (impressions, outcomes, impressions remembered), and what stays of each."""
+    """The closed rows of (impressions, outcomes, remembered impressions), and the new sets."""
     shown, outcome, _ = sets
     table, later, past = (one.settled() for one in sets)
     remember = terms.remember_ms
-    # All impressions that are known, the remembered first among equals, and where each is from.
+    # All known impressions, the remembered first among equals, and the origin of each.
     ids, times = np.append(past.ids, table.ids), np.append(past.times, table.times)
     origin = by_id_and_time(ids, times) if len(past) else np.arange(len(ids))
     ids, times = ids[origin], times[origin]
@@ -218,7 +218,7 @@ def closed(
 def _remembered(
     ids: NDArray[np.uint64], times: NDArray[np.int64], before: int, remember: int
 ) -> Table:
-    """The last impression of each id that has left, where it is not too old; ascending."""
+    """The last closed impression of each id, unless it is too old; ascending."""
     some = np.flatnonzero(times < before)
     ids, times = ids[some], times[some]
     last = np.ones(len(ids), np.bool_)

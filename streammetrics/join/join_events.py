@@ -26,14 +26,14 @@ Given = ArrayLike | DictionaryColumn | Sequence[Key] | None
 
 
 class EventKeys(NamedTuple):
-    """When and whose: ids uint64 [n], times int64 [n]."""
+    """Ids uint64 [n] and times int64 [n] of events."""
 
     ids: Words
     times: NDArray[np.int64]
 
 
 def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
-    """Checked ids, as mixed words, and times, in arrays of their own."""
+    """Checked ids, as mixed words, and times, in new arrays."""
     times = integers(times_ms, "times_ms").copy()
     bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
     if len(bad):
@@ -50,8 +50,8 @@ def impressions(
 ) -> list[Values]:
     """The checked columns of impressions in the order of their names, or InputError.
 
-    n: events. at: those of them that are impressions, None: all; elsewhere a column may hold
-    anything.
+    n: the number of events. at: the indices of the impressions, None: all; elsewhere a column may
+    hold anything.
     """
     for name in columns:
         if name not in kinds:
@@ -83,7 +83,7 @@ def impressions(
 def outcomes(
     n: int, summed: NDArray[np.bool_], values: ArrayLike | None, event_ids: Given
 ) -> tuple[NDArray[np.float64], Words]:
-    """Values, 0 but where they are `summed` [n], and hashes of the event ids, 0 where none."""
+    """Values, 0 except where `summed` [n], and hashes of the event ids, 0 where there is none."""
     return _values(values, summed), _events(event_ids, n)
 
 
@@ -93,13 +93,13 @@ def kinds_of(
     known: Sequence[str],
     name: str = "kinds",
 ) -> Positions:
-    """The index among the known kinds of each event [n]; InputError for one that is not declared.
+    """The index of each event's kind among `known`, [n]; InputError for an undeclared kind.
 
-    given: the kind of each event, or of all.
+    given: the kind of each event, or one kind for all.
     """
     whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
     kinds = dictionary_column(whole, name)
-    # A dictionary may name more than there is, and one kind is given of no events too.
+    # A dictionary may have values without rows, and one kind may be given for no events.
     index = np.array([known.index(v) if v in known else -1 for v in kinds.values], np.intp)
     bad = np.flatnonzero(index[kinds.codes] < 0)
     if len(bad) or (not n and (index < 0).any()):
@@ -116,7 +116,7 @@ def kinds_of(
 
 
 def _picked(column: Given, at: Positions, n: int, name: str) -> Given:
-    """The column at these places of n."""
+    """The column, of n rows, at these indices."""
     if isinstance(column, DictionaryColumn):
         codes = np.asarray(column.codes)
         same_length(n, codes, name, "ids")
@@ -129,7 +129,7 @@ def _picked(column: Given, at: Positions, n: int, name: str) -> Given:
         return [column[i] for i in at.tolist()]
     array = column if isinstance(column, np.ndarray) else np.asarray(column)
     if not array.ndim:
-        return array  # what checks it says what is wrong
+        return array  # its check raises the error
     same_length(n, array, name, "ids")
     return array[at]
 
@@ -143,7 +143,7 @@ def _checked_at(given: Given, kind: str, name: str, at: Positions, n: int) -> Va
 
 
 def _of_all(error: InputError, at: Positions, name: str) -> InputError:
-    """The error about some of the events, with their places among all."""
+    """The error about some of the events, with their indices among all."""
     rows = at[error.rows]
     return error.of_rows(f"{name}[{rows[0]}]" if len(rows) else error.where, rows)
 
@@ -196,7 +196,7 @@ def _events(event_ids: Given, n: int) -> Words:
 
 COUNTS: Final = ("once", "count", "sum")
 ATTRIBUTIONS: Final = ("one", "last", "every")
-MAX_SPAN_MS: Final = 1 << 53  # of label windows, and of remembering
+MAX_SPAN_MS: Final = 1 << 53  # of `label_window_ms` and `remember_ms`
 _TAKEN: Final = ("kinds", "ids", "times_ms", "values", "event_ids", "self")
 
 
@@ -218,12 +218,12 @@ def checked_names(
 
 
 def checked_columns(value: object, where: str) -> Mapping[str, Setting]:
-    """The setting `columns`."""
+    """The checked setting `columns`."""
     return checked_names(value, KINDS, where, _TAKEN)
 
 
 def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
-    """The setting `outcomes`; there is at least one, and at most 255."""
+    """The checked setting `outcomes`, of 1 to 255 names."""
     found = checked_names(value, COUNTS, where, (IMPRESSION,))
     if not 1 <= len(found) <= 255:
         raise SettingsError(
@@ -236,7 +236,7 @@ def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
 
 
 def check_span(value: object, least: int, where: str) -> None:
-    """Milliseconds from `least` to 2**53."""
+    """SettingsError unless `value` is in milliseconds, from `least` to 2**53."""
     if type(value) is not int or not least <= value <= MAX_SPAN_MS:
         raise SettingsError(
             expected=f"whole milliseconds, {least} to 2**53",

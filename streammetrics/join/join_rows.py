@@ -34,43 +34,43 @@ from streammetrics.join.join_events import (
 )
 from streammetrics.results.join_results import ClosedRows, PendingRows
 
-END_OF_TIME: Final = MAX_TIME  # what closes everything
+END_OF_TIME: Final = MAX_TIME  # `close` at this time closes everything
 
 
 class JoinRows(Accumulator, schema="join-rows/1"):
-    """Impressions, and outcomes such as clicks that come later, joined by id.
+    """Impressions, and outcomes such as clicks that follow later, joined by id.
 
-    The state is sets, and their union is the merge: any order, any sharding and any repetition of
-    events gives the same bits, and `a + a == a`. It has no clock: `close` takes out what is older
-    than a given time, each impression with its labels, and forgets it.
+    The state consists of sets, and a merge is their union: any order, any sharding and any
+    repetition of events gives the same bits, and `a + a == a`. It has no clock: `close` removes and
+    returns the events older than a given time, each impression with its labels.
 
     Settings
-        columns: name → kind of what an impression carries: "float32", "float64", "int64", "bool",
+        columns: name → kind of a column of impressions: "float32", "float64", "int64", "bool",
         "key" (few different strings, integers, None or tuples: a code each) or "hashed" (string
-        ids). outcomes: name → what its label is: "once" (0 or 1), "count", or "sum" of values.
+        ids). outcomes: name → kind of its label: "once" (0 or 1), "count", or "sum" of values.
         label_window_ms: an outcome at T belongs to an impression at t with t <= T < t + window.
         attribution: an outcome belongs to the "last" such impression of its id, or to "every" one;
-        "one": an id has one impression, and of several the first by (time, content) stands.
-        remember_ms: how long the times of closed impressions are known, so that an outcome that
-        came too late has a delay, and a second impression of one id is seen; None: two windows.
+        "one": an id has one impression, and of several the first by (time, content) counts.
+        remember_ms: how long the times of closed impressions are kept, so that a late outcome has a
+        delay, and a second impression of an id is detected; None: two windows.
     Rows
-        Events of both kinds: kinds ("impression" or the name of an outcome), ids (integers of 64
-        bits, strings, or what `hash_ids` makes), times_ms, and each column of the impressions;
-        values of outcomes that are summed; event_ids, which tell outcomes of one time apart.
+        Events of both kinds: kinds ("impression" or the name of an outcome), ids (64-bit integers,
+        strings, or hashes by `hash_ids`), times_ms, and each column of the impressions; values of
+        summed outcomes; event_ids, which distinguish outcomes of the same time.
     State
-        Impressions (id, time, columns), outcomes (id, time, kind, value, event id), and the id and
-        time of the last impression of an id that was closed. Equal records are one.
+        Impressions (id, time, columns), outcomes (id, time, kind, value, event id), and the time of
+        the last closed impression of each id. Equal records are stored once.
     Result
-        PendingRows: how many wait.
+        PendingRows: the numbers of pending events.
     Undefined
         Nothing.
     Exactness
         Exact, unless two of n ids have one hash (strings: n² / 2⁶⁵ expected pairs; integers: none).
         Sums are rounded once.
     Cost
-        16 bytes an impression and its columns, 33 bytes an outcome, 16 bytes an impression that is
-        remembered. n events cost n log n steps, however small the batches are; `close` costs its
-        pending events.
+        16 bytes an impression and its columns, 33 bytes an outcome, 16 bytes a remembered
+        impression. n events cost n log n steps, however small the batches are; the cost of `close`
+        grows with the pending events.
     Source
         Joins as unions of sets: Shapiro, Preguiça, Baquero & Zawirski 2011, "Conflict-free
         replicated data types", SSS, section 2.3. Photon, for the join itself: Ananthanarayanan et
@@ -112,12 +112,12 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
     @property
     def _outcome_kinds(self) -> tuple[str, ...]:
-        """Of an outcome: which it is, its value, and the hash of its event id."""
+        """The kinds of an outcome's fields: its index, its value, and the hash of its event id."""
         return ("byte", "float64", "word")
 
     @property
     def _no_kinds(self) -> tuple[str, ...]:
-        """Of a closed impression: nothing more."""
+        """The kinds of a closed impression's fields: none."""
         return ()
 
     def arguments(self) -> Mapping[str, bool]:
@@ -136,7 +136,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         event_ids: Given = None,
         **columns: Given,
     ) -> None:
-        """Add events [n]; columns count at impressions, values and event_ids at outcomes."""
+        """Add events [n]; columns are read for impressions, values and event_ids for outcomes."""
         batch = self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
         self._accumulate(batch, None)
 
@@ -181,7 +181,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         values: ArrayLike | None = None,
         event_ids: Given = None,
     ) -> None:
-        """Add outcomes [n], of one kind or of a kind each."""
+        """Add outcomes [n], all of one kind or each of its own."""
         at = event_keys(ids, times_ms)
         n = len(at.ids)
         place = kinds_of(kinds, n, tuple(self.outcomes))
@@ -209,10 +209,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
     # -- closing --------------------------------------------------------------------------
     def close(self, before_ms: int) -> ClosedRows:
-        """Take out all that is older than `before_ms`; this state is what stays.
+        """Remove and return all events older than `before_ms`; newer ones stay in this state.
 
-        It must hold all events with time < before_ms + label_window_ms. To close at growing times
-        gives what it gives to close once, at the last of them. END_OF_TIME closes everything.
+        It must hold all events with time < before_ms + label_window_ms. Closing at increasing times
+        gives the same as closing once, at the last of them. END_OF_TIME closes everything.
         """
         if type(before_ms) is not int or not -MAX_TIME <= before_ms <= END_OF_TIME:
             raise InputError(
@@ -229,10 +229,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         return out
 
     def split(self, pane_ms: int | None, ranges: int) -> Mapping[tuple[int, int], JoinRows]:
-        """States that merge back into this one, by start of a pane and range of the id's hash.
+        """Shards that merge back into this state, by start of a pane and range of the id's hash.
 
-        pane_ms: the length of panes of event time, None for one pane, 0. ranges: how many, a power
-        of two, so that ranges of different numbers nest. Only states with rows.
+        pane_ms: the length of panes of event time; None: one pane, 0. ranges: their number, a power
+        of two, so that ranges of different numbers nest. Empty shards are left out.
         """
         check_span(pane_ms or 1, 1, "JoinRows.split, pane_ms")
         if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
@@ -252,7 +252,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         return found
 
     def compute(self) -> PendingRows:
-        """How many wait."""
+        """The numbers of pending events."""
         shown_, outcome, known = (one.settled() for one in self._sets())
         kind = outcome.fields[0]
         times = np.concatenate([shown_.times, outcome.times])
@@ -274,7 +274,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
 
 def _widened(column: Values, at: NDArray[np.intp], n: int) -> Values:
-    """A column of the events at some places as one of all n."""
+    """A column of the events at some indices as a column of all n."""
     if isinstance(column, DictionaryColumn):
         codes = np.zeros(n, np.intp)
         codes[at] = column.codes

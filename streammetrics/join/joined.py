@@ -1,4 +1,4 @@
-"""Joined: a metric of impressions, each with the outcomes that came within its label window."""
+"""Joined: a metric of impressions, each with the outcomes in its label window."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from streammetrics.join.join_rows import JoinRows
 from streammetrics.join.label_delays import LabelDelays
 from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
 
-# Which column or outcome each argument of a joined metric is.
+# The column or outcome that each argument of a joined metric reads.
 
 _LABELS: Final = ("labels", "numerators")
 Bound = Mapping[str, NDArray[np.generic] | DictionaryColumn]
@@ -39,7 +39,7 @@ Bound = Mapping[str, NDArray[np.generic] | DictionaryColumn]
 def bound_inputs(
     metric: Accumulator, columns: Mapping[str, str], outcomes: Mapping[str, str], inputs: object
 ) -> Mapping[str, str]:
-    """Argument of the metric → column, outcome or "times_ms"; SettingsError for one without."""
+    """Argument of the metric → column, outcome or "times_ms"; SettingsError if one has none."""
     takes, former = metric.arguments(), metric.former_arguments()
     given = dict(inputs) if isinstance(inputs, Mapping) else {}
     sources = (*columns, *outcomes, "times_ms")
@@ -70,7 +70,7 @@ def bound_inputs(
 def without_outcomes(
     batch: Batch, columns: Mapping[str, str], outcomes: Mapping[str, str]
 ) -> Bound:
-    """The impressions of checked events, as if nothing followed them."""
+    """The impressions of checked events, as if no outcome followed them."""
     at = np.flatnonzero(batch.kinds == 0)
     given: dict[str, Values] = {"times_ms": batch.times_ms[at]}
     for name, column in columns_at(batch, columns, at).items():
@@ -89,39 +89,39 @@ def _bad(expected: str, got: str) -> SettingsError:
     )
 
 
-_CLOSED: Final = np.array([0, 1])  # places among the counts: impressions, conflicts
+_CLOSED: Final = np.array([0, 1])  # indices of the counts: impressions, conflicts
 _LATE: Final = (2, 3)  # impressions, outcomes
 
 
 class Joined(Accumulator, schema="joined/1"):
-    """A metric of impressions whose outcomes are events of their own, minutes later.
+    """A metric of impressions whose outcomes are separate events, minutes later.
 
-    An impression counts once its label window has closed: with the outcomes of its id that came in
-    that time, or as a negative. Before that it is pending. The result is a function of the set of
-    events, whatever their order, sharding and repetition.
+    An impression counts once its label window has closed, with the outcomes of its id in that time,
+    or as a negative. Until then it is pending. The result depends on the set of events, not on
+    their order, sharding and repetition.
 
     Settings
         metric: an empty metric. columns, outcomes, label_window_ms, attribution, remember_ms: as in
-        `JoinRows`. inputs: argument of the metric → column or outcome, where names differ. Its
-        labels, or numerators, are the outcome where there is one alone, and its times_ms those of
-        the impressions.
+        `JoinRows`. inputs: argument of the metric → column or outcome, where names differ. By
+        default labels or numerators are the outcome if there is only one; times_ms are those of the
+        impressions.
     Rows
-        Events of both kinds, as in `JoinRows`. What is older than what was closed is counted as
-        late, and not joined.
+        Events of both kinds, as in `JoinRows`. Events before the closed time are counted as late,
+        and not joined.
     State
-        The sets of `JoinRows`, the metric's state of what was closed, and counts.
+        The sets of `JoinRows`, the metric's state of closed impressions, and counts.
     Result
-        JoinedResult: the metric's `result` of all impressions at t with t + label_window_ms below
-        the greatest time of all events, or closed before; and how many are pending.
+        JoinedResult: the metric's `result` over all impressions at t with t + label_window_ms below
+        the greatest time of all events, or already closed; and the number of pending ones.
     Undefined
         As the metric.
     Exactness
-        As the metric's, of exactly joined rows. Without `close`, the same whatever is repeated.
+        As the metric, over exactly joined rows. Without `close`, repeated events change nothing.
     Cost
-        That of `JoinRows`, and of the metric when windows close. `compute` closes a copy: it costs
-        what is pending.
+        The cost of `JoinRows`, and of the metric when windows close. `compute` closes a copy: its
+        cost grows with the pending events.
     Source
-        Lindon & Kallus 2026, for early looks that are biased where labels still are to come.
+        Lindon & Kallus 2026, for early looks, which are biased while labels are missing.
 
     >>> from streammetrics import Joined, Ratio
     >>> ctr = Joined(Ratio(), columns={}, outcomes={"click": "once"}, label_window_ms=60_000)
@@ -166,7 +166,7 @@ class Joined(Accumulator, schema="joined/1"):
 
     @property
     def _parts_of(self) -> Mapping[str, Accumulator]:
-        """What it is made of: the sets, the metric of closed rows, and the delays."""
+        """Its nested states: the sets, the metric of closed rows, and the delays."""
         delays = LabelDelays(tuple(self.outcomes), self.label_window_ms)
         return {"rows": self._rows_of(), "metric": self.metric, "delays": delays}
 
@@ -198,12 +198,12 @@ class Joined(Accumulator, schema="joined/1"):
         event_ids: Given = None,
         **columns: Given,
     ) -> Batch:
-        """The events, or InputError, also for what the metric refuses; changes nothing."""
+        """The events, or InputError, also for values that the metric refuses; changes nothing."""
         rows = self._rows().check(
             kinds, ids, times_ms, values=values, event_ids=event_ids, **columns
         )
         given = without_outcomes(rows, self.columns, self.outcomes)
-        if len(given["times_ms"]):  # what the metric will refuse is refused now
+        if len(given["times_ms"]):  # the metric must refuse values now, not at `close`
             self.metric.check(**self._keywords(given))
         return Batch(rows.n, rows.columns, rows.n)
 
@@ -219,10 +219,10 @@ class Joined(Accumulator, schema="joined/1"):
         self.newest.add(batch.times_ms, of)
 
     def close(self, before_ms: int) -> None:
-        """Count impressions older than `before_ms` for good, and forget them.
+        """Count impressions older than `before_ms` for good, and drop them.
 
-        All events with time < before_ms + label_window_ms should have come: what is older than
-        `before_ms` and comes later is late.
+        All events with time < before_ms + label_window_ms should have arrived: events older than
+        `before_ms` that arrive later count as late.
         """
         self._flush()
         rows = self._rows().copy()
@@ -236,7 +236,7 @@ class Joined(Accumulator, schema="joined/1"):
         self.closed_before.add(np.array([before_ms], np.int64))
 
     def compute(self) -> JoinedResult:
-        """The metric's result of what has closed, and what is pending."""
+        """The metric's result over closed impressions, and the number of pending ones."""
         self._flush()
         before = self.closed_before.value()
         twin = self.copy()
@@ -274,7 +274,7 @@ class Joined(Accumulator, schema="joined/1"):
         return cast("JoinRows", self.states.by_name["rows"])
 
     def _rows_of(self) -> JoinRows:
-        """Empty sets of these settings."""
+        """An empty JoinRows with these settings."""
         return JoinRows(
             self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
         )

@@ -1,4 +1,4 @@
-"""LabelDelays: how long after their impressions outcomes come."""
+"""LabelDelays: the delays of outcomes after their impressions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from streammetrics.results.join_results import (
 
 
 class LabelDelays(Accumulator, schema="label-delays/1"):
-    """The delays of outcomes that left a join, and which of them belonged to no impression.
+    """The delays of outcomes that a join has closed, and the numbers of unattributed ones.
 
     Settings
         outcomes: their names. label_window_ms: an outcome with a delay below it was attributed.
     Rows
         outcomes: [n], the name of each. delays_ms: [n], the time since the last impression of its
-        id, or -1 where none is known; both as `JoinRows.close` gives them.
+        id, or -1 if none is known; both as returned by `JoinRows.close`.
     State
-        For each outcome a count of each power of two of seconds, of attributed and of other
-        outcomes; how many have no impression; how many came in the last tenth of the window.
+        For each outcome the counts by powers of two of seconds, for attributed and for other
+        outcomes; the number without an impression; the number in the last tenth of the window.
     Result
         A mapping from outcome to `attributed`, `unattributed`, `share_cut`, `delays` and more.
     Undefined
@@ -87,7 +87,7 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
 
     @property
     def _n_outcomes(self) -> int:
-        """How many outcomes there are."""
+        """The number of outcomes."""
         return len(self.outcomes)
 
     if TYPE_CHECKING:

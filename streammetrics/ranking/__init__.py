@@ -1,4 +1,4 @@
-"""Metrics of ranked lists and of groups: declaration, lift and result."""
+"""Metrics of ranked lists and of groups."""
 
 from streammetrics.ranking.catalog import CatalogMetrics
 from streammetrics.ranking.grouped_auc import GroupedAUC

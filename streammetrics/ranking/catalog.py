@@ -25,10 +25,10 @@ _FULL, _UNDER_K, _EMPTY = range(3)
 
 
 class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
-    """Coverage, novelty, personalization and popularity of what lists show, from one table.
+    """Coverage, novelty, personalization and popularity of the shown items, from one table.
 
-    With c_i the lists that show item i among their first k, L the lists that are not empty, and
-    S = Σ c_i the places of these lists:
+    With c_i the number of lists that show item i among their first k, L the number of lists that
+    are not empty, and S = Σ c_i the number of their filled positions:
 
     ```
     coverage         items with c_i > 0, over n_items
@@ -37,30 +37,31 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     personalization  1 - Σ c_i (c_i - 1) / (L (L - 1) k)
     ```
 
-    Popularity and novelty are means over what is shown: of the share of lists that show it, and
-    of its self-information. Personalization is the mean Hamming distance of two lists,
+    Popularity and novelty are means over these positions: of the share of lists that show the item,
+    and of its self-information. Personalization is the mean Hamming distance of two lists,
     1 - (common items) / k, over all pairs of lists.
 
     Settings
-        n_items: how many items the catalog has. k: the first k items of a list count.
+        n_items: the number of items in the catalog. k: only the first k items of a list count.
     Rows
         A row is a whole list, of item numbers from 0 to n_items - 1, each at most once: an array
         [lists, items], a sequence of lists, or flat with offsets [lists + 1].
     State
-        How many lists show each item; how many lists have k items, fewer, and none.
+        The number of lists that show each item; the numbers of lists with k items, with fewer, and
+        empty.
     Result
         CatalogShare: `coverage`, `novelty`, `personalization`, `popularity`, `lists_kept`,
         `lists_under_k`, `lists_empty`, `shown`, `items_shown`, `rows`. A list with fewer than k
-        items counts with those that it has; in a distance, which is over k, its free places
-        agree with nothing. Empty lists are counted and leave everything else.
+        items counts with the items that it has; in a distance, which is over k, its free positions
+        match nothing. Empty lists are counted and otherwise left out.
     Undefined
-        nan without a list that is not empty; personalization also with only one.
+        nan if all lists are empty; personalization also if only one is not.
     Exactness
         The state is counts, and each view is correctly rounded.
     Cost
-        State: 16 bytes for each item shown, or 8 for each of the catalog. An update sorts its
-        lists: about 0.15 microseconds for one of 10. Reading costs the items shown, and 20
-        microseconds for each different count.
+        State: 16 bytes for each item shown, or 8 for each in the catalog. An update sorts its
+        lists: about 0.15 microseconds for one of 10. Reading passes over the items shown, and takes
+        20 microseconds for each different count.
     Source
         Zhou, Kuscsik, Liu, Medo, Wakeling & Zhang 2010, "Solving the apparent diversity-accuracy
         dilemma of recommender systems", PNAS 107(10), 4511-4515, "Metrics for diversity"
@@ -106,7 +107,7 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
         self.shows.add(found.values.astype(np.intp, copy=False), owners)
 
     def compute(self) -> CatalogShare:
-        """The four views, and what they are of."""
+        """The four views, and the counts behind them."""
         self._flush()
         full, under_k, empty = self.lists.dense().tolist()
         kept = full + under_k
@@ -130,6 +131,6 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
 
 def _histogram(counts: NDArray[np.int64]) -> dict[int, int]:
-    """How many items have each count."""
+    """The number of items with each count."""
     values, items = np.unique(counts, return_counts=True)
     return dict(zip(values.tolist(), items.tolist(), strict=True))

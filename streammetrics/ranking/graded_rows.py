@@ -1,4 +1,4 @@
-"""Rows of ranked lists as they arrive, one for each item, checked."""
+"""Validation of rows of ranked lists, one row for each item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_JUDGED: Final = 16  # in place of a grade
 
 _LEAST: Final = np.finfo(np.float32).min
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, and so is the next: they mix two integers
-_SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one that is seldom that of two others
+_SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one, with few collisions
 
 
 def graded_rows(
@@ -64,7 +64,7 @@ def graded_rows(
 
 
 def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
-    """Refuse grades above the highest that a measure knows; 16 is none."""
+    """Refuse grades above `lowest.highest`; 16 (not judged) is not a grade."""
     highest = lowest.highest
     if not len(grades) or int(grades.max()) <= highest:
         return
@@ -76,14 +76,14 @@ def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
 def refuse_doubles(
     batch: Batch, groups: ArrayLike | DictionaryColumn, items: ArrayLike | DictionaryColumn
 ) -> None:
-    """Refuse an item that is twice in one list; `groups` and `items` as they came."""
+    """Refuse an item that is twice in one list; `groups` and `items`: as the user gave them."""
     owner, codes = _array(batch.as_ids("groups")), batch.items
     mixed = owner.astype(np.uint64) * _GOLDEN
     mixed += codes.astype(np.uint64) * _SILVER
     mixed.sort()
     if not bool((mixed[1:] == mixed[:-1]).any()):
         return
-    order = np.lexsort((codes, owner))  # stable, so that the first of several stays
+    order = np.lexsort((codes, owner))  # stable, so that the first of several is kept
     owner, code = owner[order], codes[order]
     again = np.flatnonzero((owner[1:] == owner[:-1]) & (code[1:] == code[:-1])) + 1
     if not len(again):
@@ -100,7 +100,7 @@ def refuse_doubles(
 
 
 def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """16 in place of the grade where nobody judged; there is no other grade there."""
+    """Grades with 16 for items that are not judged; InputError if one of these has a grade."""
     bad = np.flatnonzero(~known & (grades > 0))
     if len(bad):
         raise InputError(
@@ -114,7 +114,7 @@ def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDA
 
 
 def _finite(scores: Scores) -> Scores:
-    """Finite scores that float32 would make -inf, which means not shown, as its least number."""
+    """Scores, where those that float32 would round to -inf (not shown) are its least number."""
     if scores.min(initial=0) >= _LEAST:
         return scores
     beyond = (scores < _LEAST) & (scores > -np.inf)
@@ -122,7 +122,7 @@ def _finite(scores: Scores) -> Scores:
 
 
 def _of_shown(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
-    """-inf in place of the score where an item was not shown; no other row may have it."""
+    """Scores with -inf for items that were not shown; InputError if another item has -inf."""
     bad = np.flatnonzero(displayed & (scores == -np.inf))
     if len(bad):
         raise InputError(

@@ -42,8 +42,8 @@ _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
 class AreaCounts(NamedTuple):
-    """What was counted: groups, those of both labels, rows, units of weight, those of groups that
-    are kept, those of positives, and rows whose weight was rounded."""
+    """Counts: groups, groups with both labels, rows, units of weight, units of the kept groups,
+    units of positives, and rows whose weight was rounded."""
 
     groups: int
     kept: int
@@ -58,44 +58,44 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     """GAUC: how well scores rank within each user, averaged over users.
 
     Settings
-        weight: of a group in the mean: "impressions" (its rows), "positives", or "uniform". Of
-        weighted rows the first two are the sums of their weights.
+        weight: the weight of a group in the mean: "impressions" (its rows), "positives", or
+        "uniform". With weighted rows the first two are sums of weights.
         score_type: the precision in which scores are compared. "float32" halves state and time;
-        scores that differ beyond it are ties then.
-        ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
-        64 bits of SipHash under a fixed key are kept: exact unless two ids collide). Where ids
-        are strings, an integer is the string of its digits.
-        max_rows: a state of more rows keeps only their number, and is undefined.
+        scores that are equal as float32 are then ties.
+        ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, kept as 64
+        bits of SipHash under a fixed key: exact unless two ids collide). For string ids an integer
+        is the string of its digits.
+        max_rows: a state of more rows keeps only their number, and its result is undefined.
         grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
         buckets instead of scores, and does not grow with rows.
-        weight_unit: what weights are multiples of: a Fraction, an integer, or a string such as
-        "1/10". Others are refused, or with round_weights=True rounded, and counted in the result.
+        weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
+        "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
-        groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
+        groups: [n] ids, usually of users. weights: [n], at least 0, by default 1; a row of weight 0
         is ignored.
     State
-        The multiset of (group, score, label); on a grid that of (group, bucket, label), with
-        equal ones counted as they come; with weights the units of weight of each, and the number
-        of rows; with round_weights=True the multiset of (group, label) of rounded rows beside it.
+        The multiset of (group, score, label), or on a grid of (group, bucket, label), where equal
+        rows are combined early. With weights the units of weight of each, and the number of rows;
+        with round_weights=True also the multiset of (group, label) of rounded rows.
     Result
         GroupedArea: `gauc`, `groups`, `groups_kept`, `groups_one_class`, `rows`, `rows_kept`,
         `rows_one_class`, `positives`, `rela_impr(base)`; with weights `weight_units` and
         `weight_units_kept` in place of `rows_kept` and `rows_one_class`, and `rows_rounded`.
-        A group of one class leaves both sums and is counted; one of equal scores has 0.5 and
-        stays; a group whose rows came in several batches or shards is one group.
+        A group of one class is counted, and left out of both sums; one of equal scores has 0.5 and
+        is kept; a group whose rows arrive in several batches or shards is one group.
     Undefined
         nan without a group that has both labels, and past `max_rows`.
     Exactness
         Exact: each area is a ratio of integers, and the mean is correctly rounded. On a grid
-        low <= exact <= high for every input, rounding included, where exact compares the scores
-        as they came; the bounds are the means of the least and of the greatest area of each group.
-        With round_weights=True all of this is of the rounded weights.
+        low <= exact <= high for every input, rounding included, where exact is the value from the
+        scores as given; the bounds are the means of the least and the greatest area of each group.
+        With round_weights=True all of this holds for the rounded weights.
     Cost
         State: 8 bytes a row and about 30 an id, less where rows repeat; on a grid 9 bytes for each
-        bucket that a group occupies. An update costs its rows: about 4 sorts of as many float32.
-        With round_weights=True about 50 bytes more for each group with rounded rows.
+        bucket that a group occupies. An update costs about 4 sorts of its rows as float32. With
+        round_weights=True about 50 bytes more for each group with rounded rows.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -165,8 +165,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         scores = batch.scores
         if self.grid is not None:
-            # The number of the bucket is what is compared. Below 2**24 float32 has them all,
-            # while the least score of a bucket near 1 would need a float64.
+            # Bucket numbers are compared: float32 holds all of them, below 2**24, while the least
+            # score of a bucket near 1 would need a float64.
             scores = grid_of(self).buckets(scores).astype(np.float32)
         self.bag.add(scores, batch.labels, slots, batch.as_ids("groups"), batch.quanta)
 
@@ -183,7 +183,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return new
 
     def compute(self) -> GroupedArea:
-        """GAUC of all groups, and how many there are of which kind."""
+        """GAUC over all groups, and the number of groups of each kind."""
         self._flush()
         if self.bag.dropped:
             nothing = ExactArea(bounded=self.grid is not None)
@@ -208,7 +208,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     def _result(
         self, counts: AreaCounts, area: ExactArea, spread: AreaSpread | tuple[GroupPairs, str]
     ) -> GroupedArea:
-        """The result of these counts, whether the groups or only their totals are here."""
+        """The result of these counts, from the groups or from their totals alone."""
         unit = Fraction(self.weight_unit)
         units = units_counted(counts.units, counts.rows, unit)
         return GroupedArea(
@@ -231,7 +231,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         )
 
     def _counted(self) -> tuple[AreaCounts, GroupPairs]:
-        """What was counted, and the pairs of each group; of a bag that was not dropped."""
+        """The counts, and the pairs of each group; the bag must not have been dropped."""
         bag = self.bag
         layout, (run,) = bag.settled()
         groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
@@ -260,11 +260,11 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return totals
 
 
-# What is left of a GroupedAUC once no row of its groups is to come.
+# The totals of a GroupedAUC whose groups are complete.
 
 _COUNTS = len(AreaCounts._fields)
 _AREAS = len(AreaSums._fields)
-_UNUSED = (0, 0)  # older states have other numbers there, of weights that were rounded
+_UNUSED = (0, 0)  # older states have numbers of rounded weights there
 _SPREAD = _COUNTS + _AREAS + len(_UNUSED)
 _CELLS = _SPREAD + len(AreaSpread._fields)
 
@@ -277,7 +277,7 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
     State
         AreaCounts, AreaSums and AreaSpread, as integers.
     Result
-        That of the metric, whose areas are off by 2**-97 at most before they are rounded.
+        The result of the metric; areas are off by at most 2**-97 before rounding.
     """
 
     metric: Accumulator
@@ -291,7 +291,7 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
         return self.metric.arguments()
 
     def count(self, counts: AreaCounts, groups: GroupPairs) -> None:
-        """Add what was counted in groups that are complete."""
+        """Add the counts of complete groups."""
         weight, bounded = self._auc.weight, self._auc.grid is not None
         areas = area_sums(groups, weight, bounded=bounded)
         add_whole(self.sums, (*counts, *areas, *_UNUSED, *area_spread(groups, weight)))

@@ -1,4 +1,4 @@
-"""GroupedScores: the mean of several measures over lists whose items come one by one."""
+"""GroupedScores: the mean of several measures over lists whose items are separate rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages
 
-LONGEST: Final = 1 << 22  # rows of a list that is still ranked, all of them at once in memory
+LONGEST: Final = 1 << 22  # rows of the longest list that is ranked, all at once in memory
 _PIECE: Final = 1 << 19  # rows of lists that are ranked together
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
@@ -52,8 +52,8 @@ _CHOICES: Final = {
 
 
 class ListCounts(NamedTuple):
-    """Moments of the values of lists, how many of these were kept, empty, and have an item twice,
-    and the rows of all."""
+    """Moments of the values of lists; the numbers of lists kept and empty, of all rows, and of
+    lists with an item twice."""
 
     moments: MomentsColumn
     kept: int
@@ -63,47 +63,46 @@ class ListCounts(NamedTuple):
 
 
 class GroupedScores(Accumulator, schema="grouped-scores/2"):
-    """Means over ranked lists, as RankingMetrics has them, from a row for each item.
+    """Means over ranked lists, as in RankingMetrics, from one row for each item.
 
     Rows of one list id are one list, however they are spread over batches, shards and workers.
 
     Settings
         measures: values such as `NDCG @ 10`, or their texts; held as a tuple of texts.
-        ties: what the order of items with equal scores counts as. "expected" (default): the mean
-        over all their orders, by formula; "worst" or "best": the worst or best grades first.
+        ties: the order of items with equal scores. "expected" (default): the mean over all their
+        orders, by formula; "worst" or "best": the worst or best grades first.
         empty: lists with nothing relevant are left out ("skip", default) or count 0 ("zero");
         both kinds are counted either way.
         score_type: the precision in which scores are compared. "float32" halves state and time;
-        scores that differ beyond it are ties then.
+        scores that are equal as float32 are then ties.
         ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
-        of which 64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
-        item_ids: of items: "integer" or "hashed". Where ids are strings, an integer is the string
-        of its digits.
+        kept as 64 bits of SipHash under a fixed key: exact unless two ids collide). item_ids: of
+        items: "integer" or "hashed". For string ids an integer is the string of its digits.
         duplicates: an item twice in one list within one update is refused ("refuse", default), or
-        taken as one that only merging reveals ("conflict"), which never raises: the list leaves
-        the measures and is counted as conflicting.
-        max_rows: a state of more rows keeps only their number, and is undefined.
+        treated as a duplicate across updates ("conflict"), which never raises: the list is left out
+        of the measures and counted as conflicting.
+        max_rows: a state of more rows keeps only their number, and its result is undefined.
     Rows
         A row is an item of a list. labels: [n] grades, integers from 0 to 15; an item is relevant
-        from grade 1 on. scores: [n], no NaN. lists: [n] ids. items: [n] ids, or None: then nothing
-        says whether an item is twice in a list. judged: [n] bool, False where nobody judged an
-        item, whose label is 0 then, and which Bpref skips. shown: [n] bool, False where an item is
-        known and was not shown: it has no rank, and counts in what a measure divides by. It is the
-        same as the score -inf, which stands in place of the score.
+        from grade 1 on. scores: [n], no NaN. groups: [n] ids of lists. items: [n] ids; None: an
+        item that is twice in a list is not detected. judged: [n] bool, False for an item that is
+        not judged, whose label must be 0 and which Bpref skips. shown: [n] bool, False for an item
+        that is known but was not shown: it has no rank, but counts in the denominators of measures.
+        It means the same as the score -inf, which replaces the score.
     State
-        The multiset of (list, score, grade), and beside it that of (list, item).
+        The multisets of (list, score, grade) and of (list, item).
     Result
         Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`,
         `conflicting`, `rows`.
     Undefined
-        A mean over no lists is nan, and so is every measure past `max_rows`, or where a list has
-        more than 4,194,304 rows; `reason` says which.
+        A mean over no lists is nan, and so is every measure past `max_rows`, or if a list has more
+        than 4,194,304 rows; `reason` says which.
     Exactness
-        That of RankingMetrics: a list's value is a function of its counts of (score, grade), to
+        As for RankingMetrics: a list's value is a function of its counts of (score, grade), to
         the last bit, and values are summed without rounding.
     Cost
-        State: 8 bytes a row, 16 more where items are given, and about 30 an id of a list (twice
-        with items). An update sorts its rows; `compute` ranks all lists.
+        State: 8 bytes a row, 16 more with items, and about 30 for each list id (twice that with
+        items). An update sorts its rows; `compute` ranks all lists.
     Source
         McSherry and Najork (2008), "Computing information retrieval performance measures
         efficiently in the presence of tied scores", ECIR.
@@ -185,7 +184,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         return new
 
     def compute(self) -> Averages:
-        """The means over all lists, and how many there are of which kind."""
+        """The means over all lists, and the number of lists of each kind."""
         self._flush()
         if self.bag.dropped:
             return self._undefined(self.bag.total, self.bag.why_dropped)
@@ -197,7 +196,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         return self._result(self._counted(groups, at))
 
     def _result(self, counts: ListCounts) -> Averages:
-        """The result of these counts, whether the lists or only their totals are here."""
+        """The result of these counts, from the lists or from their totals alone."""
         moments, kept, empty, rows, conflicting = counts
         rule = str(self.settings()["empty"])
         return replace(
@@ -221,7 +220,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         )
 
     def _counted(self, groups: Groups, at: NDArray[np.intp]) -> ListCounts:
-        """What the lists at these places are worth."""
+        """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, kept, empty = MomentsColumn.of(measures), 0, 0
         for lists in _pieces(groups, at):
@@ -245,20 +244,20 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         return totals
 
     def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
-        """Which lists have an item twice; [g]."""
+        """Whether each list has an item twice; [g]."""
         theirs = self.items.groups()
         used = np.sort(theirs.indices[theirs.repeated()])
         found = np.zeros(len(groups), np.bool_)
         ids, more = self.bag.ids, self.items.ids
         if len(used) and ids is not None and more is not None:
-            # Each bag has indices of its own for the ids of lists.
+            # Each bag has its own indices for the ids of lists.
             some, positions = more.subset(used)
             found = np.isin(groups.indices, ids.index_all(some)[positions])
         return found
 
 
 def _pieces(groups: Groups, at: NDArray[np.intp]) -> Iterator[Lists]:
-    """The lists at these places, several at a time."""
+    """The lists at these indices, several at a time."""
     ends = np.zeros(len(at) + 1, np.int64)
     np.cumsum(groups.sizes[at], out=ends[1:])
     first = 0
@@ -281,8 +280,7 @@ def _too_long(longest: int) -> str:
 
 
 class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
-    """Moments over the lists of a GroupedScores once no row of them is to come; only a Sealed holds
-    one.
+    """Moments over the complete lists of a GroupedScores; only a Sealed holds one.
 
     Settings
         metric: the GroupedScores.
@@ -290,7 +288,7 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
         Lists kept, empty and conflicting, and rows; the longest list, which is not ranked past
         `LONGEST` rows; the moments of the measures.
     Result
-        That of the metric, to the last bit.
+        The result of the metric, to the last bit.
     """
 
     metric: Accumulator
@@ -305,7 +303,7 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
         return self.metric.former_arguments()
 
     def count(self, counts: ListCounts, longest: int) -> None:
-        """Add what was counted in lists that are complete."""
+        """Add the counts of complete lists."""
         moments, *numbers = counts
         add_whole(self.sums, numbers)
         if longest:

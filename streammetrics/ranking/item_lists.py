@@ -1,4 +1,4 @@
-"""Lists of item numbers as they arrive, checked and brought into one form."""
+"""Validation of lists of item numbers, into one form."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Rag
 
 
 def checked_cut(k: object, where: str) -> int:
-    """The setting `k`, of how many first items a list is cut to."""
+    """The checked setting `k`: the number of first items of a list that count."""
     hint = "pass how many of the first items of a list count"
     return checks.check_number(k, 1, (1 << 31) - 1, where, hint)
 
 
 def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
-    """The first k items of each list; all without k."""
+    """The first k items of each list; all if k is None."""
     sizes = lists.sizes
     if k is None or not len(sizes) or sizes.max() <= k:
         return lists
@@ -102,7 +102,7 @@ def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _refuse_doubles(lists: Ragged[np.int64]) -> None:
-    if len(lists) == 1:  # a single list in a quarter of the time
+    if len(lists) == 1:  # a single list takes a quarter of the time
         ordered = np.sort(lists.values)
         if not np.equal(ordered[1:], ordered[:-1]).any():
             return
@@ -128,7 +128,7 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
 def _of_items(
     bad: NDArray[np.intp], ends: NDArray[np.int64], expected: str, got: str, hint: str
 ) -> InputError:
-    """The error for these places among the flat items."""
+    """The error for these positions among the flat items."""
     rows = np.searchsorted(ends, bad, side="right") - 1
     where = f"lists[{rows[0]}][{bad[0] - ends[rows[0]]}]"
     return InputError(expected=expected, got=got, where=where, hint=hint, rows=np.unique(rows))

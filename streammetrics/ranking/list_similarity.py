@@ -43,22 +43,22 @@ Vectors: TypeAlias = "ArrayLike | Sequence[Sequence[int | float | str]] | Conten
 Similarity: TypeAlias = Callable[[Floats, Floats], Floats]
 
 OURS: Final = ("cosine", "share_equal", "table")
-LARGEST: Final = 1e100  # of a similarity: sums of the squares of larger ones could overflow
+LARGEST: Final = 1e100  # similarity, in size: sums of the squares of larger ones could overflow
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_TABLED: Final = 1024  # items, of which a table of all pairs takes 8 MB
-_PAIRS: Final = 1 << 13  # that a user's function gets at a time
+_TABLED: Final = 1024  # items: a table of all their pairs takes 8 MB
+_PAIRS: Final = 1 << 13  # pairs in one call of a user's function
 _named: dict[str, Similarity] = {}
 
-# What is known of each item: vectors, features, or a table of similarities, as one array.
+# The data of each item: vectors, features, or a table of similarities, as one array.
 
 _WHERE: Final = "IntraListSimilarity.vectors"
 
 
 def item_vectors(vectors: Vectors, similarity: str) -> Content:
-    """The setting `vectors` in its one form, float64 [n_items, d]; SettingsError otherwise.
+    """The setting `vectors` in canonical form, float64 [n_items, d], or SettingsError.
 
     Features become codes: 0, 1, ... in the order in which the values of a feature first occur. So
-    what counts is which items have equal values, not what these values are called.
+    only the equality of values matters, not the values themselves.
     """
     if isinstance(vectors, Content) and not vectors.known:
         _require_shape(vectors.shape, similarity)
@@ -112,7 +112,7 @@ def _numbers(given: object, similarity: str) -> Floats:
 def _codes(given: object) -> Floats:
     array = _array(given)
     if array.dtype.kind == "f" and bool((np.abs(array) < 2.0**53).all()):
-        whole = array.astype(np.int64)  # codes that were held as floats
+        whole = array.astype(np.int64)  # codes that were stored as floats
         array = whole if np.array_equal(whole, array) else array
     if array.dtype.kind not in "iubUO" or array.ndim != 2:
         _refuse(
@@ -144,7 +144,7 @@ def _array(given: object) -> NDArray[np.generic]:
         array = array_of(given, _WHERE)
     except InputError as error:
         _refuse("an array [n_items, d]", error.got, "", "give all items rows of one length")
-    # numpy makes one string type of integers beside strings, which must stay apart
+    # numpy converts integers beside strings to strings; they must stay distinct
     return np.asarray(given, object) if array.dtype.kind == "U" else array
 
 
@@ -152,18 +152,18 @@ def _refuse(expected: str, got: str, at: str, hint: str) -> NoReturn:
     raise SettingsError(expected=expected, got=got, where=_WHERE + at, hint=hint)
 
 
-# The similarities, by name: ours, and those of users.
+# The similarities by name: built in, or registered by users.
 
 
 def register_similarity(name: str, function: Similarity) -> None:
-    """Make a similarity of your own known by a name, which is then a setting.
+    """Register a similarity function under a name, which is then a setting.
 
     function: takes the vectors of the first and of the second items of p pairs, float64 [p, d]
-    each, and gives p finite numbers; the two orders of a pair may differ. A pair's similarity must
-    be a function of its two vectors alone, to the last bit: then states are equal on all machines
-    (see `docs/architecture.md` for what float functions keep that). The name stands for it in
-    stored states, so another function needs another name; a cell of a notebook that is run again
-    may define its function anew. Every process that updates must have registered it.
+    each, and returns p finite numbers; it need not be symmetric. A pair's similarity must be a
+    function of its two vectors alone, to the last bit: then states are equal on all machines (see
+    `docs/architecture.md` for the float functions that keep this). Stored states refer to it by
+    name, so another function needs another name; a notebook cell that runs again may redefine its
+    function. Every process that updates must register it.
 
     >>> import numpy as np
     >>> from streammetrics import IntraListSimilarity, register_similarity
@@ -200,21 +200,21 @@ def _place(function: Similarity) -> tuple[str, str]:
 
 
 def is_name(name: object) -> bool:
-    """Whether it could be the name of a similarity."""
+    """Whether it is a valid name for a similarity."""
     return isinstance(name, str) and bool(_NAME.fullmatch(name))
 
 
 class Prepared:
-    """Items made ready for one similarity.
+    """Items prepared for one similarity.
 
-    What it holds on to saves time only; a pair has the same similarity, to the last bit, whether
-    it is computed or looked up.
+    Its table only saves time; a pair has the same similarity, to the last bit, whether it is
+    computed or looked up.
     """
 
     def __init__(self, vectors: Floats, name: str) -> None:
         self.n = len(vectors)
         self.symmetric = name in ("cosine", "share_equal")
-        self.whole = 1.0  # what a similarity of 1 is
+        self.whole = 1.0  # the value that stands for a similarity of 1
         self.pairs_seen = 0
         self.table: Floats | None = None
         self.of_pairs: OfPairs
@@ -248,9 +248,9 @@ _prepared: WeakKeyDictionary[Content, dict[object, Prepared]] = WeakKeyDictionar
 
 
 def prepared(vectors: Content, name: str) -> Prepared:
-    """The items of a setting, made ready once in a process, for as long as the setting lives.
+    """The prepared items of a setting, made once in a process, for as long as the setting lives.
 
-    Raises StateError where the vectors are not there, SettingsError where the similarity is not.
+    Raises StateError if the vectors are missing, SettingsError if the similarity is unknown.
     """
     values = vectors.values(_WHERE)
     require_known(name)
@@ -262,7 +262,7 @@ def prepared(vectors: Content, name: str) -> Prepared:
 
 
 def require_known(name: str) -> None:
-    """SettingsError unless there is such a similarity in this process."""
+    """SettingsError unless this process knows the similarity."""
     if name not in OURS and name not in _named:
         raise SettingsError(
             expected=f"one of {', '.join((*OURS, *_named))}",
@@ -297,49 +297,48 @@ def _refuse_values(name: str, expected: str, got: str) -> None:
     )
 
 
-MAX_ITEMS: Final = 2048  # of a list: they have two million pairs
-_FEW_ITEMS: Final = 128  # of a batch: looking at their pairs costs less than beginning to
+MAX_ITEMS: Final = 2048  # of a list, which has two million pairs
+_FEW_ITEMS: Final = 128  # of a batch: their pairs cost less than the overhead of a call
 
 
 class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     """The mean similarity of the items of a list, averaged over lists: low where lists are diverse.
 
     Settings
-        vectors: what is known of each item, a row for each item number: vectors [n_items, d];
+        vectors: the data of the items, a row for each item number: vectors [n_items, d];
         with "share_equal" features [n_items, f], integers or strings; with "table" the
         similarities [n_items, n_items] themselves. Numbers are finite and held as float64; of
-        features it counts which items have equal values, not what these are called.
-        k: only the first k items of a list; None for all.
-        similarity: "cosine"; "table"; "share_equal", in what share of the features two items have
-        equal values; or the name of a function of your own (`register_similarity`). A zero vector
-        has no cosine and is refused.
-        A state knows `vectors` by their SHA-256: this is what its equality, merging and bytes go
-        by. The numbers stay with it in a process, its copies and its pickles, and not in bytes.
-        What comes from bytes merges and computes; to update it, merge it into an empty metric
-        that was given the vectors.
+        features only equality matters.
+        k: only the first k items of a list count; None: all.
+        similarity: "cosine"; "table"; "share_equal", the share of features in which two items are
+        equal; or the name of a registered function (`register_similarity`). A zero vector has no
+        cosine and is refused.
+        A state identifies `vectors` by their SHA-256, in equality, merging and bytes. The numbers
+        stay with it in a process, its copies and its pickles, but not in bytes. A state from bytes
+        merges and computes; to update it, merge it into an empty metric that has the vectors.
     Rows
         A row is a whole list, of item numbers from 0 to n_items - 1, each at most once: an array
         [lists, items], a sequence of lists, or flat with offsets [lists + 1]. After the cut at k
         it has at most 2,048 items.
     State
-        How many lists have two items or more, and how many have not; the exact sums of the lists'
-        values and of the squares of these.
+        The number of lists with two items or more, and of shorter ones; the exact sums of the
+        lists' values and of their squares.
     Result
         ListSimilarity: `ils`, `lists_kept`, `lists_short`, `rows`. The value of a list is the mean
         of S(i, j) over its ordered pairs i != j, so S need not be symmetric.
     Undefined
-        A list of one item has no pair: it leaves numerator and denominator and is counted. nan
-        without any other.
+        A list of fewer than two items has no pair: it is counted, and left out of numerator and
+        denominator. nan if there is no other list.
     Exactness
-        The items of a list are put in order first: its value depends on the set of its first k
-        items alone, to the last bit. Values are carried with twice the digits of a double, and
-        summed without rounding. So the mean of "share_equal" is the correctly rounded fraction,
-        and any other is within half a unit in the last place (and 2**-100 where signs cancel) of
-        that of the similarities as doubles. A cosine is within a few units in the last place.
+        The items of a list are sorted first, so its value depends only on the set of its first k
+        items, to the last bit. Values have twice the digits of a double and are summed without
+        rounding. So the mean of "share_equal" is the correctly rounded fraction, and any other is
+        within half a unit in the last place (and 2**-100 where signs cancel) of the mean of the
+        similarities as doubles. A cosine is within a few units in the last place.
     Cost
-        State: a few numbers. An update costs its pairs, k(k - 1)/2 a list: about 10 ns each with
-        up to 1,024 items in the catalog (0.5 microseconds a list of 10), whose pairs are looked
-        up once there were enough; with more, a cosine costs 2 ns more for each dimension.
+        State: a few numbers. An update costs its pairs, k(k - 1)/2 a list: about 10 ns each with up
+        to 1,024 items in the catalog (0.5 microseconds for a list of 10), whose pairs are tabulated
+        once enough have occurred; with more, a cosine costs 2 ns more for each dimension.
     Source
         Ziegler, McNee, Konstan & Lausen 2005, "Improving recommendation lists through topic
         diversification", WWW (intra-list similarity: there the sum over pairs, here their mean).
@@ -376,7 +375,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
             )
         vectors = item_vectors(self.vectors, self.similarity)
         self._set("vectors", vectors)
-        if vectors.known:  # otherwise it comes from bytes, and is only read
+        if vectors.known:  # otherwise the state comes from bytes, and is only read
             require_known(self.similarity)
 
     if TYPE_CHECKING:
@@ -401,12 +400,12 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
                 rows=long,
             )
         if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:
-            # Buffered, and measured together with other lists.
+            # Buffered, and computed together with other lists.
             return Batch(len(found), {"lists": found})
-        return self._measured(found)  # a function of one's own may fail, and then the update does
+        return self._measured(found)  # a registered function may fail: then the update fails
 
     def _measured(self, lists: Ragged[np.int64]) -> Batch:
-        """The values of lists, in two parts each."""
+        """The values of lists, each as the sum of two doubles."""
         made = prepared(self._content, self.similarity)
         high, low = made.means(lists)
         return Batch(len(lists), {"short": lists.sizes < 2, "high": high, "low": low})
@@ -431,7 +430,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         return new
 
     def compute(self) -> ListSimilarity:
-        """The mean over lists, and how many of which kind there are."""
+        """The mean over lists, and the number of lists of each kind."""
         self._flush()
         kept, short = self.lists.dense().tolist()
         moments = ListMoments(kept, self.sums.fraction(), self.squares.fraction())

@@ -1,4 +1,4 @@
-"""From ranked lists to the values of measures, their moments, and the means of these."""
+"""The values of measures over ranked lists, their moments and their means."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class EmptySetting:
 def measured(
     lists: Lists, measures: Sequence[Measure], ties: str
 ) -> Iterator[tuple[slice, NDArray[np.bool_], list[Values]]]:
-    """For some lists at a time: which they are, which of them are empty, and what each measure
-    gives them. An item of score -inf was not shown. Grades have been through `require_grades`."""
+    """For some lists at a time: their slice, which of them are empty, and the values of each
+    measure. An item of score -inf was not shown. `require_grades` must have accepted the grades."""
     depths = [measure.depth for measure in measures if measure.depth is not None]
     depth = max(depths) if len(depths) == len(measures) else None
     for first, part in ranked(of_shown(lists), depth, ties):
@@ -61,7 +61,7 @@ def measured(
 
 
 def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
-    """InputError for a grade above the highest that a measure knows."""
+    """InputError for a grade above the highest grade of a measure."""
     highest = min([measure.highest for measure in measures])
     grades, unseen = lists.grades, lists.unseen
     in_list = len(grades) > 0 and grades.item(grades.argmax()) > highest
@@ -77,15 +77,15 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)
 
 
-# What means over lists, and their intervals, are made of.
+# The sums for means over lists and for their intervals.
 
 _PLAIN: Final = 2  # sums of values v, v²
 _POOLED: Final = 5  # and, with weights w, of w, w², v w
 
 
 class MomentsColumn(Column):
-    """For each measure the exact sums of its values and of their squares over all lists, and for
-    pooled ones those of the weights, of their squares and of the products; `width` slots."""
+    """For each measure the exact sums of its values and of their squares over all lists, for pooled
+    measures also of the weights, their squares and the products; `width` slots."""
 
     def __init__(self, sums: list[list[ExactSumColumn]], width: int) -> None:
         self.sums, self.width = sums, width
@@ -115,7 +115,7 @@ class MomentsColumn(Column):
                 column.add(values, slots)
 
     def mean(self, measure: int, lists: int, slot: int = 0) -> Fraction | None:
-        """The mean of one measure over this number of lists; None over none."""
+        """The mean of one measure over this number of lists; None if the denominator is 0."""
         sums = self.sums[measure]
         below = sums[2].fraction(slot) if len(sums) == _POOLED else Fraction(lists)
         return sums[0].fraction(slot) / below if below else None
@@ -187,8 +187,8 @@ def _measures(owner: Declared) -> tuple[Measure, ...]:
 def averages(
     moments: MomentsColumn, measures: Sequence[Measure], kept: int, empty: int, rule: str
 ) -> Averages:
-    """The mean of each measure over the lists kept and, by the rule "zero", over empty ones; with
-    what the interval of each mean is made of."""
+    """The mean of each measure over the kept lists and, by the rule "zero", the empty ones; with
+    the moments for the interval of each mean."""
     lists = kept + empty if rule == "zero" else kept
     means, of_intervals = {}, {}
     for j, measure in enumerate(measures):

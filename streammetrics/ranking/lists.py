@@ -1,4 +1,4 @@
-"""Ranked lists as they arrive, graded or of ids, checked and brought into one form."""
+"""Validation of ranked lists, graded or of ids, into one form."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from streammetrics.kernels.ranking.graded_lists import Lists
 
 
 def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
-    """Offsets [lists + 1] as int64, from 0 to the number of items and never falling.
+    """Offsets [lists + 1] as int64, from 0 to the number of items and never decreasing.
 
-    of: the argument that holds the items, as a message names it.
+    of: the argument that holds the items, for messages.
     """
     try:
         ends = checks.integers(offsets, "offsets")
     except InputError as error:
-        raise error.of_rows(error.where, np.empty(0, np.intp)) from None  # its rows are no lists
+        raise error.of_rows(error.where, np.empty(0, np.intp)) from None  # its rows are not lists
     if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
         raise InputError(
             expected=f"offsets from 0 to {n_items}, the number of {of}",
@@ -69,7 +69,8 @@ def graded_lists(
 ) -> Lists:
     """Lists from labels [n, k], or flat labels with offsets [n + 1]; InputError otherwise.
 
-    graded_from: n_relevant [n] is not enough where a list that lacks some has such a grade or more.
+    graded_from: n_relevant [n] is refused if a list lacks some and holds such a grade or a higher
+    one.
     """
     array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
     if array.shape == (0,) and offsets is None:
@@ -107,7 +108,7 @@ def graded_lists(
 def _judged(
     judged: ArrayLike, labels: NDArray[np.generic], grades: Grades, ends: Whole
 ) -> NDArray[np.bool_]:
-    """Whether somebody judged each item; one that nobody judged has no grade."""
+    """Whether each item is judged; InputError if an unjudged item has a grade."""
     array = array_of(judged, "judged")
     _require_shape_of(labels, array, "judged")
     if array.dtype != np.bool_ and array.size:
@@ -137,7 +138,7 @@ def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], n
 
 
 def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputError:
-    """The same error, its rows being lists and its place one in a list."""
+    """The same error, with lists as its rows and a position in a list."""
     if not len(error.rows):
         return error
     rows = np.unique(np.searchsorted(ends, error.rows, side="right") - 1)
@@ -148,7 +149,7 @@ def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputEr
 
 
 def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> Whole:
-    """How many known items of each grade from 0 to 15 a list lacks, none of grade 0; [n, 16]."""
+    """The number of known items of each grade 0 to 15 that a list lacks, 0 of grade 0; [n, 16]."""
     n = len(lists)
     if n_relevant.ndim not in (1, 2) or len(n_relevant) != n or n_relevant.shape[1:] > (MAX_GRADE,):
         raise InputError(
@@ -209,16 +210,16 @@ def _refuse(rows: NDArray[np.intp], expected: str, got: str, hint: str) -> None:
     )
 
 
-# Ranked lists of ids against the ids that are known to be relevant.
+# Ranked lists of ids against their known relevant ids.
 
 
 def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]) -> Lists:
-    """Ranked lists of ids, each against the ids that are relevant, or a mapping id -> grade.
+    """Ranked lists of ids, each with its relevant ids or a mapping id -> grade.
 
-    A list is ids in the order of their ranks, or a mapping id -> score. A mapping of grades judges
-    the ids that it names, those of grade 0 as not relevant; what no truth names is not judged. An
-    id that is twice in one list is refused, and so are an id of another type than those of its
-    truth, and a string in place of a list of ids.
+    A list is a sequence of ids in rank order, or a mapping id -> score. A mapping of grades judges
+    its ids, those of grade 0 as not relevant; all other ids are not judged. Refused are an id that
+    is twice in one list, an id of another type than those of its truth, and a string in place of a
+    list of ids.
     """
     for given, name in ((lists, "lists"), (truths, "truths")):
         _require_no_mapping(given, name)
@@ -275,7 +276,7 @@ def _scores(
     ranked: Sequence[Sequence[Hashable]],
     ends: NDArray[np.int64],
 ) -> Scores | None:
-    """The scores of all ids, where some list is a mapping; those of a ranked list descend."""
+    """The scores of all ids, or None if no list is a mapping; those of a ranked list descend."""
     if not any(isinstance(ids, Mapping) for ids in lists):
         return None
     flat: list[float] = []
@@ -299,7 +300,7 @@ def _scores(
 def _refuse_other_types(
     ranked: Sequence[Sequence[Hashable]], known: Sequence[Mapping[Hashable, int]]
 ) -> None:
-    """Refuse an id that cannot equal one of its truth, as the string "5" is no 5."""
+    """Refuse an id that cannot equal one of its truth: the string "5" is not the integer 5."""
     types = [(_types(ids), _types(truth)) for ids, truth in zip(ranked, known, strict=True)]
     bad = [i for i, (mine, theirs) in enumerate(types) if theirs and not mine <= theirs]
     if not bad:
@@ -330,7 +331,7 @@ def _types(ids: Iterable[Hashable]) -> set[str]:
 
 @cache
 def _type_name(kind: type) -> str:
-    """What ids of a type are called: those of numpy as the same ones of Python."""
+    """The name of a type of ids; a numpy type has the name of its Python type."""
     for known in ((str,), (bool, np.bool_), (int, np.integer), (float, np.floating)):
         if issubclass(kind, known):
             return known[0].__name__

@@ -1,4 +1,4 @@
-"""What a measure of a ranked list is: a value with a name, parameters and a cut."""
+"""Measure: a measure of ranked lists, as a value with a name, parameters and a cut."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ WRITE: Final = "write it as NDCG @ 10 in Python, or as the text that it prints"
 
 
 class Values(NamedTuple):
-    """A measure's value for each of n lists: a double, what it leaves out (None: nothing that is
-    known), and what the list weighs (None: 1)."""
+    """A measure's value for each of n lists: a double, the remainder that it leaves out (None: not
+    known), and the weight of the list (None: 1)."""
 
     values: Floats
     rest: Floats | None = None
@@ -36,8 +36,8 @@ class Values(NamedTuple):
 class Measure(ABC):
     """A measure of a ranked list, with its parameters and its cut: frozen, hashable, comparable.
 
-    `measure @ k` looks at the first k ranks alone; without it the whole list counts.
-    `measure(name=value)` sets parameters. Both give a new value.
+    `measure @ k` uses only the first k ranks; without it the whole list counts.
+    `measure(name=value)` sets parameters. Both return a new value.
     """
 
     cut: int | None = None
@@ -58,13 +58,13 @@ class Measure(ABC):
 
     @property
     def depth(self) -> int | None:
-        """How many ranks it looks at; None: all."""
+        """The number of ranks that it uses; None: all."""
         return self.cut
 
     @property
     def graded_from(self) -> int:
-        """How many relevant items a list lacks is not enough, without their grades, where it holds
-        an item of this grade or a higher one: above 15 never, 0 always."""
+        """The grade from which the number of relevant items that a list lacks is not enough: if the
+        list holds such an item, their grades are needed too. 0: always; above 15: never."""
         return MAX_GRADE + 1
 
     def __matmul__(self, cut: SupportsIndex) -> Self:
@@ -107,12 +107,12 @@ class Measure(ABC):
 
 
 def refused(expected: str, got: str, where: str, hint: str = WRITE) -> SettingsError:
-    """The error for what no measure is."""
+    """The error for an invalid measure."""
     return SettingsError(expected=expected, got=got, where=where, hint=hint)
 
 
 def too_high(measure: Measure, got: str, where: str, rows: NDArray[np.intp]) -> InputError:
-    """The error for rows whose grade is above the highest that a measure knows."""
+    """The error for rows whose grade is above the highest grade of a measure."""
     return InputError(
         expected=f"grades up to {measure.highest}, the highest of {measure}",
         got=got,

@@ -1,6 +1,6 @@
 """The measures of a ranked list as values: `NDCG @ 10` prints as `NDCG@10`.
 
-What one prints is what a config accepts, the key in results and the label on the page.
+The printed text is the name in a config, the key in results and the label on the page.
 
 >>> NDCG(gain="linear") @ 5
 NDCG(gain="linear")@5
@@ -65,7 +65,7 @@ class _Thresholded(Measure):
 
 @dataclass(frozen=True, repr=False)
 class _OverKnown(_Thresholded):
-    """One whose value depends on how many items of grade `rel` or more are known."""
+    """A measure whose value depends on the number of known items of grade `rel` or more."""
 
     @property
     def graded_from(self) -> int:
@@ -174,8 +174,8 @@ class _RPrec(_OverKnown):
 class _AP(_OverKnown):
     """Average precision: the sum of P@i over the relevant ranks i of the first k, over R.
 
-    `denominator`: "all" (default), R is the number of known relevant items, as in trec_eval, or
-    "min", k where that is less.
+    `denominator`: "all" (default), R is the number of known relevant items, as in trec_eval; or
+    "min", R is at most k.
     """
 
     denominator: str = "all"
@@ -192,10 +192,10 @@ class _AP(_OverKnown):
 
 @dataclass(frozen=True, repr=False)
 class _ERR(Measure):
-    """Expected reciprocal rank of where a user is content (Chapelle et al. 2009).
+    """Expected reciprocal rank at which a user is satisfied (Chapelle et al. 2009).
 
-    `max_grade`: the highest grade there is (4 by default), at which (2**max_grade - 1) of
-    2**max_grade users are; items of a higher grade are refused.
+    `max_grade`: the highest grade (4 by default), which satisfies (2**max_grade - 1) of
+    2**max_grade users; items of a higher grade are refused.
     """
 
     max_grade: int = 4
@@ -218,8 +218,8 @@ class _ERR(Measure):
 class _RBP(_Thresholded):
     """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant ranks.
 
-    `p`: how likely a user goes on to the next item (0.8 by default), taken as the decimal that it
-    prints as.
+    `p`: the probability that a user goes on to the next item (0.8 by default), taken as its printed
+    decimal.
     """
 
     p: float = 0.8
@@ -230,14 +230,14 @@ class _RBP(_Thresholded):
         given: object = self.p
         if not isinstance(given, float) or not 0.0001 <= given < 1:
             raise refused("a float from 0.0001 to below 1", shown(given), "RBP.p", _PASS)
-        object.__setattr__(self, "p", float(self.p))  # a float of numpy prints otherwise
+        object.__setattr__(self, "p", float(self.p))  # a numpy float prints differently
 
     def of(self, lists: Ranked) -> Values:
         return Values(*rank_biased_precision(lists, self.p, self.rel, self.cut))
 
 
 class _Bpref(_OverKnown):
-    """Binary preference: how few judged items that are not relevant are above those that are."""
+    """Binary preference: how few items judged not relevant rank above the relevant ones."""
 
     name = "Bpref"
     cuts = "cannot"
@@ -283,13 +283,13 @@ _registered: dict[str, Measure] = {}
 
 
 def register_measure(measure: Measure) -> None:
-    """Make a measure of your own known by its name, in `RankingMetrics`, configs and stored states.
+    """Register a measure under its name, for `RankingMetrics`, configs and stored states.
 
-    measure: a value without a cut, of a frozen dataclass under `Measure` whose `of` is a function
-    of the lists alone, to the last bit. The name stands for it in stored states, so another
-    measure needs another name; a cell of a notebook that is run again may define its class anew.
-    Every process that reads such a state must have registered it, or have a package installed that
-    names the value among its entry points (`streammetrics.measures`).
+    measure: a value without a cut, of a frozen dataclass derived from `Measure`, whose `of` is a
+    function of the lists alone, to the last bit. Stored states refer to it by name, so another
+    measure needs another name; a notebook cell that runs again may redefine its class. Every
+    process that reads such a state must register it, or have a package installed that lists the
+    value among its entry points (`streammetrics.measures`).
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -339,7 +339,7 @@ def _measure(name: str, text: str) -> Measure:
         if isinstance(one, Measure) and one.name not in _registered:
             try:
                 register_measure(one)
-            except SettingsError as error:  # one bad package must not take the others away
+            except SettingsError as error:  # one bad package must not hide the others
                 failed += f"; {error}"
     if name not in _registered:
         known_names = ", ".join([*MEASURES, *sorted(_registered)])
@@ -369,7 +369,7 @@ def parse_measure(text: str) -> Measure:
 
 
 def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Measure, ...]:
-    """Measures from values or texts, one or several; SettingsError for none or one twice."""
+    """Measures from values or texts, one or several; SettingsError for none or a duplicate."""
     if isinstance(measures, (Measure, str)):
         measures = (measures,)
     elif not isinstance(measures, Iterable):

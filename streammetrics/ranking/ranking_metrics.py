@@ -32,39 +32,39 @@ from streammetrics.results.list_results import Averages
 
 
 class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
-    """Means over ranked lists, all measures from one ranking, one tie rule, one denominator.
+    """Means over ranked lists: all measures share one ranking, one tie rule, one denominator.
 
     Settings
         measures: values such as `NDCG @ 10`, or their texts; held as a tuple of texts.
-        ties: what the order of items with equal scores counts as. "expected" (default): the mean
-        over all their orders, by formula; "worst" or "best": the worst or best grades first.
+        ties: the order of items with equal scores. "expected" (default): the mean over all their
+        orders, by formula; "worst" or "best": the worst or best grades first.
         empty: lists with nothing relevant are left out ("skip", default) or count 0 ("zero");
         both kinds are counted either way.
     Rows
         A row is a whole list. labels: grades, integers from 0 to 15; an item is relevant from
-        grade 1 on. scores: floats without NaN, compared as they come, -0.0 equal to 0.0; without
-        scores the lists are ranked already. An item of score -inf is known and was not shown: it
-        has no rank, and counts in what a measure divides by. Both are [lists, items], or flat with
-        offsets [lists + 1]. n_relevant: [lists], the number of all known relevant items of each
-        list, where it may lack some; or [lists, g], how many there are of grade 1 to g. judged:
-        bool like labels, False where nobody judged an item, which is then as if it were not
-        relevant, and which Bpref skips; without it all are judged.
+        grade 1 on. scores: floats without NaN, compared in their own precision, -0.0 equal to 0.0;
+        without scores the lists are already ranked. An item of score -inf is known but was not
+        shown: it has no rank, but counts in the denominators of measures. Both are [lists, items],
+        or flat with offsets [lists + 1]. n_relevant: [lists], the number of all known relevant
+        items of each list, if it may lack some; or [lists, g], their numbers by grade 1 to g.
+        judged: bool like labels, False for an item that is not judged, which counts as not relevant
+        and which Bpref skips; by default all are judged.
     State
-        Lists kept and empty; for each measure the exact sum of its values and of their squares
-        (of PooledHR also of what it is over, its squares, and the products).
+        The numbers of lists kept and empty; for each measure the exact sums of its values and of
+        their squares (for PooledHR also of the denominators, their squares, and the products).
     Result
         Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`, `rows`.
-        Every measure is of the same lists; an item above the grade that ERR knows is refused.
+        All measures are over the same lists; an item above the highest grade of ERR is refused.
     Undefined
         A mean over no lists is nan.
     Exactness
         A list's value is a function of its counts of (score, grade). Values that are fractions
-        (all but DCG and NDCG) are carried with twice the digits of a double and summed without
-        rounding, so their mean is the correctly rounded one in any order. DCG and NDCG are within
+        (all but DCG and NDCG) have twice the digits of a double and are summed without rounding, so
+        their mean is correctly rounded in any order. DCG and NDCG are within
         3 units in the last place, however long the list.
     Cost
         One sort of each list; about 0.5 microseconds for 60 scored items and four measures at 10,
-        0.2 for lists that are ranked, 1.2 where most items are tied. The state has no lists.
+        0.2 for ranked lists, 1.2 if most items are tied. The state has no lists.
     Source
         Jaervelin and Kekaelaeinen (2002), "Cumulated gain-based evaluation of IR techniques", TOIS
         20(4); McSherry and Najork (2008), "Computing information retrieval performance measures
@@ -118,16 +118,16 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def update_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
     ) -> None:
-        """Add lists of ids, each with the ids relevant for it, or a mapping id -> grade.
+        """Add lists of ids, each with its relevant ids or a mapping id -> grade.
 
-        A list is ids in the order of their ranks, or a mapping id -> score.
+        A list is a sequence of ids in rank order, or a mapping id -> score.
         """
         self._update(self.check_ranked(lists, truths))
 
     def check_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
     ) -> Batch:
-        """These lists, or InputError; changes nothing."""
+        """The checked lists, or InputError; changes nothing."""
         return self._batch(id_lists(lists, truths))
 
     def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
@@ -168,7 +168,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
                 self.moments.add(j, found, here)
 
     def compute(self) -> Averages:
-        """The means, and of how many lists."""
+        """The means, and the numbers of lists."""
         self._flush()
         kept, empty = self.lists.dense().tolist()
         rule = str(self.settings()["empty"])

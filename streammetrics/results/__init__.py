@@ -1,6 +1,6 @@
-"""Frozen values that metrics give: rates, curves, averages, each with its denominators.
+"""Frozen results of metrics: rates, curves, averages, each with its denominators.
 
-Public here is what reads any result without knowing its metric.
+The public names here read any result without knowledge of its metric.
 """
 
 from streammetrics.core.bounded import Bounded

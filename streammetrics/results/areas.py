@@ -26,10 +26,10 @@ _COARSE = "widened by what buckets leave open"
 
 @dataclass(frozen=True, slots=True)
 class SlidingArea(HasIntervals):
-    """An area with the rows behind it.
+    """An area, with the numbers of rows and positives.
 
     auc: the exact area, correctly rounded; nan where the window has one class only.
-    rows, positives: how many the window holds.
+    rows, positives: their numbers in the window.
 
     >>> SlidingArea(0.75, rows=4, positives=2).auc
     0.75
@@ -47,19 +47,20 @@ class SlidingArea(HasIntervals):
 
 @dataclass(frozen=True, slots=True)
 class GroupedArea(RoundedWeights):
-    """GAUC, with everything that it counted and what its comparisons rest on.
+    """GAUC, with all counts and the precision of its comparisons.
 
-    gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; of a state on a
-    grid `Bounded` by what scores may be within their buckets; nan where there is no such group, or
-    where `reason` says why.
-    groups: all of them; groups_kept: those with both labels; groups_one_class: the others.
-    rows, positives: of all groups; rows_kept: of those that are kept; rows_one_class: of the
-    others. Past `max_rows` only rows are known, and the other counts are None.
-    weight_unit: what one unit weighs. Of weighted rows `positives`, weight_units (all of them) and
-    weight_units_kept (of the groups that are kept) are such units; which rows were kept is not
-    known, so rows_kept and rows_one_class are None. Without weights the last two are.
-    rows_rounded: rows whose weight was rounded, those that became 0 units included, which are no
-    rows of a group elsewhere; None without round_weights=True.
+    gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; on a grid
+    `Bounded` by the possible scores within their buckets; nan if there is no such group, or if
+    there is a `reason`.
+    groups: all groups; groups_kept: those with both labels; groups_one_class: the others.
+    rows, positives: of all groups; rows_kept: of the kept groups; rows_one_class: of the others.
+    Past `max_rows` only `rows` is known, and the other counts are None.
+    weight_unit: the weight of one unit. With weighted rows `positives`, weight_units (of all
+    groups) and weight_units_kept (of the kept groups) are in such units; the number of kept rows is
+    not known, so rows_kept and rows_one_class are None. Without weights, weight_units
+    and weight_units_kept are None.
+    rows_rounded: rows whose weight was rounded, including those rounded to 0 units, which no other
+    field counts; None without round_weights=True.
     compared_as: the precision in which scores were compared, or "buckets". ids: the kind of the
     group ids.
 
@@ -90,7 +91,7 @@ class GroupedArea(RoundedWeights):
     weight_units_kept: int | None = None
     rows_rounded: int | None = None
     _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
-    # What the interval is made of, or what that is: the pairs of each group, and their weighting.
+    # The sums for the interval, or their source: the pairs of each group, and their weighting.
     _groups: AreaSpread | tuple[GroupPairs, str] | None = field(
         default=None, repr=False, compare=False
     )
@@ -99,8 +100,8 @@ class GroupedArea(RoundedWeights):
     def rela_impr(self, base: GroupedArea) -> float | Bounded:
         """RelaImpr over another model: (gauc - 1/2) / (its gauc - 1/2) - 1; 1.0 is 100 %.
 
-        Correctly rounded; `Bounded` where one of the two is. nan where one is undefined or the
-        base is 1/2; a base that may be 1/2 leaves both ends infinite.
+        Correctly rounded; `Bounded` if one of the two is. nan if one is undefined or the base is
+        1/2; if the base may be 1/2, both bounds are infinite.
 
         >>> from streammetrics import GroupedAUC
         >>> good, poor = GroupedAUC(), GroupedAUC()
@@ -113,13 +114,13 @@ class GroupedArea(RoundedWeights):
 
     @property
     def weight(self) -> Fraction | None:
-        """The weight of all rows together, exactly; None where that is no longer known."""
+        """The total weight of all rows, exact; None if it is no longer known."""
         if self.reason:
             return None
         return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
 
     def _no_interval(self) -> str:
-        return self.reason  # whatever rows of a group weigh, groups are independent
+        return self.reason  # groups are independent, whatever their rows weigh
 
     def _interval(self, asked: Asked) -> Interval | None:
         if self._groups is None:
@@ -133,7 +134,7 @@ class GroupedArea(RoundedWeights):
 
     @property
     def exactness(self) -> str:
-        """In words: whether ids are exact, and in which precision scores were compared."""
+        """In words: whether ids are exact, and the precision in which scores were compared."""
         what = "within certain bounds" if self.compared_as == "buckets" else "exact"
         if self.rows_rounded is not None:
             what += " for the rounded weights"
@@ -168,10 +169,10 @@ def relative(measured: ExactArea, base: ExactArea) -> float | Bounded:
 
 
 def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> Interval | None:
-    """Of the area, and of Gini's coefficient, of negatives and positives [2, k]: DeLong's.
+    """DeLong's interval of the area, or of Gini's coefficient; counts: negatives, positives [2, k].
 
-    exact: each place is one score; otherwise what the buckets hide widens it, where that is more
-    than a quarter of the standard error.
+    exact: each column is one score; otherwise the uncertainty within buckets widens the interval,
+    if it is more than a quarter of the standard error.
     """
     if asked.view.name not in ("auc", "gini"):
         return None

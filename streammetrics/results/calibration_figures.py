@@ -1,4 +1,4 @@
-"""CalibrationFigures: how well predicted probabilities fit what happened."""
+"""CalibrationFigures: how well predicted probabilities fit the observed labels."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from streammetrics.results.interval import Asked, OfWeightedRows
 class ReliabilityTable:
     """The reliability diagram as columns, one entry for each bin of equal width.
 
-    low, high: float64 [bins], the bin is low <= score < high, and the last one has 1.0 too.
-    units: int64 [bins], rows, in units of weight. mean_score, positive_share: float64 [bins], nan
-    where a bin is empty; both are equal where the model is calibrated.
+    low, high: float64 [bins], the bin is low <= score < high, and the last one includes 1.0. units:
+    int64 [bins], rows, in units of weight. mean_score, positive_share: float64 [bins], nan for an
+    empty bin; they are equal where the model is calibrated.
     """
 
     low: NDArray[np.float64]
@@ -39,7 +39,7 @@ class CalibrationFigures(OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
-    losses: Σ of the log losses, None where it is infinite. All are exact and in units of weight,
+    losses: Σ of the log losses, None if it is infinite. All are exact and in units of weight,
     `weight_unit` each; without weights these are rows. Every figure is rounded once.
 
     >>> result = CalibrationFigures(
@@ -64,12 +64,12 @@ class CalibrationFigures(OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
-    # Σ over rows of the square of the log loss, and of (p - y)⁴; None where they were not counted.
+    # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
     _row_squares: tuple[Fraction, Fraction] | None = None
 
     @property
     def log_loss(self) -> float:
-        """-1/n Σ (y ln p + (1 - y) ln(1 - p)), to 0.501 of the last place."""
+        """-1/n Σ (y ln p + (1 - y) ln(1 - p)), within 0.501 units in the last place."""
         if self.losses is None:
             return math.inf
         return ratio(self.losses, self._units)
@@ -92,7 +92,7 @@ class CalibrationFigures(OfWeightedRows):
 
     @property
     def ratio(self) -> float:
-        """Σ p / Σ y: above 1 the model promises too much. inf where Σ y is 0 and Σ p is not."""
+        """Σ p / Σ y: above 1 the model overpredicts. inf where Σ y is 0 and Σ p is not."""
         return _over(self._predicted, Fraction(self.positives))
 
     @property
@@ -157,7 +157,7 @@ class CalibrationFigures(OfWeightedRows):
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
     def _variance(self, name: str) -> float | None:
-        """Of a mean over rows, or of a ratio of two; None where the state does not know it."""
+        """The variance of a mean over rows, or of a ratio of two; None if the state lacks it."""
         n, y, p = self._units, self.positives, self._predicted
         squares = self._row_squares or (None, None)
         if name == "mean_score":

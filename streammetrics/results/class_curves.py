@@ -27,15 +27,15 @@ Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple wh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassCurves(ByValue, RoundedWeights):
-    """A ScoreCurve for each class, of it against the rest, and averages of their areas.
+    """A ScoreCurve for each class against the rest, and averages of their areas.
 
-    curves: by class number. exact: areas are floats; otherwise they are `Bounded`. rows: all that
-    were counted; those of weight zero are not. reason: why nothing more is known, when it is not.
-    weight_unit: that in which all other counts of rows are.
+    curves: by class number. exact: areas are floats; otherwise they are `Bounded`. rows: the
+    counted rows, without those of weight zero. reason: why nothing more is known, if so.
+    weight_unit: the unit of all other counts of rows.
 
-    average: "macro", the mean over the classes; "weighted", by how many rows are of the class;
-    "micro", the curve of the scores of all classes pooled; None, a tuple with one for each class.
-    A class whose own is undefined leaves the mean: an area needs rows of it and of the rest.
+    average: "macro", the mean over the classes; "weighted", by the rows of each class; "micro", the
+    curve of the scores of all classes pooled; None, a tuple with one value for each class. A class
+    whose value is undefined is left out of the mean: an area needs rows of it and of the rest.
     """
 
     directions: ClassVar[Directions] = directed(higher="macro_auc map auc ap")
@@ -74,23 +74,23 @@ class ClassCurves(ByValue, RoundedWeights):
 
     @property
     def support(self) -> tuple[int | None, ...]:
-        """The rows of each class, in units of weight; None where that is no longer known."""
+        """The rows of each class, in units of weight; None if no longer known."""
         return tuple(curve.positives for curve in self.curves)
 
     @property
     def rows_rounded(self) -> int | None:
-        """Rows whose weight was rounded, those that became 0 units included; None without
+        """Rows whose weight was rounded, including those rounded to 0 units; None without
         round_weights=True."""
         return self.curves[0].rows_rounded
 
     @property
     def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, or where that is no longer known."""
+        """All units of weight; None if every row weighs 1, or if they are no longer known."""
         return self.curves[0].weight_units
 
     @property
     def weight(self) -> Fraction | None:
-        """The weight of all rows together, exactly; None where that is no longer known."""
+        """The total weight of all rows, exact; None if it is no longer known."""
         return self.curves[0].weight
 
     def _mean_area(self, weight: str) -> Area:
@@ -118,7 +118,7 @@ class ClassCurves(ByValue, RoundedWeights):
 
     @cached_property
     def _pooled(self) -> ScoreCurve:
-        """The curve of all scores, of which those of a row's own class are the positives."""
+        """The curve of all scores; the positives are the scores of a row's own class."""
         scores = np.concatenate([curve.scores for curve in self.curves])
         counts = np.concatenate([curve.counts for curve in self.curves], axis=1)
         unique, inverse = np.unique(scores, return_inverse=True)

@@ -1,4 +1,4 @@
-"""ClassRates: what many classes, counted by truth and prediction, have to say."""
+"""ClassRates: the counts of many classes by truth and prediction, and the rates that follow."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _POWERS: Final = {"linear": 1, "quadratic": 2}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassRates(ByValue, OneVsRest):
-    """Counts of truth against prediction of many classes, and every figure that follows.
+    """Counts of many classes by truth and prediction, and the rates that follow.
 
-    n_classes: how many classes there are. cells: int64 [m], ascending, the cells of `matrix` that
-    are occupied, as truth * n_classes + prediction; counts: int64 [m], theirs, in units of weight:
+    n_classes: the number of classes. cells: int64 [m], ascending, the occupied cells of `matrix`,
+    as truth * n_classes + prediction; counts: int64 [m], of these cells, in units of weight:
     `weight_unit` each. Without weights these are rows. Each figure is a ratio of integers, rounded
     once; 0/0 is nan. Averages are those of OneVsRest.
 
@@ -91,9 +91,9 @@ class ClassRates(ByValue, OneVsRest):
         return agreement.weighted_kappa(truth, predicted, self.counts, self.n_classes, power)
 
     def top_k_accuracy(self, k: int) -> float:
-        """The share of rows whose class is among the first k, equal scores by class number.
+        """The share of rows whose class is among the first k; equal scores are in class order.
 
-        k: one of the setting `top_k`. `top_k_ties(k)` says for how many rows that rule mattered.
+        k: one of the setting `top_k`. `top_k_ties(k)` counts the rows that this rule decided.
         """
         codes = self._of(k, "top_k_accuracy(k)")
         return ratio(codes[1] + codes[3], self._units)
@@ -104,14 +104,14 @@ class ClassRates(ByValue, OneVsRest):
         return {k: self.top_k_accuracy(k) for k in self._first}
 
     def top_k_ties(self, k: int) -> int:
-        """The rows, in units of weight, whose class is among the first k or not by the order of
-        equal scores alone."""
+        """The rows, in units of weight, for which the order of equal scores alone decides whether
+        their class is among the first k."""
         codes = self._of(k, "top_k_ties(k)")
         return codes[2] + codes[3]
 
     @property
     def matrix(self) -> NDArray[np.int64]:
-        """The table as int64 [truth, prediction], as scikit-learn has it, in units of weight."""
+        """The table as int64 [truth, prediction], as in scikit-learn, in units of weight."""
         table = np.zeros(self.n_classes**2, np.int64)
         table[self.cells] = self.counts
         return table.reshape(self.n_classes, self.n_classes)

@@ -1,4 +1,4 @@
-"""What results share: intervals of their views, rows and weights, and when two are equal."""
+"""Base classes of results: intervals of their views, rows and weights, and equality."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from streammetrics.kernels.inference.t_interval import (
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import ViewText, value_of, view_of
 
-# "auto" takes the first that a view has. "wilson": of shares; "mapped": Wilson's too, of a share
-# of which the view is a function, as F1 is one of Jaccard's index. "logit", "delta": of an estimate
-# with a standard error, on the logit and as it is. "t": of means. "delong": of areas.
+# "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
+# which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
+# a standard error, on the logit or its own scale. "t": for means. "delong": for areas.
 METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong")
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
@@ -37,7 +37,7 @@ _SCARCE: Final = "{} {}: at least 2 needed"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for, and of which view with which value: what formulas answer."""
+    """A request for an interval: a view and its value, the level, and the method."""
 
     view: ViewText
     estimate: float
@@ -45,7 +45,7 @@ class Asked:
     method: str
 
     def choose(self, *methods: str) -> str:
-        """The method, of those that there are for this view, the best one first."""
+        """The method to use, out of those of this view, the best one first."""
         if self.method == "auto":
             return methods[0]
         if self.method not in methods:
@@ -53,7 +53,7 @@ class Asked:
         return self.method
 
     def none(self, reason: str, *, n: int = 0, formula: bool = True) -> Interval:
-        """No interval, and why; formula: whether more rows could have one."""
+        """An undefined interval, and why; formula: whether more rows could have one."""
         return Interval.undefined(
             reason,
             level=self.level,
@@ -64,7 +64,7 @@ class Asked:
         )
 
     def share(self, successes: int, n: int) -> Interval:
-        """Of a share of n independent rows."""
+        """The interval of a share of n independent rows."""
         method, variance = self.choose("wilson", "delta"), share_variance(successes, n)
         if method == "delta" or not n:
             return self.spread(variance, n, methods=("wilson", "delta"))
@@ -73,9 +73,9 @@ class Asked:
     def mapped(
         self, successes: int, n: int, through: Callable[[float], float], variance: float
     ) -> Interval:
-        """Of a function, which rises, of a share of n independent rows; by delta of this variance.
+        """The interval of an increasing function of a share of n independent rows.
 
-        through: from the share to the view.
+        through: from the share to the view. variance: for delta.
         """
         methods = "mapped", "logit", "delta"
         if self.choose(*methods) != "mapped" or not n:
@@ -92,7 +92,7 @@ class Asked:
         methods: tuple[str, ...] = ("delta",),
         units: str = "rows",
     ) -> Interval:
-        """Of an estimate with this variance, of n units; on its own scale unless by logit."""
+        """The interval of an estimate with this variance of n units, on the scale of the method."""
         method = self.choose(*methods)
         if not n:
             return self.none(f"no {units}")
@@ -116,7 +116,7 @@ class Asked:
         method: str,
         df: float = math.inf,
     ) -> Interval:
-        """An interval with these ends; of independent units, so that n_eff is n."""
+        """An interval with these bounds, for independent units, so that n_eff is n."""
         return Interval(
             self.estimate,
             *bounds,
@@ -131,7 +131,7 @@ class Asked:
 
 
 class HasIntervals(Shown):
-    """A result that knows the intervals of its views. A class adds `_interval`, its formulas."""
+    """A result with intervals of its views. A class adds its formulas as `_interval`."""
 
     __slots__ = ()
 
@@ -140,12 +140,12 @@ class HasIntervals(Shown):
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
     ) -> Interval:
-        """The statistical interval of a view: of what it is an estimate of, from these rows.
+        """The confidence interval of the quantity that a view estimates from these rows.
 
         view: a name, also with arguments or of a part: "f_beta(2)", "recall(micro)",
-        "rates(1).precision"; None: the first one. level: in (0, 1). method: "auto", or one of
-        those that the view has. InputError for others; of data that are too thin, or where there
-        is no formula, the interval is infinite and its `reason` says why.
+        "rates(1).precision"; None: the headline. level: in (0, 1). method: "auto", or one of the
+        view's. InputError for others; with too little data, or without a formula, the interval is
+        infinite and its `reason` says why.
 
         >>> from streammetrics.results.rates import Rates
         >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
@@ -172,11 +172,11 @@ class HasIntervals(Shown):
         )
 
     def least_cell(self, view: object = None) -> int | None:
-        """The least count that a view of a confusion matrix rests on; None of other views.
+        """The least count that a view of a confusion matrix depends on; None for other views.
 
-        Of F the true positives, or the errors; of balanced accuracy, Matthews' coefficient and
-        kappa any cell. Of an average over many classes the number of rows that decide it, so that
-        each class counts as far as it does there. In units of weight.
+        For F the true positives or the errors; for balanced accuracy, Matthews' coefficient and
+        kappa any cell. For an average over many classes the number of rows that decide it, so that
+        each class counts as much as in the average. In units of weight.
 
         >>> from streammetrics.results.rates import Rates
         >>> Rates(tp=3, fp=1, fn=6, tn=90).least_cell("f1")
@@ -192,14 +192,14 @@ class HasIntervals(Shown):
         return None
 
     def _no_interval(self) -> str:
-        """Why no view has one, or ""."""
+        """Why no view has an interval, or ""."""
         if why := str(getattr(self, "reason", "")):
             return why
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
         return WEIGHTED if any(one is not None and one != 0 for one in weighted) else ""
 
     def _interval(self, asked: Asked) -> Interval | None:
-        """By a formula; None where there is none."""
+        """The interval by a formula; None if there is none."""
         return None
 
 
@@ -214,29 +214,29 @@ class RoundedWeights(HasIntervals):
     @property
     @abstractmethod
     def weight_unit(self) -> Fraction:
-        """What one unit weighs."""
+        """The weight of one unit."""
 
     @property
     @abstractmethod
     def rows_rounded(self) -> int | None:
-        """Rows whose weight was rounded, those that became 0 units included; None without
+        """Rows whose weight was rounded, including those rounded to 0 units; None without
         round_weights=True."""
 
     @property
     def rounded_by_at_most(self) -> Fraction | None:
-        """How much more or less each of `rows_rounded` may weigh: half a unit; None without
+        """The greatest error of the weight of each of `rows_rounded`: half a unit; None without
         round_weights=True."""
         return None if self.rows_rounded is None else self.weight_unit / 2
 
     def _said_of_weights(self) -> str:
-        """The end of a repr: how many rows were rounded, and the unit, where there is one."""
+        """The end of a repr: the number of rounded rows, and the unit, if there is one."""
         rounded = "" if self.rows_rounded is None else f", rows_rounded={self.rows_rounded}"
         unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
         return rounded + unit
 
 
 class OfWeightedRows(RoundedWeights):
-    """The same of a result that holds its counts or sums in units of weight."""
+    """A result with rounded weights that holds its counts or sums in units of weight."""
 
     __slots__ = ()
 
@@ -247,26 +247,26 @@ class OfWeightedRows(RoundedWeights):
     @property
     @abstractmethod
     def _surplus(self) -> int:
-        """Of units over rows."""
+        """The surplus of units over rows."""
 
     @property
     def rows(self) -> int:
-        """All that were counted; those of weight zero, or that were rounded to it, are not."""
+        """The counted rows, without those whose weight is zero or was rounded to zero."""
         return self._units - self._surplus
 
     @property
     def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
+        """All units of weight; None if every row weighs 1, so that they are the rows."""
         return units_counted(self._units, self.rows, self.weight_unit)
 
     @property
     def weight(self) -> Fraction:
-        """The weight of all rows together, exactly; rounded weights as they were rounded."""
+        """The total weight of all rows, exact; rounded weights count as rounded."""
         return self._units * self.weight_unit
 
 
 def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
-    """The units where they say more than the rows do; None where every row weighs 1."""
+    """The units; None if every row weighs 1, so that they are the rows."""
     return None if units == rows and unit == 1 else units
 
 
@@ -288,8 +288,8 @@ class ByValue:
 
 
 def widened(found: Interval, value: Bounded) -> Interval:
-    """With the certain bounds of the value on both sides, if these are more than a quarter of the
-    standard error.
+    """The interval widened on both sides by the certain bounds of the value, if these are more than
+    a quarter of the standard error.
 
     >>> found = Interval(0.5, 0.25, 0.75, se=0.125)
     >>> wide = widened(found, Bounded(0.5, 0.4375, 0.625))
@@ -305,7 +305,7 @@ def widened(found: Interval, value: Bounded) -> Interval:
         return found
     said = "; ".join(filter(None, (found.reason, "widened by what buckets leave open")))
     lower, upper = found.lower - down, found.upper + up
-    if found.method in ("wilson", "mapped", "logit"):  # of shares, which stay shares
+    if found.method in ("wilson", "mapped", "logit"):  # shares stay in [0, 1]
         lower, upper = max(lower, 0.0), min(upper, 1.0)
     return replace(found, lower=lower, upper=upper, reason=said)
 

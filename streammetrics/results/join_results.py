@@ -1,4 +1,4 @@
-"""What joins of impressions and outcomes give: results, delays, and rows open and closed."""
+"""Results of joins of impressions and outcomes: delays, and pending and closed rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import Directions, directed
 
-# Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and on.
+# Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and so on.
 
 BINS: Final = 54  # the last ends past 2**53 ms, the longest label window
 _STARTS: Final = np.array([1000 << i for i in range(BINS - 1)], np.int64)
 
 
 def delay_bins(delays_ms: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Intp [n]: the bin of each delay in milliseconds, from 0 on.
+    """The bin of each delay in milliseconds, at least 0; intp [n].
 
     >>> import numpy as np
     >>> delay_bins(np.array([0, 999, 1000, 2000, 3999, 4000])).tolist()
@@ -47,9 +47,9 @@ Labels: TypeAlias = "NDArray[np.uint8] | NDArray[np.int64] | NDArray[np.float64]
 class OutcomeDelays(Shown):
     """The delays of one outcome.
 
-    attributed: came within the label window of an impression of its id; cut: of these, in the
-    last tenth of it. unattributed: all others; unknown: of these, those of which no impression is
-    known. delays, unattributed_delays: how many came in each bin of seconds after their impression.
+    attributed: outcomes within the label window of an impression of their id; cut: those of them in
+    its last tenth. unattributed: all others; unknown: those of them without a known impression.
+    delays, unattributed_delays: the number in each bin of seconds after their impression.
     """
 
     directions: ClassVar[Directions] = directed(none="share_unattributed share_cut")
@@ -72,7 +72,7 @@ class OutcomeDelays(Shown):
 
     @property
     def share_cut(self) -> float:
-        """Cut / attributed: where it is not small, the label window ends too early for some."""
+        """Cut / attributed: if it is not small, the label window ends too early for some."""
         return self.cut / self.attributed if self.attributed else math.nan
 
 
@@ -99,12 +99,12 @@ def histogram(counts: list[int]) -> Histogram:
 
 @dataclass(frozen=True, slots=True)
 class JoinedResult(Shown):
-    """`result` of the metric over impressions whose label window has closed, and the others.
+    """The metric's `result` over impressions whose label window has closed, and other counts.
 
-    closed, pending: impressions in it, and those still to come. conflicts: impressions left out,
-    as one of their id came before them. late_impressions, late_outcomes: events older than what
-    had been closed when they came. delays: of outcomes that left. closed_before_ms: which
-    impressions are in it, None where none are.
+    closed, pending: impressions in the result, and those not in it yet. conflicts: impressions left
+    out, since an earlier one has their id. late_impressions, late_outcomes: events older than the
+    closed time when they arrived. delays: of closed outcomes. closed_before_ms: the time before
+    which impressions are in the result, None if none are.
     """
 
     directions: ClassVar[Directions] = directed(none="share_pending")
@@ -126,10 +126,10 @@ class JoinedResult(Shown):
 
 @dataclass(frozen=True, slots=True)
 class PendingRows(Shown):
-    """How many impressions wait for the end of their label window, and outcomes by kind.
+    """The numbers of impressions that are not yet closed, and of outcomes by kind.
 
-    remembered: closed impressions whose time is still known. first_ms, last_ms: the least and the
-    greatest time of the pending events, None without any.
+    remembered: closed impressions whose time is kept. first_ms, last_ms: the least and the greatest
+    time of the pending events, None without any.
     """
 
     impressions: int
@@ -141,16 +141,16 @@ class PendingRows(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClosedRows:
-    """What `JoinRows.close` takes out: n impressions by ascending id, and m outcomes.
+    """The rows that `JoinRows.close` removes: n impressions by ascending id, and m outcomes.
 
     ids: uint64 [n], the mixed words of the ids. times_ms: int64 [n]. columns: each [n], an array
-    of its kind, or `DictionaryColumn` for keys; of "hashed" columns what `hash_ids` makes.
-    labels: of each outcome [n]: uint8 0 or 1 ("once"), int64 ("count") or float64 ("sum",
+    of its kind, or `DictionaryColumn` for keys; for "hashed" columns the hashes of `hash_ids`.
+    labels: for each outcome [n]: uint8 0 or 1 ("once"), int64 ("count") or float64 ("sum",
     correctly rounded).
-    conflicts: impressions left out, since one of their id and of other content stands before them.
-    outcomes: the kinds of the m outcomes that left, [m]; delays_ms: int64 [m], the time from the
-    last impression of the id to each, or -1 where none is known. A delay below the label window
-    is that of an outcome that was attributed; all others are unattributed.
+    conflicts: impressions left out, since an earlier one of their id, with other content, counts.
+    outcomes: the kinds of the m closed outcomes, [m]; delays_ms: int64 [m], the time from the last
+    impression of the id to each, or -1 if none is known. Outcomes with a known delay below the
+    label window were attributed; all others were not.
     """
 
     ids: NDArray[np.uint64]

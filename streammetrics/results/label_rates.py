@@ -1,4 +1,4 @@
-"""LabelRates: what several labels of each row, counted by truth and prediction, have to say."""
+"""LabelRates: the counts of several labels of each row, and the rates that follow."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from streammetrics.results.rates import Rates
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelRates(ByValue, OneVsRest):
-    """Counts of each label, and every figure that follows.
+    """Counts of each label by truth and prediction, and the rates that follow.
 
-    matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as scikit-learn has
-    it. sizes: int64 [3, m], the combinations that occur of how many labels a row has, how many
-    were predicted, and how many are both; sizes_counts: int64 [m], the rows of each. Counts are in
-    units of weight, `weight_unit` each; without weights these are rows. A figure is a ratio of
-    integers, rounded once; 0/0 is nan. Averages are those of OneVsRest, and "samples":
-    the mean over rows, of which those that are 0/0 are treated as classes are.
+    matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as in scikit-learn.
+    sizes: int64 [3, m], the combinations that occur of the numbers of true labels, predicted
+    labels, and labels that are both; sizes_counts: int64 [m], the rows of each. Counts are in units
+    of weight, `weight_unit` each; without weights these are rows. A figure is a ratio of integers,
+    rounded once; 0/0 is nan. Averages are those of OneVsRest, and "samples": the mean over rows,
+    where 0/0 is treated as for classes.
 
     >>> table = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
     >>> rates = LabelRates(table, np.array([[1, 1], [1, 1], [0, 1]]), np.array([1, 1]))
@@ -78,22 +78,22 @@ class LabelRates(ByValue, OneVsRest):
 
     @property
     def balanced_accuracy(self) -> float:
-        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        """The balanced accuracy of the labels of all rows, pooled; of one: `rates(label)`."""
         return self._pooled.balanced_accuracy
 
     @property
     def mcc(self) -> float:
-        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        """The MCC of the labels of all rows, pooled; of one label: `rates(label)`."""
         return self._pooled.mcc
 
     @property
     def kappa(self) -> float:
-        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        """The kappa of the labels of all rows, pooled; of one label: `rates(label)`."""
         return self._pooled.kappa
 
     @property
     def positives(self) -> int:
-        """Labels that rows have, in all; in units of weight."""
+        """The true labels of all rows, in units of weight."""
         return self._pooled.positives
 
     @property
@@ -124,7 +124,7 @@ class LabelRates(ByValue, OneVsRest):
 
     @cached_property
     def _of_rows(self) -> Sequence[tuple[Hits, int]]:
-        """What rows of each combination say, and the units of weight of these rows."""
+        """The counts of a row of each combination, and the units of weight of these rows."""
         true, predicted, both = self.sizes
         tn = len(self.matrix) - true - predicted + both
         hits = np.stack([both, predicted - both, true - both, tn], axis=1).tolist()

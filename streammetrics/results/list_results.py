@@ -1,4 +1,4 @@
-"""What lists say together: means of measures, how alike items are, what is shown of a catalog."""
+"""Results over lists: means of measures, the similarity of items, the coverage of a catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streammetrics.results.interval import Asked, HasIntervals
 
 @dataclass(frozen=True, slots=True)
 class ListMoments:
-    """Σ v and Σ v² over n lists. pooled: of a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
+    """Σ v and Σ v² over n lists. pooled: for a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
     shares: each value is 0 or 1.
 
     >>> ListMoments(2, Fraction(1), Fraction(1)).variance
@@ -30,14 +30,14 @@ class ListMoments:
 
     @property
     def variance(self) -> float:
-        """Of the mean, or of the ratio, of independent lists; nan of fewer than two."""
+        """The variance of the mean, or the ratio, of independent lists; nan for fewer than 2."""
         if self.pooled is None:
             return mean_variance(self.n, self.sum_, self.squares)
         w, ww, vw = self.pooled
         return ratio_variance(self.n, self.sum_, w, (self.squares, vw, ww))
 
     def interval(self, asked: Asked) -> Interval:
-        """Of the mean: Wilson's where each list is hit or not, else Student's."""
+        """The interval of the mean: Wilson's if each value is 0 or 1, else Student's."""
         if self.shares and asked.method in ("auto", "wilson", "delta"):
             return asked.share(int(self.sum_), self.n)
         methods = ("wilson", "t") if self.shares else ("t",)
@@ -47,16 +47,16 @@ class ListMoments:
 
 @dataclass(frozen=True, slots=True)
 class Averages(Mapping[str, float], HasIntervals):
-    """A mean for each measure, by the text that the measure prints.
+    """A mean for each measure, by the printed text of the measure.
 
     result[NDCG @ 10] and result["NDCG@10"] are the same; a mean over no lists is nan.
 
     means: by measure. lists_kept: lists with something relevant. lists_empty: lists with nothing
-    relevant, which are left out or count as 0, as the setting `empty` of the metric says.
-    conflicting: lists in which an item is twice, which are left out. rows: what was counted: lists
-    or, where these came item by item, items. Past `max_rows` only `rows` is known, the other counts
-    are None, and `reason` says so. compared_as: the precision in which scores were compared, where
-    that is fixed. ids: the kind of the list ids, where lists have ids.
+    relevant, which are left out or count as 0, by the setting `empty` of the metric. conflicting:
+    lists that have an item twice, which are left out. rows: the counted lists or, if each row is an
+    item, items. Past `max_rows` only `rows` is known, the other counts are None, and `reason` says
+    so. compared_as: the precision in which scores were compared, if it is fixed. ids: the kind of
+    the list ids, if lists have ids.
 
     >>> result = Averages({"NDCG@10": 0.25}, lists_kept=2, lists_empty=1, rows=3)
     >>> result["NDCG @ 10"], result.rows
@@ -97,10 +97,10 @@ class Averages(Mapping[str, float], HasIntervals):
 
 @dataclass(frozen=True, slots=True)
 class ListSimilarity(HasIntervals):
-    """The mean over lists of the similarity within each.
+    """The mean over lists of the similarity within a list.
 
-    ils: nan without a list that has one. lists_kept: lists with two items or more. lists_short:
-    those with fewer, which have no pair and so no similarity; they are left out.
+    ils: the mean; nan if no list has a similarity. lists_kept: lists with two items or more.
+    lists_short: those with fewer, which have no pair and so no similarity; they are left out.
 
     >>> ListSimilarity(0.25, lists_kept=3, lists_short=1).rows
     4
@@ -127,10 +127,10 @@ class CatalogShare(HasIntervals):
     """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
 
     coverage: share of the catalog that some list shows. novelty: in bits. personalization: mean
-    distance of two lists. popularity: mean share of lists that show what is shown. Each is nan
-    where undefined.
+    distance of two lists. popularity: mean share of lists that show a shown item. Each is nan if
+    undefined.
     lists_kept: lists with an item. lists_under_k: those of them with fewer than k. lists_empty:
-    lists without any, which are left out. shown: places of lists, the first k of each;
+    lists without any, which are left out. shown: filled positions among the first k of each list;
     items_shown: different items there.
 
     >>> share = CatalogShare(0.5, 1.0, 1.0, 0.5, 2, 0, 1, shown=2, items_shown=2)

@@ -1,4 +1,4 @@
-"""OneVsRest: what each class or label says as one against the rest, and averages of that."""
+"""OneVsRest: the rates of each class or label against the rest, and their averages."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _TERMS: Final[dict[str, Term]] = {
     "jaccard": term_means.jaccard,
     "balanced_accuracy": term_means.recall,
 }
-_AT: Final = {"f_beta": 1, "f_alpha": 1}  # the place of `average` among the arguments, 0 else
+_AT: Final = {"f_beta": 1, "f_alpha": 1}  # the position of `average` among the arguments, else 0
 
 
 class OneVsRest(OfWeightedRows):
-    """Averages over classes or labels, from exact counts in units of weight of each.
+    """Averages over classes or labels, from the exact counts of each in units of weight.
 
-    average: "macro", the plain mean; "weighted", by how many rows are of the class; "micro", of
-    the summed counts; None, an array with one for each. zero_division: what 0/0 is worth: nan
-    (default; it then leaves the mean), 0 or 1. A mean of nothing is `zero_division`. An argument
-    that is none of these is an InputError. Each value is a ratio of integers, rounded once.
+    average: "macro", the plain mean; "weighted", by the rows of each class; "micro", of the summed
+    counts; None, an array with one value for each. zero_division: the value of 0/0: nan (default;
+    left out of the mean), 0 or 1. A mean of nothing is `zero_division`. Other arguments raise
+    InputError. Each value is a ratio of integers, rounded once.
     """
 
     directions: ClassVar[Directions] = directed(
@@ -61,7 +61,7 @@ class OneVsRest(OfWeightedRows):
 
     @property
     def macro_f1(self) -> float:
-        """The mean of the F1 of each; those that are 0/0 leave it."""
+        """The mean of the F1 of each; those that are 0/0 are left out."""
         return self._mean(term_means.f_beta(Fraction(1)), "macro", math.nan)
 
     @overload
@@ -71,7 +71,7 @@ class OneVsRest(OfWeightedRows):
     def precision(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
-        """TP / (TP + FP): the share that is right of what was predicted to be of the class."""
+        """TP / (TP + FP): the share of rows of the class among those predicted to be of it."""
         return self._averaged(term_means.precision, average, zero_division)
 
     @overload
@@ -81,7 +81,7 @@ class OneVsRest(OfWeightedRows):
     def recall(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
-        """TP / (TP + FN): the share that was found of what is of the class."""
+        """TP / (TP + FN): the share of the rows of the class that are predicted to be of it."""
         return self._averaged(term_means.recall, average, zero_division)
 
     @overload
@@ -91,7 +91,7 @@ class OneVsRest(OfWeightedRows):
     def specificity(
         self, average: str | None = "macro", *, zero_division: float = math.nan
     ) -> float | Floats:
-        """TN / (TN + FP): the share that was left of what is not of the class."""
+        """TN / (TN + FP): the share of the other rows that are not predicted to be of the class."""
         return self._averaged(term_means.specificity, average, zero_division)
 
     @overload
@@ -153,15 +153,15 @@ class OneVsRest(OfWeightedRows):
         return refused(f"{type(self).__name__}.{where}", expected, got, "pass one of these")
 
     def rates(self, number: int) -> Rates:
-        """The Rates of one class or label, by its number: it against the rest.
+        """The Rates of one class or label, by its number, against the rest.
 
-        With them its NPV, MCC and kappa, and its table in both layouts.
+        They include its NPV, MCC and kappa, and its table in both layouts.
         """
         hits = self._hits[self._number(number)]
         return Rates(*hits, self.weight_unit, self._surplus, self.rows_rounded)
 
     def _number(self, number: int) -> int:
-        """That of a class or label as an int."""
+        """The number of a class or label as an int."""
         found = whole(number)
         if found is None or not 0 <= found < len(self._hits):
             raise self._refused(f"a number from 0 to {len(self._hits) - 1}", number, "rates")
@@ -187,7 +187,7 @@ class OneVsRest(OfWeightedRows):
 
 
 def averaged_term(view: ViewText) -> tuple[Term, str] | None:
-    """The ratio that is averaged, and how: of `Averaged`; None for other views."""
+    """The ratio that a view averages, and the kind of average; None for other views."""
     weight = weight_of_precision(view)
     term = _TERMS.get(view.name) if weight is None else term_means.f_alpha(weight)
     if term is None:
@@ -199,10 +199,10 @@ def averaged_term(view: ViewText) -> tuple[Term, str] | None:
 def mean_interval(
     asked: Asked, truth: Ints, predicted: Ints, counts: Ints, hits: Sequence[Hits]
 ) -> Interval | None:
-    """Of an average over classes, one of which is each row's; by delta, and micro by Wilson.
+    """The interval of an average over classes (one class per row); by delta, micro by Wilson.
 
-    truth, predicted, counts: [m], cells. hits: of each class. Whatever is pooled over all classes
-    is a function of accuracy, and rises with it.
+    truth, predicted, counts: [m], cells. hits: of each class. Every micro average is an increasing
+    function of accuracy.
     """
     found = averaged_term(asked.view)
     if found is None:
@@ -218,7 +218,7 @@ def mean_interval(
 def averaged_influence(
     view: ViewText, truth: Ints, predicted: Ints, hits: Sequence[Hits]
 ) -> NDArray[np.float64] | None:
-    """The ψ of the cells of a macro or weighted average; None of other views."""
+    """The ψ of the cells for a macro or weighted average; None for other views."""
     found = averaged_term(view)
     if found is None or found[1] == "micro":
         return None
@@ -232,7 +232,7 @@ def _micro(asked: Asked, term: Term, right: int, n: int, classes: int) -> Interv
         above, below = term(_pooled(top, bottom, classes))
         return term_means.value((above, below), 0.0)
 
-    if through(0.25) == 0.25:  # the only ones that are there: accuracy, Jaccard and specificity
+    if through(0.25) == 0.25:  # accuracy; the others are Jaccard and specificity
         return asked.share(right, n)
     of_hits = np.array(hit_influence(_pooled(right, n, classes), term))
     psi = [float((of_hits * row).sum()) for row in (_pooled(1, 1, classes), _pooled(0, 1, classes))]
@@ -241,15 +241,15 @@ def _micro(asked: Asked, term: Term, right: int, n: int, classes: int) -> Interv
 
 
 def _pooled(right: int, n: int, classes: int) -> Hits:
-    """The sums over classes, of n rows, `right` of them right."""
+    """The counts summed over classes, for n rows of which `right` are predicted right."""
     return right, n - right, n - right, (classes - 2) * n + right
 
 
 def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval | None:
-    """Of averages over the labels that rows have: "micro", which is a ratio of sums over rows, and
+    """The interval of an average over the labels of rows: "micro", a ratio of sums over rows, or
     "samples", a mean over rows.
 
-    rows: what rows of one kind say, and how many there are.
+    rows: the counts of each kind of row, and the number of such rows.
     """
     found = averaged_term(asked.view)
     if found is None:
@@ -272,7 +272,7 @@ def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval
 
 
 def of_values(asked: Asked, values: Sequence[tuple[Fraction, int]]) -> Interval:
-    """Of a mean over rows, from the different values and how many rows have each."""
+    """The interval of a mean over rows, from the different values and their numbers of rows."""
     n = sum(count for _, count in values)
     first = sum((value * count for value, count in values), Fraction(0))
     squares = sum((value * value * count for value, count in values), Fraction(0))

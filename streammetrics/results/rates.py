@@ -1,4 +1,4 @@
-"""Rates: what two classes, counted by truth and prediction, have to say."""
+"""Rates: the counts of two classes by truth and prediction, and the rates that follow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREDICTED: Final = np.array([1, 1, 0, 0])
 
 
 class NamedRates(OfWeightedRows, Generic[Value]):
-    """Every rate of two classes by its name, each a float or, at a bucket, `Bounded`.
+    """Every rate of two classes by its name, each a float or, inside a bucket, `Bounded`.
 
     A rate is one division of exact integers, rounded once; 0/0 is nan. P is precision, R recall.
     """
@@ -47,7 +47,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     @abstractmethod
     def _f(self, rate: Rate, worth: float) -> Value:
-        """A rate where 0/0 is worth this."""
+        """A rate, with `worth` as the value of 0/0."""
 
     @property
     def accuracy(self) -> Value:
@@ -61,7 +61,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     @property
     def precision(self) -> Value:
-        """TP / (TP + FP): the share of the predicted positives that are."""
+        """TP / (TP + FP): the share of predicted positives that are positive."""
         return self._rate(lambda of: ratio(of.tp, of.tp + of.fp))
 
     @property
@@ -86,7 +86,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     @property
     def npv(self) -> Value:
-        """TN / (TN + FN): the share of the predicted negatives that are."""
+        """TN / (TN + FN): the share of predicted negatives that are negative."""
         return self._rate(lambda of: ratio(of.tn, of.tn + of.fn))
 
     @property
@@ -124,8 +124,8 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
 
         f_beta(1) is `f1`. As a ratio of counts, (1 + b²) TP / ((1 + b²) TP + b² FN + FP), which is
-        0 rather than undefined where nothing is predicted positive. zero_division: what 0/0 is
-        worth, nan, 0 or 1. InputError for other numbers. (van Rijsbergen, 1979, chapter 7.)
+        0 rather than undefined where nothing is predicted positive. zero_division: the value of
+        0/0, nan, 0 or 1. InputError for other numbers. (van Rijsbergen, 1979, chapter 7.)
 
         >>> Rates(tp=1, fp=1, fn=0, tn=1).f_beta(2)
         0.8333333333333334
@@ -142,8 +142,8 @@ class NamedRates(OfWeightedRows, Generic[Value]):
     def f_alpha(self, a: float, *, zero_division: float = math.nan) -> Value:
         """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
 
-        f_alpha(1) is `precision`, f_alpha(0) `recall`, f_alpha(0.5) `f1`: with zero_division
-        (nan, 0 or 1) they are these where 0/0 is to be worth that. InputError for other numbers.
+        f_alpha(1) is `precision`, f_alpha(0) `recall`, f_alpha(0.5) `f1`, with zero_division (nan,
+        0 or 1) as the value of 0/0. InputError for other numbers.
 
         >>> Rates(tp=1, fp=1, fn=0, tn=1).f_alpha(0.5)
         0.6666666666666666
@@ -230,14 +230,14 @@ class Rates(NamedRates[float]):
 class BoundedRates(NamedRates[Bounded]):
     """Counts and rates at a threshold inside a bucket, any of whose rows may lie at or above it.
 
-    Every rate of `Rates` rises or stays with each true positive and negative, and falls or stays
-    with each false one (error_rate, fpr and fnr the other way round), so each is between its
-    values at two tables. Each is `Bounded`, with the names of `Rates`, and so are the counts.
+    Every rate of `Rates` is nondecreasing in true positives and negatives and nonincreasing in
+    false ones (error_rate, fpr and fnr: the reverse), so each is between its values at two tables.
+    The rates have the names of `Rates`; they and the counts are `Bounded`.
 
     worst: none of the bucket's positives are at or above the threshold, and all its negatives are.
-    best: the other way round. value: of a bucket whose rows are all tied at its least score: none
-    of them is at or above the threshold. Where a rate is undefined at one of the two, the other
-    one is the limit of what it can be (of mcc: 0); where the value is undefined it is nan.
+    best: the reverse. value: for a bucket whose rows are all tied at its least score: none of them
+    is at or above the threshold. If a rate is undefined at one of the two tables, its limit there
+    is its value at the other (mcc, and kappa at `best`: 0); an undefined value is nan.
 
     >>> from streammetrics import HistogramAUC
     >>> metric = HistogramAUC(grid="equal", resolution=1)
@@ -281,7 +281,7 @@ class BoundedRates(NamedRates[Bounded]):
 
     @property
     def weight_unit(self) -> Fraction:
-        """What one unit weighs."""
+        """The weight of one unit."""
         return self.value.weight_unit
 
     @property
@@ -307,7 +307,7 @@ class BoundedRates(NamedRates[Bounded]):
         return self._between(rate, least=-1.0, best=0.0) if rate is _kappa else self._between(rate)
 
     def _f(self, rate: Rate, worth: float) -> Bounded:
-        """Widened by what 0/0 is worth, if some table between the two is 0/0."""
+        """The rate, widened to hold `worth` if some table between the two is 0/0."""
         found = self._between(rate)
         fewest = Rates(self.worst.tp, self.best.fp, self.best.fn, 0)
         if math.isnan(worth) or not math.isnan(rate(fewest)):
@@ -324,8 +324,9 @@ class BoundedRates(NamedRates[Bounded]):
         worst: float | None = None,
         best: float | None = None,
     ) -> Bounded:
-        """The rate at the two tables, rounded outwards. worst, best: what it tends to where it is
-        undefined at that table alone; None: what it is at the other. least: what it may be."""
+        """The rate at the two tables, rounded outwards. worst, best: its limit where it is
+        undefined at that table alone; None: its value at the other. least: its least possible
+        value."""
         value, a, b = rate(self.value), rate(self.worst), rate(self.best)
         if math.isnan(a) and not math.isnan(b):
             a = b if worst is None else worst
@@ -340,7 +341,7 @@ class BoundedRates(NamedRates[Bounded]):
         return Bounded(value, low, high)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        """That of the value, widened by what the bucket leaves open."""
+        """The interval of the value, widened by the uncertainty within the bucket."""
         found = self.value._interval(asked)
         bounds = value_of(self, asked.view.text)
         return widened(found, bounds) if found and isinstance(bounds, Bounded) else found
@@ -363,7 +364,7 @@ def _kappa(of: Rates) -> float:
 
 
 def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interval | None:
-    """Of a view of `Rates`, of independent rows.
+    """The interval of a view of `Rates`, for independent rows.
 
     Shares by Wilson; F1 by Wilson on Jaccard's index; other F on the logit; balanced accuracy,
     Matthews' coefficient and kappa by delta.
@@ -394,7 +395,7 @@ def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interva
 
 
 def weight_of_precision(view: ViewText) -> Fraction | None:
-    """The a of f_alpha(a), or that of f_beta(b) and of F1: 1 / (1 + b²); None of other views."""
+    """The a of f_alpha(a), or of f_beta(b) and F1: 1 / (1 + b²); None for other views."""
     if view.name in ("f1", "macro_f1"):
         return Fraction(1, 2)
     given = exact(view.arguments[0]) if view.arguments else None
@@ -421,6 +422,6 @@ def f1_of_jaccard(jaccard: float) -> float:
 
 
 def _of_share(hits: int, misses: int) -> Fraction:
-    """P (1 - p) / n."""
-    n = max(hits + misses, 1)  # of none the rate itself is nan
+    """The variance of a share p of n rows: p (1 - p) / n."""
+    n = max(hits + misses, 1)  # without rows the rate itself is nan
     return Fraction(hits * misses, n**3)

@@ -47,10 +47,10 @@ class RocPoints:
     """The ROC curve, from (0, 0) to (1, 1); a row is predicted positive iff score >= threshold.
 
     fpr, tpr, thresholds: float [k + 1], and fp, tp: int64 [k + 1], from the highest threshold down.
-    The first threshold is +inf, at which nothing is predicted; then comes every different score,
-    none dropped: scikit-learn's roc_curve(drop_intermediate=False). Of a histogram they are the
-    least scores of its occupied buckets: these points lie on the true curve, which runs in the box
-    between each and the next. Rates are correctly rounded, nan where their class has no row.
+    The first threshold is +inf, at which nothing is predicted positive; then every different score
+    follows, as in scikit-learn's roc_curve(drop_intermediate=False). For a histogram they are the
+    least scores of its occupied buckets: these points lie on the true curve, which stays in the box
+    between each and the next. Rates are correctly rounded, nan if their class has no row.
 
     >>> from streammetrics import ExactAUC
     >>> metric = ExactAUC()
@@ -71,10 +71,11 @@ class RocPoints:
 class PrecisionRecallPoints:
     """The precision-recall curve; a row is predicted positive iff score >= threshold.
 
-    thresholds: float [k], ascending, every different score; precision, recall: float [k + 1], whose
-    last is the point (1, 0) without a threshold: scikit-learn's precision_recall_curve. Of a
-    histogram the thresholds are the least scores of its occupied buckets, and these points are
-    those of the true curve. Correctly rounded; recall is nan without a positive.
+    thresholds: float [k], ascending, every different score; precision, recall: float [k + 1], the
+    last of which is the point (1, 0) without a threshold, as in scikit-learn's
+    precision_recall_curve. For a histogram the thresholds are the least scores of its occupied
+    buckets, and these points lie on the true curve. Correctly rounded; recall is nan without a
+    positive.
 
     >>> from streammetrics import ExactAUC
     >>> metric = ExactAUC()
@@ -95,8 +96,8 @@ class PrecisionRecallPoints:
 class OperatingPoint:
     """A threshold, positive iff score >= threshold, and the rates at it.
 
-    threshold: +inf where nothing is predicted positive; nan if a score is +inf itself, so that no
-    threshold predicts nothing.
+    threshold: +inf where nothing is predicted positive; nan there if a score is +inf itself, so
+    that every threshold predicts a positive.
     """
 
     threshold: float
@@ -107,9 +108,9 @@ class OperatingPoint:
 class BestPoints:
     """The best value that a threshold reaches, and every threshold that reaches it.
 
-    value: nan where it is undefined. `Bounded` of a histogram: a threshold inside a bucket may be
-    better than those at the edges of buckets, which are the ones listed.
-    points: from the highest threshold down; () where the value is undefined.
+    value: nan if undefined. `Bounded` for a histogram: a threshold inside a bucket may be better
+    than those at the edges of buckets, which are listed.
+    points: from the highest threshold down; () if the value is undefined.
     """
 
     value: float | Bounded
@@ -121,14 +122,14 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCurve(ByValue, RoundedWeights):
-    """What is known of the scores of two classes, from which every curve and area follows.
+    """The counts of two classes by score, from which every curve and area follows.
 
-    scores: float [k], ascending: the scores that occurred or, of a histogram, the least score of
-    each bucket that is occupied. counts: int64 [2, k], negatives and positives there, in units of
-    weight: `weight_unit` each. exact: each place is one score; otherwise it is a bucket, and
-    figures are `Bounded` by what its scores may be: in any order, and any of them tied. Their value
-    is that of a bucket whose rows are all tied. rows: all that were counted; those of weight zero
-    are not. reason: why nothing more is known, when it is not.
+    scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
+    each occupied bucket. counts: int64 [2, k], negatives and positives there, in units of weight:
+    `weight_unit` each. exact: each column is one score; otherwise it is a bucket, and figures are
+    `Bounded` over all orders and ties of its scores. Their value is that for buckets whose rows are
+    all tied. rows: the counted rows, without those of weight zero. reason: why nothing more is
+    known, if so.
 
     >>> curve = ScoreCurve(np.array([0.1, 0.4, 0.8]), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
     >>> curve.auc, curve.gini
@@ -148,7 +149,7 @@ class ScoreCurve(ByValue, RoundedWeights):
 
     @property
     def auc(self) -> float | Bounded:
-        """Share of the pairs of a positive and a negative that the scores order so; tied: 1/2."""
+        """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
     @property
@@ -160,9 +161,9 @@ class ScoreCurve(ByValue, RoundedWeights):
     def ap(self) -> float | Bounded:
         """Average precision: Σ (R_i - R_(i-1)) P_i over different scores, from the highest down.
 
-        R recall and P precision of score >= that one; equal scores enter together, and nothing is
-        interpolated: scikit-learn's average_precision_score. Rounded from 90 bits; nan without a
-        positive.
+        R and P: recall and precision at score >= that one; equal scores enter together, without
+        interpolation, as in scikit-learn's average_precision_score. Rounded from 90 bits; nan
+        without a positive.
         """
         return self._figure(average_precision(self._steps, bounded=not self.exact))
 
@@ -170,7 +171,7 @@ class ScoreCurve(ByValue, RoundedWeights):
     def pr_auc_trapezoid(self) -> float | Bounded:
         """Area under the points of `pr` by trapezoids, recall on x, from (0, 1): not `ap`.
 
-        It may be on either side of `ap`. A straight line between two points may promise what no
+        It may be above or below `ap`. A straight line between two points may have values that no
         threshold reaches (Davis and Goadrich 2006, ICML). Rounded from 90 bits; nan without a
         positive.
         """
@@ -205,8 +206,8 @@ class ScoreCurve(ByValue, RoundedWeights):
     def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> float | Bounded:
         """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
 
-        standardized: on the scale on which chance has 1/2 and a perfect order 1 (McClish 1989,
-        Medical Decision Making 9), as scikit-learn's roc_auc_score(max_fpr=). nan with one class.
+        standardized: scaled so that chance has 1/2 and a perfect order 1 (McClish 1989, Medical
+        Decision Making 9), as scikit-learn's roc_auc_score(max_fpr=). nan with one class.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.partial_auc(0.5), curve.partial_auc(0.5, standardized=True)
@@ -222,9 +223,9 @@ class ScoreCurve(ByValue, RoundedWeights):
     def gain(self, k: int = 10) -> tuple[float | Bounded, ...]:
         """Share of all positives among the i/k of the rows with the highest scores, i = 1 to k.
 
-        A cut through tied rows, or through one row, takes its part of them: the mean over their
-        orders. nan without a positive. Of a histogram the ends are certain, but where a cut lies
-        inside a row they are not always reached.
+        A cut through tied rows, or through one row, takes a proportional part: the mean over their
+        orders. nan without a positive. For a histogram the bounds are certain, but not always tight
+        where a cut lies inside a row.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.gain(4), curve.lift(4)
@@ -235,22 +236,22 @@ class ScoreCurve(ByValue, RoundedWeights):
 
     def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
-        of all rows; cumulative: in the first i parts. Cuts and ends as in `gain`, so the ends are
-        not always reached where a cut lies inside a row; nan without a positive."""
+        of all rows; cumulative: in the first i parts. Cuts and bounds are as in `gain`, so the
+        bounds are not always tight where a cut lies inside a row; nan without a positive."""
         n, some = parts(k, "ScoreCurve.lift(k)"), not self.exact
         return tuple(map(self._figure, lifts(self._steps, n, cumulative=cumulative, bounded=some)))
 
     def confusion(self, t: float) -> Rates | BoundedRates:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
 
-        `BoundedRates`, with the same names, where t lies inside a bucket with rows of a histogram.
+        `BoundedRates`, with the same names, if t lies inside an occupied bucket of a histogram.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.confusion(1.0).table().tolist()
         [[1, 1], [0, 2]]
         """
         limit = threshold(t, "ScoreCurve.confusion(t)")
-        if self.exact:  # scores of a lower precision were compared in it
+        if self.exact:  # scores of lower precision were compared in that precision
             with np.errstate(over="ignore"):
                 limit = float(self.scores.dtype.type(limit))
         at = int(np.searchsorted(self.scores, limit, "left"))
@@ -272,10 +273,10 @@ class ScoreCurve(ByValue, RoundedWeights):
 
         by: "youden" is TPR - FPR; "product" TPR (1 - FPR); "distance" from (0, 1), the least
         √(FPR² + (1 - TPR)²); "accuracy" q TPR + (1 - q)(1 - FPR) where q of the rows are positive:
-        the iso-accuracy line of slope (1 - q)/q. positives_share: q, from 0 to 1, that of these
-        rows by default; a Fraction where no float is it. Predicting nothing, or everything, is a
-        point too. Ties are found exactly. nan with one class only, but for "accuracy" of these
-        rows.
+        the iso-accuracy line of slope (1 - q)/q. positives_share: q, from 0 to 1, by default that
+        of these rows; a Fraction if no float equals it. Predicting nothing, or everything, is a
+        point too. Ties are found exactly. nan with one class only, except for "accuracy" with the
+        default q.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> found = curve.best("youden")
@@ -299,8 +300,8 @@ class ScoreCurve(ByValue, RoundedWeights):
     def rela_impr(self, base: ScoreCurve) -> float | Bounded:
         """RelaImpr over another model: (auc - 1/2) / (its auc - 1/2) - 1; 1.0 is 100 %.
 
-        Correctly rounded; `Bounded` where one of the two is. nan where one is undefined or the
-        base is 1/2; a base that may be 1/2 leaves both ends infinite.
+        Correctly rounded; `Bounded` if one of the two is. nan if one is undefined or the base is
+        1/2; if the base may be 1/2, both bounds are infinite.
 
         >>> good = ScoreCurve(np.arange(5.0), np.array([[1, 0, 1, 0, 0], [0, 1, 0, 1, 1]]), True, 5)
         >>> poor = ScoreCurve(np.arange(5.0), np.array([[1, 0, 0, 1, 0], [0, 1, 1, 0, 1]]), True, 5)
@@ -318,7 +319,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         return OperatingPoint(float(self._thresholds[at]), rates)
 
     def _rates(self, place: int) -> Rates:
-        """Those where the rows from this place on are predicted positive."""
+        """The rates if the rows from this index on are predicted positive."""
         negatives, positives = self.counts[:, place:]
         return self._rates_of(exact_sum(positives), exact_sum(negatives))
 
@@ -330,7 +331,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         return Rates(tp, fp, *rest, self.weight_unit, surplus, self.rows_rounded)
 
     def _begins_at(self, limit: float, at: int) -> bool:
-        """Whether no bucket below this place has a score at or above the limit."""
+        """Whether no bucket below this index has a score at or above the limit."""
         if at < len(self.scores) and self.scores[at] == limit:
             return True
         return self._ends is not None and bool(limit >= self._ends[at - 1])
@@ -341,7 +342,7 @@ class ScoreCurve(ByValue, RoundedWeights):
 
     @cached_property
     def _thresholds(self) -> NDArray[np.floating]:
-        """Of the places of the steps [k + 1]; +inf first, or nan if that may be a score."""
+        """The thresholds of the steps [k + 1]; +inf first, or nan if that may be a score."""
         positions = self._steps.positions
         scores = self.scores[positions]
         highest = len(scores) > 0 and scores[0] == math.inf
@@ -359,18 +360,18 @@ class ScoreCurve(ByValue, RoundedWeights):
 
     @property
     def positives(self) -> int | None:
-        """Units of weight of the positive class (rows, without weights); None where not known."""
+        """Units of weight of the positive class (rows, without weights); None if not known."""
         return None if self.reason else self._pairs.positives
 
     @property
     def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, or where that is no longer known."""
+        """All units of weight; None if every row weighs 1, or if they are no longer known."""
         units = self._pairs.positives + self._pairs.negatives
         return None if self.reason else units_counted(units, self.rows, self.weight_unit)
 
     @property
     def weight(self) -> Fraction | None:
-        """The weight of all rows together, exactly; None where that is no longer known."""
+        """The total weight of all rows, exact; None if it is no longer known."""
         units = self._pairs.positives + self._pairs.negatives
         return None if self.reason else units * self.weight_unit
 
@@ -392,10 +393,10 @@ class ScoreCurve(ByValue, RoundedWeights):
 
 
 class ExactCurve(ScoreCurve):
-    """A ScoreCurve of every different score, ten times the size of the state that it comes from.
+    """A ScoreCurve of every different score, ten times the size of its state.
 
-    Nobody who wants the area alone pays for the points. `points` gives scores [k], ascending, and
-    counts [2, k]; it must give the same whenever it is called.
+    The area alone does not need the points. `points` returns ascending scores [k] and
+    counts [2, k]; every call must return the same.
 
     >>> curve = ExactCurve(Pairs(1, 0, 1, 1), 2, lambda: (np.arange(2.0), np.eye(2, dtype=int)))
     >>> curve.auc
@@ -412,7 +413,7 @@ class ExactCurve(ScoreCurve):
         weight_unit: Fraction = Fraction(1),
         rows_rounded: int | None = None,
     ) -> None:
-        # A frozen value: what is fixed goes where the fields of the parent lie.
+        # The parent is a frozen dataclass: its fields are set in `__dict__`.
         self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
         self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
 

@@ -1,4 +1,4 @@
-"""Results that are exact sums over rows: a ratio of two, and the errors of predicted numbers."""
+"""Results of exact sums over rows: a mean, a ratio, and the errors of predicted numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import USERS, Asked, HasIntervals, OfWeightedRows, units_counted
 
-# MeanResult: the mean of a value of each row.
+# MeanResult: the mean of one value per row.
 
 
 @dataclass(frozen=True, slots=True)
 class MeanResult(HasIntervals):
-    """The mean of a value of each row, with its interval.
+    """The mean of one value per row, with its interval.
 
-    total, squares: Σ v and Σ v², exactly and in units of weight, `weight_unit` each; squares None:
-    beyond the floats.
+    total: Σ v, exact and in units of weight, `weight_unit` each. squares: Σ v² over rows, each v²
+    rounded; None: beyond the floats.
 
     >>> MeanResult(4, Fraction(1), Fraction(1)).mean
     0.25
@@ -41,12 +41,12 @@ class MeanResult(HasIntervals):
 
     @property
     def rows(self) -> int:
-        """All that were counted; those of weight zero are not."""
+        """The counted rows, without those of weight zero."""
         return self._units - self._surplus
 
     @property
     def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
+        """All units of weight; None if every row weighs 1, so that they are the rows."""
         return units_counted(self._units, self.rows, self.weight_unit)
 
     def _interval(self, asked: Asked) -> Interval | None:
@@ -63,7 +63,7 @@ class MeanResult(HasIntervals):
 
 @dataclass(frozen=True, slots=True)
 class Quotient(HasIntervals):
-    """A ratio of sums, with the sums and the rows behind it.
+    """A ratio of sums, with the sums and the number of rows.
 
     numerator, denominator: the sums, correctly rounded; they may be infinite or nan.
     exact: both sums without rounding, or None where one is not finite. is_share: every row is 0 or
@@ -101,7 +101,7 @@ class RegressionErrors(OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
-    in units of weight, `weight_unit` each; None is infinite, where a score is. Every figure is
+    in units of weight, `weight_unit` each; None: infinite, because a score is. Every figure is
     rounded once, and infinite past the largest float.
 
     >>> sums = [Fraction(x) for x in (2, 2, 6, 14)]
