@@ -167,6 +167,8 @@ def test_a_head_that_no_metric_writes_is_refused() -> None:
         '["toy-settled/1",{"value":{"a":1}}]',
         '["toy-settled/1",{"value":{"$float":"nan"}}]',
         '["toy-settled/1",{"value":{"$float":"inf","a":1}}]',
+        '["toy-settled/1",{"value":{"$fraction":"1/2","more":1}}]',
+        '["toy-settled/1",{"value":{"$map":{},"more":1}}]',
         '["toy-settled/1",{"value":{"$fraction":"1/0"}}]',
         '["toy-settled/1",{"value":{"$fraction":"2/4"}}]',
         '["toy-settled/1",{"value":{"$fraction":"1e1000000000"}}]',

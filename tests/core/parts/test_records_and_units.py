@@ -52,6 +52,14 @@ def written(one: RecordSet) -> bytes:
     return out.bytes_()
 
 
+def test_records_of_one_time_take_eight_bytes_each_and_are_read() -> None:
+    many = RecordSet(())
+    many.add(np.arange(100, dtype=np.uint64), np.full(100, 5), ())
+    data = written(many)
+    assert len(data) < 9 * 100
+    assert written(RecordSet.decode((), Reader(data))) == data
+
+
 def test_codes_of_fields_order_as_values_do_and_lead_back() -> None:
     for kind, ascending in ASCENDING.items():
         values = checked(ascending, kind, "x")
