@@ -381,7 +381,7 @@ class Inputs:
         self.formerly = {name: c.formerly for name, c in self.columns.items() if c.formerly}
         for name, column in columns.items():
             if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
-                raise TypeError(f"no input can be called {name!r}: the name means something else")
+                raise TypeError(f"no input can be called {name!r}: the name is reserved")
             if isinstance(column, Weights) and name != "weights":
                 raise TypeError(f"the input of weights is called weights, and not {name!r}")
 

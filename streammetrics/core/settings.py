@@ -326,7 +326,7 @@ class Content:
         """The content that another process wrote; StateError unless `of` may have made it."""
         sizes = tuple(n for n in shape if type(n) is int and 0 <= n < 1 << 48)
         if len(sizes) < len(shape) or len(sizes) > _MAX_AXES or not _DIGEST.fullmatch(digest):
-            raise damaged("a setting that is no hash and shape")
+            raise damaged("a setting that is not a hash and a shape")
         if data is not None and (
             len(data) != 8 * math.prod(sizes) or _digest(sizes, data) != digest
         ):

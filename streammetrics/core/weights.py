@@ -183,7 +183,7 @@ def _units(
 def _units_of_one(unit: Fraction) -> int:
     if unit.numerator != 1:
         raise InputError(
-            expected=f"weights, since a row without one weighs 1, no multiple of {unit}",
+            expected=f"weights, since a row without one weighs 1, which is no multiple of {unit}",
             got="none",
             where="weights",
             hint="pass weights, or a weight_unit that divides 1",

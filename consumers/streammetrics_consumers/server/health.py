@@ -117,7 +117,7 @@ def _lost(place: PartitionStatus, head: Head | None) -> str | None:
         return None
     name = f"{place.topic}/{place.number}"
     if head is None:
-        return f"it has counted {name} up to {place.counted}, and the store knows nothing of it"
+        return f"it has counted {name} up to {place.counted}, and the store has no head for it"
     if head.next_offset < place.counted:
         return (
             f"it has counted {name} up to {place.counted}, and the store has up to "
