@@ -148,7 +148,8 @@ class KafkaSource(TopicSource):
         return chunks
 
     def confirm(self) -> None:
-        """Do nothing: the client fetches by topic id, so it never reads a replaced topic."""
+        """Do nothing: `poll` compares the topic ids of the client's metadata. A topic that is
+        deleted and created again between two polls is noticed only with the next metadata."""
 
     def _seek(self, place: Place, offset: int) -> None:
         self._consumer.seek(TopicPartition(*place), offset)
