@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from streammetrics import (
@@ -19,8 +20,6 @@ from streammetrics import (
     load,
 )
 from tests.consumers.small_config import config
-
-pa = pytest.importorskip("pyarrow")
 
 LABELS, SCORES = [0, 1, 1, 0], [0.9, 0.5, 0.3, 0.2]
 USERS, QUERIES = [1, 1, 2, 2], [7, 8, 7, 8]

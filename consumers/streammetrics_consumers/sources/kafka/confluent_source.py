@@ -9,8 +9,8 @@ It gives the same guarantees as `kafka_source`, in other ways:
   call if the second one brings a new assignment.
 * The position that the library reports does not pass control and aborted records at the end of a
   log; the "end of partition" event has the offset after them.
-* It fetches by topic name, so it reads a topic that was deleted and created again without an error;
-  kafka-python fetches by topic id. `confirm` checks the id before records are committed.
+* Like kafka-python it fetches by topic name, so it reads a topic that was deleted and created again
+  without an error. `confirm` asks for the id before records are committed.
 * An unreadable batch is an event among the records, which the library repeats forever or passes
   over. Here it ends the source after the records before it, or is skipped: see `faults`.
 """
