@@ -39,7 +39,7 @@ from streammetrics_consumers.replay.dry_run import (
     refused_in,
 )
 from streammetrics_consumers.replay.scratch import Scratch
-from streammetrics_consumers.sources import Source
+from streammetrics_consumers.sources import Remote, Source
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets; a longer gap is passed by a seek, not by reading
@@ -430,11 +430,13 @@ def read_again(
         left = sum(one.end - one.at for one in replays.values())
         report(left)
         if not left:
-            return
+            break
         for chunk in source.poll(POLL_S):
             replay = replays.get(chunk.partition)
             if replay is not None and chunk.start <= replay.at < min(chunk.end, replay.end):
                 replay.take(chunk)
+    if isinstance(source, Remote):
+        source.confirm()  # no log was replaced meanwhile
 
 
 def records_at(

@@ -17,10 +17,11 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay import diff, replay
 from streammetrics_consumers.replay.verify import Wanted
-from streammetrics_consumers.sources import Unsuitable
-from streammetrics_consumers.sources.memory_source import Log
+from streammetrics_consumers.sources import Disconnected, Unsuitable
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
@@ -177,6 +178,24 @@ def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path)
     assert found.differences == []
     assert found.logs == 2
     assert any("a closed head (offsets 0 to 400)" in one for one in found.notes)
+
+
+def test_a_log_that_is_replaced_while_it_is_read_again_is_an_error(run: Run) -> None:
+    class Replaced(MemorySource):
+        def offset_at(self, partition: Partition, time_ms: int) -> int:
+            raise NotImplementedError
+
+        def confirm(self) -> None:
+            raise Disconnected("the topic was replaced")
+
+        def known_ends(self) -> dict[Partition, int]:
+            return self.ends()
+
+        def hears(self) -> bool:
+            return True
+
+    with closing(Replaced(run.logs)) as source, pytest.raises(Disconnected):
+        replay.read_again(source, {}, lambda left: None)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
-from streammetrics_consumers.sources import Listener
+from streammetrics_consumers.sources import Disconnected, Listener
 
 log = logging.getLogger(__name__)
 
@@ -198,6 +198,7 @@ class TopicSource(ABC):
     def __init__(self, config: SourceConfig, names: Sequence[Name] | None) -> None:
         self.topics = config.topics
         self._names = names
+        self._lost: SourceError | None = None
 
     def partitions(self) -> list[Partition]:
         """All partitions of the topics, in order."""
@@ -210,6 +211,20 @@ class TopicSource(ABC):
             if place in self._reading.positions:
                 self._reading.positions[place] = offset
                 self._seek(place, offset)
+
+    def confirm(self) -> None:
+        """Raise Disconnected if a topic was deleted or replaced since the start, and SourceError if
+        its id cannot be read. Later calls raise the same error immediately."""
+        if self._lost is not None:
+            raise self._lost
+        try:
+            found = self._described()
+            for name, topic in self._reading.topics.items():
+                if name not in found or found[name].id != topic.id:
+                    raise Disconnected(f"kafka: topic {name!r} was deleted or replaced")
+        except SourceError as error:
+            self._lost = error
+            raise
 
     def known_ends(self) -> dict[Partition, int]:
         """The ends reported by the last fetches, without a request to the broker."""
@@ -226,6 +241,11 @@ class TopicSource(ABC):
                 self._commit(moved)
         except Exception as error:  # counting does not depend on it
             log.debug("kafka: offsets were not committed: %s", error)
+
+    @abstractmethod
+    def _described(self) -> Mapping[str, Topic]:
+        """The topics that exist now, by name. A client of its own asks for them, so that the
+        listener can confirm during a rebalance in the consumer's thread. Raises SourceError."""
 
     @abstractmethod
     def _seek(self, place: Place, offset: int) -> None:

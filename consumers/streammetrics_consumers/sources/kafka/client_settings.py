@@ -54,7 +54,7 @@ KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
         "session_timeout_ms": _SESSION,
         "heartbeat_interval_ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
-        "metadata_max_age_ms": Key(_MINUTE, "when a new partition, or a topic made anew, is seen"),
+        "metadata_max_age_ms": Key(_MINUTE, "the longest time until a new partition is noticed"),
         "request_timeout_ms": _ANSWER,
         "metrics_enabled": Key(Switch(False), "whether the library counts what it does"),
     },
@@ -64,7 +64,7 @@ KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
         "heartbeat.interval.ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
         "topic.metadata.refresh.interval.ms": Key(
-            _MINUTE, "when a new partition, or topic, is seen"
+            _MINUTE, "the longest time until a new partition is noticed"
         ),
         "socket.timeout.ms": _ANSWER,
         "check.crcs": Key(

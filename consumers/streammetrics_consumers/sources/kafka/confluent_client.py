@@ -68,19 +68,17 @@ ANSWER_S: Final = 15.0
 Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 
 
-class TopicIds:
-    """The ids of the topics. The consumer does not report them, so a separate client asks for them.
+class DescribedTopics:
+    """The topics with their ids. The consumer does not report ids, so a separate client asks.
 
     After the broker that it asks has restarted, that client may never get an answer. A new client
     then replaces it.
     """
 
     def __init__(self, settings: Mapping[str, str], topics: Sequence[str]) -> None:
-        self._known: dict[str, str | None] = {}
         self._topics = list(topics)
         self._settings = connection_settings(settings)
         self._admin: AdminClient | None = self._made()
-        self._lost: SourceError | None = None
 
     def _made(self) -> AdminClient:
         return AdminClient({**self._settings}, logger=RDKAFKA)
@@ -103,7 +101,6 @@ class TopicIds:
                 raise explained(error.args[0]) from error
             numbers = tuple(sorted(partition.id for partition in described.partitions))
             found[name] = Topic(name, _name_of(described.topic_id), numbers)
-            self._known.setdefault(name, found[name].id)
         return found
 
     def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
@@ -120,20 +117,6 @@ class TopicIds:
             if isinstance(error, KafkaException) and error.args[0].name() in SILENT:
                 return None
         return asked
-
-    def require_same(self) -> None:
-        """Raise Disconnected if a topic was deleted or replaced since the start, and SourceError if
-        its id cannot be read. Later calls raise the same error immediately."""
-        if self._lost is not None:
-            raise self._lost
-        try:
-            found = self.ask()
-            for name, known in self._known.items():
-                if name not in found or found[name].id != known:
-                    raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
-        except SourceError as error:
-            self._lost = error
-            raise
 
     def close(self) -> None:
         """End the client. It has no close method, so drop the reference."""

@@ -40,6 +40,7 @@ from streammetrics_consumers.sources import (
 from streammetrics_consumers.sources.kafka import (
     MAX_POLL_S,
     Place,
+    Topic,
     TopicReading,
     TopicSource,
     found_topics,
@@ -55,7 +56,7 @@ from streammetrics_consumers.sources.kafka.client_settings import (
 from streammetrics_consumers.sources.kafka.confluent_client import (
     ASK_S,
     FATAL,
-    TopicIds,
+    DescribedTopics,
     ask,
     by_place,
     explained,
@@ -85,13 +86,13 @@ class ConfluentSource(TopicSource):
         self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
         self._wrong: KafkaError | None = None  # an error reported by the callback of the client
         self._consumer = made(settings, self._heard)
-        self._topic_ids = TopicIds(settings, self.topics)
+        self._described_topics = DescribedTopics(settings, self.topics)
         self._is_closed = False
         try:
             require_reachable(config.bootstrap_servers, CONNECT_S)
             self._reading = self._begin_reading()
         except BaseException:
-            self._topic_ids.close()
+            self._described_topics.close()
             self._consumer.close()
             raise
         log.info("kafka: connected with %s", masked(settings))
@@ -240,9 +241,8 @@ class ConfluentSource(TopicSource):
             of_each(messages, headers_of),
         )
 
-    def confirm(self) -> None:
-        """Raise Disconnected if a topic was deleted or replaced since the start."""
-        self._topic_ids.require_same()
+    def _described(self) -> dict[str, Topic]:
+        return self._described_topics.ask()
 
     def _seek(self, place: Place, offset: int) -> None:
         ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
@@ -271,7 +271,7 @@ class ConfluentSource(TopicSource):
         self._reading.listen(None)
         if not self._is_closed:
             self._is_closed = True
-            self._topic_ids.close()
+            self._described_topics.close()
             with suppress(KafkaException):
                 self._consumer.close()
 
@@ -304,7 +304,7 @@ class ConfluentSource(TopicSource):
             raise
         if not cluster:
             raise Disconnected("kafka: the broker does not answer")
-        return TopicReading(cluster, found_topics(self.topics, self._topic_ids.ask))
+        return TopicReading(cluster, found_topics(self.topics, self._described))
 
     def _heard(self, error: KafkaError) -> None:
         """Keep an error that a retry would not fix; it ends the source. Connections recover."""

@@ -1,4 +1,4 @@
-"""The client of kafka-python: connecting it, fixes for four of its bugs, and producers for
+"""The client of kafka-python: connecting it, fixes for five of its bugs, and producers for
 simulated streams and for forwarded refused events."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -13,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 import kafka
 import kafka.errors as errors
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -31,6 +32,7 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn
+from streammetrics_consumers.sources.kafka import Topic
 from streammetrics_consumers.sources.kafka.client_settings import require_reachable
 from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, is_known_layout
 
@@ -40,6 +42,8 @@ Shipped: Final = KafkaConsumer  # the unmodified client
 CONNECT_S: Final = 5.0  # for one attempt to reach a broker
 TOPIC_MS: Final = 5000  # a new topic takes time to reach all brokers
 FLUSH_S: Final = 30.0
+DESCRIBE_TRIES: Final = 10  # a broker may be restarting
+DESCRIBE_PAUSE_S: Final = 0.2
 ANSWER_S: Final = 15.0
 Message: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
@@ -92,6 +96,15 @@ class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no t
             self.request_rejoin()
             self._net.run(self._take_join)
         return bool(super().poll(timeout_ms=timeout_ms))
+
+    def ensure_coordinator_ready(self, timeout_ms: float | None = None) -> bool:
+        """Whether the coordinator was found in time. The client's own method raises if the
+        connection is refused while it waits for metadata, and retries in all other cases."""
+        try:
+            return bool(super().ensure_coordinator_ready(timeout_ms=timeout_ms))
+        except errors.KafkaConnectionError as error:
+            log.debug("kafka: no group coordinator: %s", error)
+            return False
 
     async def _take_join(self) -> None:
         """Handle a pending join response as the client does, in the client's thread."""
@@ -185,6 +198,50 @@ class Direct(KafkaNetSocket):  # type: ignore[misc]
             sock.close()
             raise
         return connected
+
+
+class DescribedTopics:
+    """The topics with their ids, described by a client of its own with a thread of its own: a
+    rebalance listener cannot ask the consumer, in whose thread it runs."""
+
+    def __init__(
+        self, settings: dict[str, object], servers: Sequence[str], topics: Sequence[str]
+    ) -> None:
+        self._topics = list(topics)
+        known = KafkaAdminClient.DEFAULT_CONFIG
+        both = {name: value for name, value in settings.items() if name in known}
+        client = connected({**settings, "request_timeout_ms": round(CONNECT_S * 1000)}, servers)
+        try:
+            self._admin = KafkaAdminClient(**both, kafka_client=lambda **_: client)
+        except BaseException:
+            client.close()
+            raise
+
+    def ask(self) -> dict[str, Topic]:
+        """The topics that exist now, by name. Raises KafkaError."""
+        for _ in range(DESCRIBE_TRIES - 1):
+            try:
+                return self._described()
+            except (errors.KafkaConnectionError, errors.NodeNotReadyError):
+                time.sleep(DESCRIBE_PAUSE_S)
+        return self._described()
+
+    def _described(self) -> dict[str, Topic]:
+        found = {}
+        for described in self._admin.describe_topics(self._topics):
+            error = errors.for_code(described["error_code"])
+            if error is errors.UnknownTopicOrPartitionError:
+                continue
+            if error is not errors.NoError:
+                raise error(described["name"])
+            name, topic_id = described["name"], described.get("topic_id")
+            numbers = sorted(one["partition_index"] for one in described["partitions"])
+            found[name] = Topic(name, None if topic_id is None else str(topic_id), tuple(numbers))
+        return found
+
+    def close(self) -> None:
+        """Close the client and end its thread."""
+        self._admin.close()
 
 
 def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:

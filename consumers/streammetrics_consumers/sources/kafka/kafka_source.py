@@ -9,6 +9,8 @@ Exactly-once counting depends on these points, where the client's own behavior m
 * The client calls its listener from its IO thread, during our call of `poll`. The listener uses
   only the ledger and `seek`.
 * `read_committed`: control records and aborted records leave holes in the offsets.
+* The client fetches by topic name, so it reads a topic that was deleted and created again without
+  an error. `confirm` asks for the id before records are committed.
 * The client loses a join response that arrives between two polls: see `kafka_client.Group`.
 """
 
@@ -58,6 +60,7 @@ from streammetrics_consumers.sources.kafka.kafka_client import (
     FATAL,
     REFUSALS,
     Consumer,
+    DescribedTopics,
     Record,
     connected,
 )
@@ -85,12 +88,23 @@ class KafkaSource(TopicSource):
             self._settings["group_id"] = None
         self._client = connected(self._settings, config.bootstrap_servers)
         try:
+            self._described_topics = DescribedTopics(
+                self._settings, config.bootstrap_servers, self.topics
+            )
+        except BaseException:
+            self._client.close()
+            raise
+        try:
             limits = BatchLimits(config.max_batch_bytes, skips)
             self._consumer = Consumer(
                 limits, **self._settings, kafka_client=lambda **_: self._client
             )
-            self._reading = self._begin_reading()
+            topics = found_topics(self.topics, self._described)
+            for name in self.topics:  # without metadata, a group's first assignment is empty
+                self._ask(partial(self._consumer.partitions_for_topic, name))
+            self._reading = TopicReading(self._client.cluster.cluster_id or "kafka", topics)
         except BaseException:
+            self._described_topics.close()
             self._client.close()
             raise
         log.info("kafka: connected with %s", masked(self._settings))
@@ -136,7 +150,6 @@ class KafkaSource(TopicSource):
             reading.raise_failure()
             raise self._explained(error) from error
         reading.raise_failure()
-        self._require_same_topics()
         if not batches:
             return self._moved(before)
         chunks = []
@@ -146,10 +159,6 @@ class KafkaSource(TopicSource):
                 if self._is_kept(tuple(place), before):
                     chunks.append(self._chunk(tuple(place), records))
         return chunks
-
-    def confirm(self) -> None:
-        """Do nothing: `poll` compares the topic ids of the client's metadata. A topic that is
-        deleted and created again between two polls is noticed only with the next metadata."""
 
     def _seek(self, place: Place, offset: int) -> None:
         self._consumer.seek(TopicPartition(*place), offset)
@@ -236,6 +245,7 @@ class KafkaSource(TopicSource):
         except Exception as error:
             log.debug("kafka: closing: %s", error)
             self._client.close()
+        self._described_topics.close()
 
     # -- rebalances, in the client's thread ---------------------------------------------------
     def _assigned(self, places: Sequence[TopicPartition]) -> None:
@@ -248,27 +258,9 @@ class KafkaSource(TopicSource):
     def _released(self, places: Sequence[TopicPartition], lost: bool) -> None:
         self._reading.released([tuple(place) for place in places], lost=lost)
 
-    # -- the topics ---------------------------------------------------------------------------
-    def _begin_reading(self) -> TopicReading:
-        topics = found_topics(self.topics, self._topics_there)
-        return TopicReading(self._client.cluster.cluster_id or "kafka", topics)
-
-    def _topics_there(self) -> dict[str, Topic]:
-        """The topics that exist now, by name."""
-        found = {}
-        for name in self.topics:
-            numbers = self._ask(partial(self._consumer.partitions_for_topic, name))
-            if numbers:
-                topic_id = self._client.cluster.topic_id(name)
-                id_text = str(topic_id) if topic_id else None
-                found[name] = Topic(name, id_text, tuple(sorted(numbers)))
-        return found
-
-    def _require_same_topics(self) -> None:
-        for name, topic in self._reading.topics.items():
-            found = self._client.cluster.topic_id(name)
-            if found is not None and topic.id is not None and str(found) != topic.id:
-                raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
+    # -- topics and errors --------------------------------------------------------------------
+    def _described(self) -> dict[str, Topic]:
+        return self._ask(self._described_topics.ask)
 
     def _ask(self, call: Callable[[], T]) -> T:
         try:
@@ -301,6 +293,7 @@ class KafkaSource(TopicSource):
         return Disconnected(f"kafka: {error!r}")
 
     def _gap(self, place: TopicPartition, head: int, end: int | None) -> GapError:
+        self.confirm()  # offsets of a replaced topic are no gap
         partition = self._reading.partition(tuple(place))
         first = self.beginning(partition)
         return GapError(partition, head, first, self.ends()[partition] if end is None else end)

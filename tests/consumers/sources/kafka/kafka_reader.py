@@ -56,6 +56,7 @@ class Reader:
         self.owned: set[Partition] = set()
         self.heard: list[tuple[str, tuple[int, ...]]] = []
         self.error: Exception | None = None
+        self.before_revoked: Callable[[], None] = lambda: None
 
     @property
     def numbers(self) -> set[int]:
@@ -69,6 +70,7 @@ class Reader:
         return {p: self._head(p) for p in partitions}
 
     def on_revoked(self, partitions: list[Partition]) -> None:
+        self.before_revoked()
         self._hear("revoked", partitions)
         self.owned -= {*partitions}
 

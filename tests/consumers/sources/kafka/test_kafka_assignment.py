@@ -59,6 +59,7 @@ def test_with_eager_assignment_everything_is_let_go_and_sought_again(
     produce(kafka, name, [Record(b"%d" % n, n) for n in range(2)])
     with library.opened(kafka, name, group) as one:
         reader, second = Reader(), Reader()
+        reader.before_revoked = one.confirm  # as a worker does before it commits
         one.assign(reader)
         read_to_end(one)
         with library.opened(kafka, name, group) as two:

@@ -1,4 +1,5 @@
-"""How the id of a topic is asked for beside a reader, with clients that fall silent."""
+"""The ids of topics, which a source confirms before a commit: replaced topics, and clients of
+librdkafka that get no answers."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected
-from streammetrics_consumers.sources.kafka import confluent_client
-from streammetrics_consumers.sources.kafka.confluent_client import TopicIds
+from streammetrics_consumers.sources.kafka import Topic, TopicReading, TopicSource, confluent_client
+from streammetrics_consumers.sources.kafka.confluent_client import DescribedTopics
 
 Answer = int | str | None  # the topic's id, the name of an error, or nothing at all
 MISSING = "UNKNOWN_TOPIC_OR_PART"
@@ -52,52 +53,67 @@ class Clients:
         monkeypatch.setattr(confluent_client, "ASK_S", -0.99)
 
 
-def topic_ids() -> TopicIds:
-    return TopicIds({"bootstrap.servers": "h:1"}, ["clicks"])
+def described_topics() -> DescribedTopics:
+    return DescribedTopics({"bootstrap.servers": "h:1"}, ["clicks"])
+
+
+class Described(TopicSource):
+    """A source of the topic clicks, with id 7 at its start, described by a list of answers."""
+
+    def __init__(self, *answers: list[Topic] | SourceError) -> None:
+        self._lost = None
+        self._reading = TopicReading("cluster", [Topic("clicks", "7", (0,))])
+        self._answers = list(answers)
+
+    def _described(self) -> dict[str, Topic]:
+        answer = self._answers.pop(0)
+        if isinstance(answer, SourceError):
+            raise answer
+        return {topic.name: topic for topic in answer}
+
+
+Described.__abstractmethods__ = frozenset()
 
 
 def test_a_client_that_falls_silent_is_replaced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     silences: tuple[Answer, ...] = (None, "_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
     for silence in silences:
         clients = Clients(monkeypatch, [silence], [7])
-        ids = topic_ids()
+        ids = described_topics()
         assert ids.ask()["clicks"].id == "00000000-0000-0000-0000-000000000007"
         assert [one.asked for one in clients.made] == [1, 1]
-        ids.require_same()
+        ids.ask()
         assert [one.asked for one in clients.made] == [1, 2]  # the new one is asked from then on
     clients = Clients(monkeypatch, [7, 7, None], [7])  # later it costs nothing either
-    ids = topic_ids()
+    ids = described_topics()
     ids.ask()
     for _ in range(3):
-        ids.require_same()
+        ids.ask()
     assert [one.asked for one in clients.made] == [3, 2]
     clients = Clients(monkeypatch, [None], [None])
     with pytest.raises(Disconnected, match="the broker does not answer"):
-        topic_ids().ask()
+        described_topics().ask()
     assert len(clients.made) == 2
 
 
-def test_another_topic_is_found_out_by_the_second_client_too_and_for_good(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    second: tuple[tuple[Answer, str], ...] = (
-        (8, "deleted and made anew"),
-        (MISSING, "deleted and made anew"),
-        (None, "does not answer"),  # nobody says which topic it is
-    )
-    for after, said in second:
-        clients = Clients(monkeypatch, [7, None], [after, 7])
-        ids = topic_ids()
-        ids.ask()
-        for _ in range(2):
-            with pytest.raises(Disconnected, match=said):
-                ids.require_same()
-        assert clients.made[1].asked == 1  # nothing that is read from then on may be committed
+def test_a_replaced_topic_is_refused_from_then_on() -> None:
+    same, other = Topic("clicks", "7", (0, 1)), Topic("clicks", "8", (0,))
+    silent = SourceError("the broker does not answer")
+    for answer, message in (
+        ([other], "'clicks' was deleted or replaced"),
+        ([], "'clicks' was deleted or replaced"),
+        (silent, "does not answer"),  # the id is unknown
+    ):
+        source = Described([same], answer, [same])
+        source.confirm()
+        for _ in range(2):  # records read after the first error must not be committed
+            with pytest.raises(SourceError, match=message):
+                source.confirm()
 
 
 def test_an_error_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     clients = Clients(monkeypatch, [MISSING, "TOPIC_AUTHORIZATION_FAILED"])
-    ids = topic_ids()
+    ids = described_topics()
     assert ids.ask() == {}
     with pytest.raises(SourceError, match="TOPIC_AUTHORIZATION_FAILED") as caught:
         ids.ask()
