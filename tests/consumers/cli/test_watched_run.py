@@ -18,9 +18,9 @@ from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.process import service
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
-from streammetrics_consumers.sources.memory_source import MemorySource
 
 from tests.consumers.memory_run import ONE, Clock, PatientStop, Run, log
+from tests.consumers.memory_source import MemorySource
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events

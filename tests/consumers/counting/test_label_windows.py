@@ -34,12 +34,12 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
+from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
 

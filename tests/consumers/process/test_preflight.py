@@ -16,9 +16,9 @@ from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.process.preflight import check, require_options
 from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
-from streammetrics_consumers.sources.memory_source import MemorySource
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
+from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
 

@@ -18,10 +18,10 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
-from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
+from tests.consumers.memory_source import Deliver, Fail, Log, MemorySource, Stall
 from tests.consumers.small_config import WINDOWS, event
 from tests.consumers.stores import stored
 

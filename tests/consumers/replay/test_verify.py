@@ -20,10 +20,10 @@ from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.replay import diff, replay
 from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources import Unsuitable
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.replay.verified_run import (
     CHUNKS,
     EACH,
