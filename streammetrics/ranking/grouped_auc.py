@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator, WithoutRows, unlimited
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice, check_max_rows
@@ -19,6 +19,7 @@ from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_wh
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area_sums import (
     AreaSpread,
