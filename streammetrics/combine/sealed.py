@@ -10,7 +10,7 @@ from typing import ClassVar, Final, cast
 from streammetrics.combine.children import ProductColumn
 from streammetrics.combine.panel import require_empty
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import Reader
+from streammetrics.core.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
 from streammetrics.core.parts.part import Part

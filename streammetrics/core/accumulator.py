@@ -14,16 +14,16 @@ import numpy as np
 
 from streammetrics.core.batch import QUANTA, ROUNDED, Batch
 from streammetrics.core.buffer import Buffer
-from streammetrics.core.bytes.codec import (
+from streammetrics.core.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
     Reader,
+    Stack,
     Writer,
     frame,
     opened,
     unframe,
 )
-from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.declared import Declared, operands
 from streammetrics.core.errors import StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator

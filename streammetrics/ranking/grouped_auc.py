@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice, check_max_rows
+from streammetrics.core.codec import require
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import MAX_GRADE, check_choice, check_max_rows
+from streammetrics.core.codec import damaged
 from streammetrics.core.inputs import IDS, Inputs, Unchecked
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.multiset.bag_keys import Groups

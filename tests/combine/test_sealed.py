@@ -27,7 +27,7 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealed, Sealing, seal
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from streammetrics.core.totals import WithoutRows, totals_of, unlimited
 from streammetrics.ranking import grouped_scores
 from streammetrics.results import views_of
