@@ -89,8 +89,8 @@ from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_
 from streammetrics.present.views import Direction, Directions, directed
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
-from streammetrics.results.interval import Asked
-from streammetrics.results.interval import HasIntervals as Result
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.has_intervals import HasIntervals as Result
 from streammetrics.results.rates import Rates
 from streammetrics.results.sums import Quotient
 

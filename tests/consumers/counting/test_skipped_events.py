@@ -15,8 +15,8 @@ from sqlalchemy import update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query.answers import dumps
 from streammetrics_consumers.query.query import Query, parse_query

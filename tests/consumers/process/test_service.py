@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
