@@ -31,10 +31,10 @@ from streammetrics_consumers.model.commit import Commit, Counters
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
 from streammetrics_consumers.process.stop import Stop
-from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from benchmarks.harness import versions
 from streammetrics import hash_ids
+from tests.consumers.memory_source import Log, MemorySource
 
 DAY_MS = 86_400_000
 BATCH, COMMIT = 5_000, 100_000

@@ -1,8 +1,8 @@
 """Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
 
-They are made of `consumers/streammetrics_consumers/config/keys.py` and of the settings that the
-Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code says
-whether the page is stale.
+They are made of `consumers/streammetrics_consumers/config/declarations.py` and of the settings that
+the Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code
+says whether the page is stale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from streammetrics_consumers.config.keys import (
+from streammetrics_consumers.config.declarations import (
     ENTRIES,
     TABLES,
     Choice,

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from streammetrics_consumers.simulate.joined import JoinedSimulation, share_within
+from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, share_within
 from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
 
 from streammetrics.present import Spec, svg, theme

@@ -32,7 +32,6 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.bytes.codec import damaged, require
 from streammetrics.core.checks import (
     check_choice,
     check_max_rows,
@@ -41,6 +40,7 @@ from streammetrics.core.checks import (
     label_table,
     score_table,
 )
+from streammetrics.core.codec import damaged, require
 from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, whole
 from streammetrics.core.errors import (
     InputError,
@@ -89,8 +89,8 @@ from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_
 from streammetrics.present.views import Direction, Directions, directed
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
-from streammetrics.results.interval import Asked
-from streammetrics.results.interval import HasIntervals as Result
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.has_intervals import HasIntervals as Result
 from streammetrics.results.rates import Rates
 from streammetrics.results.sums import Quotient
 

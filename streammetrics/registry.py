@@ -17,7 +17,7 @@ from typing import Final
 from streammetrics import classification, combine, join, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import FILE_MAGIC
+from streammetrics.core.codec import FILE_MAGIC
 from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, nearest, shown
 from streammetrics.core.settings import METRICS, Setting, entry_points_of
 

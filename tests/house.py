@@ -235,8 +235,8 @@ def step_crosses() -> set[CodeType]:
     from streammetrics_consumers.model.partition import Partition
     from streammetrics_consumers.process.service import begin
     from streammetrics_consumers.process.stop import Stop
-    from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
+    from tests.consumers.memory_source import Deliver, Log, MemorySource
     from tests.consumers.small_config import config, event
 
     found, seconds = set[CodeType](), count()

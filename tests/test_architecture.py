@@ -200,7 +200,7 @@ def test_a_use_of_a_private_name_is_found() -> None:
         "from streammetrics import _private",
         "from streammetrics import Unheard",
         "from streammetrics.registry import _PACKAGES",
-        "import streammetrics.core.bytes.codec",
+        "import streammetrics.core.codec",
         "import streammetrics\nstreammetrics._private",
         "import streammetrics as sm\nsm.core.codec.Writer()",
         "from streammetrics import registry\nregistry._PACKAGES",
@@ -231,7 +231,7 @@ def test_no_file_is_called_utils_or_the_like() -> None:
     holds(rules.vague_name)
     assert rules.vague_name(bad("", "consumers.utils"))
     assert rules.vague_name(bad("", "consumers.kafka_helpers"))
-    assert not rules.vague_name(bad("", "streammetrics.core.bytes.codec"))
+    assert not rules.vague_name(bad("", "streammetrics.core.codec"))
 
 
 # -- what code may do --------------------------------------------------------------------------

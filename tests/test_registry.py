@@ -13,7 +13,7 @@ import pytest
 
 from streammetrics import Ratio, SettingsError, StateError, authoring, load, parse_measure
 from streammetrics.core import settings
-from streammetrics.core.bytes.codec import STATE_MAGIC, Writer, frame
+from streammetrics.core.codec import STATE_MAGIC, Writer, frame
 from streammetrics.core.parts.counts import CountsColumn
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import MEASURES, register_measure

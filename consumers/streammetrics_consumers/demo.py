@@ -30,7 +30,7 @@ from streammetrics_consumers.render.text import Style, Truth, results_text
 from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import announce, serving
-from streammetrics_consumers.simulate.joined import JoinedSimulation
+from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
 
 FOLDER: Final = Path(".demo")

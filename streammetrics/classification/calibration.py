@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_number
+from streammetrics.core.codec import require
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import finite, same_length
+from streammetrics.core.codec import require
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
 from streammetrics.core.parts.part import Column, Slots

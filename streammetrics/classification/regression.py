@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
+from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn

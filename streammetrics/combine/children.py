@@ -9,8 +9,7 @@ from typing import Final, Self, cast
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.bytes.stack import Stack
+from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
 from streammetrics.core.parts.counts import distinct

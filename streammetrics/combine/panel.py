@@ -24,6 +24,7 @@ from streammetrics.core.settings import (
     by_former_names,
     use_current_names,
 )
+from streammetrics.core.totals import WithoutRows, totals_of
 from streammetrics.present.notebook import Shown
 
 if TYPE_CHECKING:  # a type parameter that defaults to Any
@@ -337,7 +338,7 @@ class Panel(Accumulator, schema="panel/1"):
     def _totals(self) -> Accumulator:
         self._flush()
         held = self.states.by_name
-        totals = {name: metric._totals() for name, metric in held.items()}
+        totals = {name: totals_of(metric) for name, metric in held.items()}
         if all(totals[name] is held[name] for name in held):
             return self
         made = Panel({name: one.empty() for name, one in totals.items()}, self.inputs)
@@ -364,7 +365,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
             where=where,
             hint="pass an instance, for example HistogramAUC()",
         )
-    if not metric._nests:
+    if isinstance(metric, WithoutRows) and not metric._nests:
         raise SettingsError(
             expected="a metric that takes rows",
             got=f"a {type(metric).__name__}",

@@ -9,12 +9,13 @@ from typing import ClassVar, Final, cast
 
 from streammetrics.combine.children import ProductColumn
 from streammetrics.combine.panel import require_empty
-from streammetrics.core.accumulator import Accumulator, WithoutRows
-from streammetrics.core.bytes.codec import Reader
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
 from streammetrics.core.parts.part import Part
 from streammetrics.core.settings import Setting
+from streammetrics.core.totals import WithoutRows, totals_of
 
 _PREFIX: Final = "sealed/"
 _SOURCE: Final = re.compile(r"sealed/[^/]*\([^/]*\) mod ([1-9][0-9]{0,9})/(.*)", re.DOTALL)
@@ -193,7 +194,7 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
     if type(bucket) is not int or not 0 <= bucket < sealing.n_buckets:
         raise _bad("bucket", f"an integer from 0 to {sealing.n_buckets - 1}", bucket)
     made = Sealed(state.empty(), sealing.scope)
-    made.__dict__["totals"] = TotalsColumn({_TOTALS: state._totals().copy()}, 1)
+    made.__dict__["totals"] = TotalsColumn({_TOTALS: totals_of(state).copy()}, 1)
     made.__dict__["_total_count"] = made._exact_total_count()
     for row in state.provenance:
         source, was, start, end = row
@@ -203,14 +204,14 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
 
 
 def _totals_of(owner: Declared) -> Accumulator:
-    return cast("Accumulator", owner.settings()["metric"]).empty()._totals()
+    return totals_of(cast("Accumulator", owner.settings()["metric"]).empty())
 
 
 def _require_sealable(metric: Accumulator) -> None:
-    if metric._totals() is not metric:
+    if totals_of(metric) is not metric:
         return
     for inner in _inside(metric):
-        if inner._totals() is not inner:
+        if totals_of(inner) is not inner:
             raise SettingsError(
                 expected=f"a {type(inner).__name__} by itself or in a Panel",
                 got=f"one in a {type(metric).__name__}, whose parts share users",

@@ -22,7 +22,7 @@ from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, ba
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.results.interval import Asked, HasIntervals
+from streammetrics.results.has_intervals import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
 

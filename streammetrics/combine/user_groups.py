@@ -20,7 +20,7 @@ from streammetrics.combine.user_groups_result import UserGroupsResult, summed
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes

@@ -33,7 +33,7 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import value_of, view_of
-from streammetrics.results.interval import HasIntervals, widened
+from streammetrics.results.has_intervals import HasIntervals, widened
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
 

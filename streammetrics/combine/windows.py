@@ -17,8 +17,8 @@ from streammetrics.combine.panel import Computes, R, Results, part_of, require_e
 from streammetrics.combine.per_key import feed_by_key, require_as_many
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
+from streammetrics.core.codec import damaged
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.parts.part import Column, Slots

@@ -8,24 +8,24 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, NoReturn, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
 from streammetrics.core.batch import QUANTA, ROUNDED, Batch
 from streammetrics.core.buffer import Buffer
-from streammetrics.core.bytes.codec import (
+from streammetrics.core.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
     Reader,
+    Stack,
     Writer,
     frame,
     opened,
     unframe,
 )
-from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.declared import Declared, operands
-from streammetrics.core.errors import InputError, SettingsError, StateError
+from streammetrics.core.errors import StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
@@ -50,7 +50,6 @@ class Accumulator(Declared, ABC):
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
-    _nests: ClassVar[bool] = True  # whether a Panel, PerKey or Windows may hold it
 
     # -- generated from the declared inputs; `Any`, because each metric has its own arguments ------
     def update(self, *args: Any, **columns: Any) -> None:
@@ -84,11 +83,6 @@ class Accumulator(Declared, ABC):
     @abstractmethod
     def compute(self) -> object:
         """The result; pure, nan where undefined. Calls `_flush()` first, as all readers must."""
-
-    def _totals(self) -> Accumulator:
-        """A state of sums that replaces the users or lists in this one, once all of their rows are
-        counted; the state itself if it has none of these. `combine.sealed` seals it."""
-        return self
 
     def confidence_interval(
         self,
@@ -397,37 +391,3 @@ class Accumulator(Declared, ABC):
         # A state file, and the arrays that its settings hold only by their hash.
         known = {c.digest: c.data for c in contents(self.settings()) if c.known}
         return (type(self)._from_file_bytes, (self.to_file_bytes(), known))
-
-
-# -- metrics of totals, which take no rows --------------------------------------------------------
-def unlimited(metric: Accumulator) -> SettingsError:
-    """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
-    return SettingsError(
-        expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
-        got=f"max_rows={metric.settings()['max_rows']}",
-        where=f"{type(metric).__name__}, to be sealed",
-        hint="leave max_rows out; a task holds the rows of its bucket only",
-    )
-
-
-class WithoutRows(Accumulator):
-    """A metric that takes no rows: its states are made from other states, and merge."""
-
-    def update(self, **columns: object) -> None:
-        """Refuse all rows: the state is complete."""
-        self._refuse()
-
-    def check(self, **columns: object) -> Batch:
-        """Refuse all rows."""
-        self._refuse()
-
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise InputError(
-            expected="a state that takes rows",
-            got=f"a sealed one of {type(self).__name__}",
-            where="update",
-            hint="compute the whole scope again from its rows, and seal that",
-        )

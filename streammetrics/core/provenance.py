@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from operator import index
 from typing import Final
 
-from streammetrics.core.bytes.codec import damaged
+from streammetrics.core.codec import damaged
 from streammetrics.core.errors import InputError, OverlapError, shown
 
 _JSON: Final = json.JSONEncoder(separators=(",", ":"))

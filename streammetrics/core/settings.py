@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import damaged
+from streammetrics.core.codec import damaged
 from streammetrics.core.errors import SettingsError, StateError, shown
 
 if TYPE_CHECKING:

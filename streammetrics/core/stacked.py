@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import FILE_MAGIC, Reader, before_body, inside, is_whole, opened
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import (
+    FILE_MAGIC,
+    Reader,
+    Stack,
+    Unlike,
+    before_body,
+    inside,
+    is_whole,
+    opened,
+)
 from streammetrics.core.errors import OverlapError, StateError
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head

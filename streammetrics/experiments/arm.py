@@ -14,7 +14,7 @@ from streammetrics.core.errors import SettingsError
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.proportions import share_variance
 from streammetrics.present.views import NONE, Direction, counts_of, direction_of, view_of
-from streammetrics.results.interval import HasIntervals
+from streammetrics.results.has_intervals import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 

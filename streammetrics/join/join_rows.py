@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
-from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice
+from streammetrics.core.codec import require
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots

@@ -12,7 +12,7 @@ from streammetrics.combine.children import Product
 from streammetrics.combine.panel import part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
+from streammetrics.core.codec import require
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.parts.counts import Counts

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core.accumulator import Accumulator, WithoutRows, unlimited
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import require
 from streammetrics.core.checks import check_choice, check_max_rows
+from streammetrics.core.codec import require
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area_sums import (
     AreaSpread,
@@ -31,7 +32,7 @@ from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.areas import GroupedArea, as_float
-from streammetrics.results.interval import units_counted
+from streammetrics.results.has_intervals import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator, WithoutRows, unlimited
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import MAX_GRADE, check_choice, check_max_rows
+from streammetrics.core.codec import damaged
 from streammetrics.core.inputs import IDS, Inputs, Unchecked
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.multiset.bag_keys import Groups
@@ -21,6 +21,7 @@ from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_wh
 from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.score_bits import scores_of
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import Reader, Writer, require
+from streammetrics.core.codec import Reader, Writer, require
 from streammetrics.core.declared import Declared
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments

@@ -18,7 +18,7 @@ from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
 from streammetrics.present.views import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, RoundedWeights, widened
+from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
 
 _GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
 _COARSE = "widened by what buckets leave open"

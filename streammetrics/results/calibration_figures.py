@@ -15,7 +15,7 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.views import Directions, directed
-from streammetrics.results.interval import Asked, OfWeightedRows
+from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.areas import as_float
-from streammetrics.results.interval import USERS, Asked, ByValue, RoundedWeights
+from streammetrics.results.has_intervals import USERS, Asked, ByValue, RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
 
 Area: TypeAlias = "float | Bounded"

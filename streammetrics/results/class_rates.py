@@ -18,7 +18,7 @@ from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.term_means import Hits, cells_number
 from streammetrics.present.views import Directions, ViewText, directed
-from streammetrics.results.interval import Asked, ByValue
+from streammetrics.results.has_intervals import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}

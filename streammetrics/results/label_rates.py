@@ -16,7 +16,7 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
 from streammetrics.present.views import Directions, directed
-from streammetrics.results.interval import Asked, ByValue
+from streammetrics.results.has_intervals import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals
+from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
 @dataclass(frozen=True, slots=True)

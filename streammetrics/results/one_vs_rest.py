@@ -24,7 +24,7 @@ from streammetrics.kernels.inference.term_means import (
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.views import Directions, ViewText, directed
-from streammetrics.results.interval import USERS, Asked, OfWeightedRows
+from streammetrics.results.has_intervals import USERS, Asked, OfWeightedRows
 from streammetrics.results.rates import Rates, weight_of_precision
 
 Floats: TypeAlias = NDArray[np.float64]

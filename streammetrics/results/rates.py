@@ -19,7 +19,7 @@ from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
 from streammetrics.present.views import Directions, ViewText, directed, value_of
-from streammetrics.results.interval import Asked, OfWeightedRows, widened
+from streammetrics.results.has_intervals import Asked, OfWeightedRows, widened
 
 Value = TypeVar("Value", float, Bounded)
 Rate: TypeAlias = "Callable[[Rates], float]"

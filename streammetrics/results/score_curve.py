@@ -36,7 +36,7 @@ from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares,
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.present.views import directed
 from streammetrics.results.areas import curve_interval, relative
-from streammetrics.results.interval import Asked, ByValue, RoundedWeights, units_counted
+from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
 
 # Points of curves: rates at every threshold, and the thresholds that are best by some aim.

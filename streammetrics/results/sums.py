@@ -11,7 +11,13 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, directed
-from streammetrics.results.interval import USERS, Asked, HasIntervals, OfWeightedRows, units_counted
+from streammetrics.results.has_intervals import (
+    USERS,
+    Asked,
+    HasIntervals,
+    OfWeightedRows,
+    units_counted,
+)
 
 # MeanResult: the mean of one value per row.
 

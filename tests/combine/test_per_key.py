@@ -15,7 +15,7 @@ from streammetrics import InputError, Panel, PerKey, Ratio, SettingsError
 from streammetrics.combine import children
 from streammetrics.combine.children import Map, MapColumn
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.keys import dictionary_column, encode_key
 from streammetrics.core.rows import Key

@@ -27,7 +27,8 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealed, Sealing, seal
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.totals import WithoutRows, totals_of, unlimited
 from streammetrics.ranking import grouped_scores
 from streammetrics.results import views_of
 from streammetrics.testing import Case
@@ -309,3 +310,13 @@ def test_bytes_with_any_byte_changed_are_refused_or_are_a_state_with_a_result(
             continue
         assert read.to_bytes() == damaged
         assert views_of(read.compute())
+
+
+def test_what_takes_no_rows_says_so() -> None:
+    users = GroupedAUC()
+    sealed = seal(users, sealing(1))
+    assert isinstance(sealed, WithoutRows)
+    for refused in (sealed.update, sealed.check, totals_of(users).update):
+        with pytest.raises(InputError, match="compute the whole scope again"):
+            refused(labels=[1])
+    assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))

@@ -22,7 +22,7 @@ from streammetrics import (
 )
 from streammetrics.combine import UnitsResult, in_several
 from streammetrics.combine.units import keeps_units, without_units
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from tests.oracles.users import hash_of
 
 

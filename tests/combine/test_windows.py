@@ -23,7 +23,7 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.windows import runs
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from tests.toys import Reach, Tally
 
 MINUTE, DAY = 60_000, 86_400_000

@@ -18,9 +18,9 @@ from streammetrics_consumers.config.states import JOIN_PREFIX
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
+from tests.consumers.memory_source import Log
 from tests.consumers.small_config import POISON, event
 from tests.consumers.stores import stored
 

@@ -16,9 +16,9 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
 
 from tests.consumers.memory_run import worker_of
+from tests.consumers.memory_source import Log, MemorySource, Step
 from tests.consumers.small_config import config
 
 WINDOW_MS = 40_000

@@ -17,8 +17,8 @@ from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
-from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
 
+from tests.consumers.memory_source import Log, MemorySource, Step
 from tests.consumers.small_config import config, event
 
 ONE, TWO = (Partition("test", "events", "id", n) for n in range(2))

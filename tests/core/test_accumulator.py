@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import GroupedAUC, Interval, Ratio, SlidingAUC, Units
-from streammetrics.combine.sealed import Sealing, seal
+from streammetrics import Interval, Ratio, SlidingAUC, Units
 from streammetrics.core import buffer as buffer_module
-from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator, WithoutRows, unlimited
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.core.inputs import Inputs, UnitIds
@@ -221,16 +220,6 @@ def test_errors_keep_their_four_parts_and_their_rows_in_another_process() -> Non
     assert (back.expected, back.got) == ("cells below 4", "7")
     assert (back.where, back.hint) == ("cells[0]", "pass smaller ones")
     assert back.rows.tolist() == [0]
-
-
-def test_what_takes_no_rows_says_so() -> None:
-    users = GroupedAUC()
-    sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
-    assert isinstance(sealed, WithoutRows)
-    for refused in (sealed.update, sealed.check, users._totals().update):
-        with pytest.raises(InputError, match="compute the whole scope again"):
-            refused(labels=[1])
-    assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))
 
 
 # -- intervals -------------------------------------------------------------------------------------

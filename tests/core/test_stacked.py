@@ -26,8 +26,7 @@ from streammetrics import (
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core import stacked as module
 from streammetrics.core.accumulator import MAX_TOTAL_COUNT
-from streammetrics.core.bytes.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Stack, Unlike, frame, unframe
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.stacked import summed
 from streammetrics.engines import merge_once, merged

@@ -20,7 +20,7 @@ from streammetrics import (
     Windows,
     load,
 )
-from streammetrics.core.bytes.codec import FILE_MAGIC, frame, unframe
+from streammetrics.core.codec import FILE_MAGIC, frame, unframe
 from streammetrics.engines import (
     Sealed,
     Sealing,

@@ -11,9 +11,9 @@ from typing import get_args
 
 import pytest
 from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.config.declarations import FORMATS, MAX_AHEAD_S, TABLES
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
 from streammetrics_consumers.config.join import read_join
-from streammetrics_consumers.config.keys import FORMATS, MAX_AHEAD_S, TABLES
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import Problem, Section
 from streammetrics_consumers.config.tables import (

@@ -18,7 +18,7 @@ from streammetrics.present.figures import KINDS
 from streammetrics.present.notebook import Shown
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
-from streammetrics.results.interval import METHODS, HasIntervals
+from streammetrics.results.has_intervals import METHODS, HasIntervals
 from tests.cases import CASES
 from tests.interface.page import PAGE, bare, signature, spans, table
 from tests.requirements import ROOT

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics import DictionaryColumn, HashedIds, InputError, JoinRows, StateError, hash_ids
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 
 EVERY = {
     "exact": "float64",

@@ -13,7 +13,7 @@ from streammetrics import Bounded
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import Reader, Writer, damaged, unframe
+from streammetrics.core.codec import Reader, Writer, damaged, unframe
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Column, Part, Slots

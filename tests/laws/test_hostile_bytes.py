@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics import StateError, load
-from streammetrics.core.bytes.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.depth import most_are_slow, tries

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, GroupedAUC
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from streammetrics.core.errors import InputError, StateError
 from streammetrics.core.multiset import bag
 from streammetrics.core.rows import DictionaryColumn

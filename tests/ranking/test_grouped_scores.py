@@ -27,7 +27,7 @@ from streammetrics import (
     StateError,
     load,
 )
-from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from streammetrics.ranking import grouped_scores
 
 MEASURES = (NDCG @ 3, MRR, HR(rel=2) @ 2, P @ 3, AP, ERR(max_grade=15), Bpref, RPrec, PooledHR @ 2)

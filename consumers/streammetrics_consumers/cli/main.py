@@ -100,7 +100,7 @@ def _run(arguments: Arguments) -> int:
 
                 return compact_store(arguments, time.monotonic)
             case _:
-                from streammetrics_consumers.cli.read import read
+                from streammetrics_consumers.cli.read_commands import read
 
                 return read(arguments, time.monotonic)
     except (UsageError, BrokenPipeError, ModuleNotFoundError):

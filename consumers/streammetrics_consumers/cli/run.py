@@ -43,7 +43,7 @@ from streammetrics_consumers.server.assets import prepare
 from streammetrics_consumers.server.connections import Limits
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import announce, serving
-from streammetrics_consumers.simulate.joined import JoinedSimulation
+from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.output import MESSAGES, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
 from streammetrics_consumers.sources import Skips

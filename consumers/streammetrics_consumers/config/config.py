@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from streammetrics_consumers.config.declarations import TABLES
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
@@ -20,7 +21,6 @@ from streammetrics_consumers.config.experiment import (
     paths_of,
 )
 from streammetrics_consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
-from streammetrics_consumers.config.keys import TABLES
 from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from streammetrics_consumers.config.read_experiment import read_experiment
 from streammetrics_consumers.config.section import (

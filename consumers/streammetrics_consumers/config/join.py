@@ -14,8 +14,8 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
+from streammetrics_consumers.config.declarations import ENTRIES
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, Field
-from streammetrics_consumers.config.keys import ENTRIES
 from streammetrics_consumers.config.section import Problem, Section, shown
 from streammetrics_consumers.config.tables import SourceConfig, WindowsConfig
 

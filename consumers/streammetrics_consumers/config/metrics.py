@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from streammetrics import Accumulator, SettingsError
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
+from streammetrics_consumers.config.declarations import ENTRIES
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -31,7 +32,6 @@ from streammetrics_consumers.config.event import (
     offsets_column,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
-from streammetrics_consumers.config.keys import ENTRIES
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.tables import SlicesConfig
 

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from streammetrics.experiments import keeps_units
 from streammetrics.results import Direction, direction_of, views_of
+from streammetrics_consumers.config.declarations import ENTRIES
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.experiment import (
     GROUPS_SALT,
@@ -20,7 +21,6 @@ from streammetrics_consumers.config.experiment import (
     GuardrailConfig,
     OnSeveral,
 )
-from streammetrics_consumers.config.keys import ENTRIES
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.section import Section, did_you_mean
 from streammetrics_consumers.model.times import iso_to_ms

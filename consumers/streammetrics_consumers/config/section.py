@@ -12,7 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from streammetrics_consumers.config.keys import TABLES, Choice, Key, Real, Switch, Text, Whole
+from streammetrics_consumers.config.declarations import (
+    TABLES,
+    Choice,
+    Key,
+    Real,
+    Switch,
+    Text,
+    Whole,
+)
 
 K = TypeVar("K")
 

@@ -9,8 +9,7 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from streammetrics_consumers.config.event import EventConfig
-from streammetrics_consumers.config.keys import (
+from streammetrics_consumers.config.declarations import (
     DAY_S,
     FORMATS,
     MAX_AHEAD_S,
@@ -18,6 +17,7 @@ from streammetrics_consumers.config.keys import (
     MAX_EVENT_BYTES,
     SOURCE,
 )
+from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.section import ConfigError, Problem, Section, Value
 
 if TYPE_CHECKING:

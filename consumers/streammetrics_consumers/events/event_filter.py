@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -26,6 +25,7 @@ from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.fields import is_beside, some_values, text_beside
 from streammetrics_consumers.events.json_and_csv import (
+    field_getter,
     parsed_slowly,
     read_csv,
     require_columns,
@@ -216,7 +216,7 @@ class _JsonFields:
             else:
                 node[path[-1]] = _LEAF
         event, attributes = struct_of(tree, lenient=True)
-        self._getters = {".".join(path): _getter(path, attributes) for path in self._paths}
+        self._getters = {".".join(path): field_getter(path, attributes) for path in self._paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
     def test(self, values: Sequence[bytes], tests: Mapping[str, _Test]) -> Flags:
@@ -246,18 +246,3 @@ class _JsonFields:
 
 
 _LEAF: Final = (Any, None)  # a field that is read whole
-
-
-def _getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
-    """A function that returns a field of a decoded event, None if it is absent."""
-    read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
-    get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
-
-    def found(event: object) -> object:
-        try:
-            value: object = get(event)
-        except AttributeError:  # a parent is not an object
-            return None
-        return value_at(value, rest) if rest else value
-
-    return found

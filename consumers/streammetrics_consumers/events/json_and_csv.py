@@ -103,7 +103,10 @@ class JsonReader:
             node[name] = _read_as(kinds)
         struct, attributes = struct_of(tree)
         self.getters: Mapping[str, Callable[[object], object]] = {
-            path: attrgetter(attributes[path]) for path in fields
+            path: field_getter(path.split("."), attributes)
+            if kinds == {"slice"}
+            else attrgetter(attributes[path])
+            for path, kinds in fields.items()
         }
         self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
 
@@ -200,8 +203,9 @@ def struct_of(
 ) -> tuple[type[msgspec.Struct], dict[str, str]]:
     """A struct type for a tree of names, and the attribute of each dotted path.
 
-    A leaf is the type of a field, with a default if the field is optional. lenient: an object on
-    the path to a field may be missing or another value.
+    A leaf is the type of a field, with a default if the field is optional. An object on the path to
+    optional fields alone may be missing or null. lenient: any object on the path to a field may be
+    missing or another value.
     """
     required: list[Any] = []
     optional: list[Any] = []
@@ -214,13 +218,34 @@ def struct_of(
         if isinstance(node, dict):
             inner, below = struct_of(node, lenient=lenient)
             attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
-            read = (inner | _NO_OBJECT, inner()) if lenient else (inner,)
+            read = (inner,)
+            if lenient:
+                read = (inner | _NO_OBJECT, inner())
+            elif len(inner.__struct_defaults__) == len(inner.__struct_fields__):
+                read = (inner | None, None)
         else:
             attributes[name] = attribute
         assert isinstance(read, tuple)
         (optional if len(read) == 2 else required).append((attribute, *read))
     fields = required + optional
     return msgspec.defstruct("Event", fields, rename=rename, frozen=True, gc=False), attributes
+
+
+def field_getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
+    """A function that returns a field of a decoded event, None if it is absent."""
+    read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
+    get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
+    if len(path) == 1:
+        return get
+
+    def found(event: object) -> object:
+        try:
+            value: object = get(event)
+        except AttributeError:  # a parent is not an object
+            return None
+        return value_at(value, rest) if rest else value
+
+    return found
 
 
 def _read_as(kinds: frozenset[str]) -> tuple[Any, ...]:
@@ -255,6 +280,8 @@ def _deep(value: bytes) -> bool:
 def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
     node: object = event
     for name in path.split("."):
+        if node is None and kinds == {"slice"}:
+            return None
         if not isinstance(node, dict):
             return wrong(path, "an object on the way to the field", node)
         if name not in node:

@@ -28,6 +28,7 @@ from sqlalchemy import Connection, insert, select
 from streammetrics.experiments import Watched
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.generations import begin, changes_of
 from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from streammetrics_consumers.ledger.read import (
     generation_of,
@@ -39,7 +40,6 @@ from streammetrics_consumers.ledger.read import (
     read_quarantine,
 )
 from streammetrics_consumers.ledger.schema import head, quarantine, source
-from streammetrics_consumers.ledger.settings import begin, changes_of
 from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
 from streammetrics_consumers.ledger.write import (
     Fenced,

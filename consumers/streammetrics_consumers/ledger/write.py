@@ -27,9 +27,9 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from streammetrics_consumers.ledger.failures import Damaged, StoreReplaced
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.read import COUNTERS, REFUSED, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN, Commit, Head, Seen
 from streammetrics_consumers.model.generation import Generation, StateShard

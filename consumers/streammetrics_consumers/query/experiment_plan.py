@@ -16,7 +16,7 @@ from streammetrics import Accumulator, PerKey, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, PlannedCovariate, Safeguard
 from streammetrics_consumers.config.experiment import BETTER, FIRST_EPOCH
 from streammetrics_consumers.config.metrics import Better
-from streammetrics_consumers.ledger.settings import plan_that_stays
+from streammetrics_consumers.ledger.generations import plan_that_stays
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
 
 EXPERIMENT: Final = "experiment"

@@ -97,8 +97,9 @@ def history_of(
     view: str,
     comparisons: Sequence[Comparison],
     points: Callable[[str], Sequence[Point]],
+    most: int = MAX_SERIES,
 ) -> History:
-    """The history of a view, from an answer over all windows.
+    """The history of a view, from an answer over all windows, with at most `most` series.
 
     comparisons: of this metric, over all windows; points: the looks at a comparison by its name.
     """
@@ -126,8 +127,8 @@ def history_of(
         view=view,
         windows=tuple(shown),
         more=len(windows) - len(shown),
-        series=tuple(_series([by.get(w) for w in shown]) for by in by_slice[:MAX_SERIES]),
-        more_series=max(len(by_slice) - MAX_SERIES, 0),
+        series=tuple(_series([by.get(w) for w in shown]) for by in by_slice[:most]),
+        more_series=max(len(by_slice) - most, 0),
         effects=tuple(
             _effect([by.get(w) for w in shown], next(iter(by.values())), thinned(points(name)))
             for name, by in by_name.items()
@@ -199,12 +200,18 @@ class HistoryReader:
         self._ledger, self._answers, self._catalogue = ledger, answers, catalogue
 
     def read(
-        self, query: Query, metric: str, asked: str | None = None, *, effects: Effects = "all"
+        self,
+        query: Query,
+        metric: str,
+        asked: str | None = None,
+        *,
+        effects: Effects = "all",
+        most: int = MAX_SERIES,
     ) -> tuple[Results, History]:
         """The history of one view, the first by default, and the answer that it is made of.
 
-        query: its window is ignored. With `where` there are no effects, because effects compare all
-        rows. Raises QueryError for an unknown metric or view.
+        query: its window is ignored. most: the number of series. With `where` there are no effects,
+        because effects compare all rows. Raises QueryError for an unknown metric or view.
         """
         known = self._catalogue.known(metric, query.generation)
         shown = known.view(asked)
@@ -219,6 +226,7 @@ class HistoryReader:
             shown,
             [row for row in compared if row.view == shown],
             lambda name: self._points(query, of, name),
+            most,
         )
 
     def _compared(

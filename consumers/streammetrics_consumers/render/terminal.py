@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from sys import maxsize
 from typing import Final, Literal
 
 from rich.cells import cell_len
@@ -20,16 +21,16 @@ from rich.text import Text
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Comparison, Result, Results
+from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.history import MAX_WINDOWS, thinned
+from streammetrics_consumers.query.history import HistoryReader, thinned
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.query.results import slice_key
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,
     effects_of,
-    headline_rows,
     join_line,
     names_of,
     rows_shown,
@@ -275,6 +276,8 @@ class Watcher:
         self._ledger, self._monotonic = ledger, monotonic
         self._query = replace(query, headlines=True)
         self._answers = QueryCache(ledger)
+        catalogue = Catalogue(ledger, ledger.store.name)
+        self._histories = HistoryReader(ledger, self._answers, catalogue)
         self._history: History = {}
         self._looks: dict[str, list[float]] = {}
         self._read: tuple[float, int, int] | None = None  # time, generation and rows
@@ -317,20 +320,13 @@ class Watcher:
 
     def _read_history(self, results: Results) -> History:
         rows = rows_shown(results)
-        found: dict[tuple[str, str, tuple[object, ...]], list[float]] = {}
-        for metric in list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]:
-            one = next(row for row in rows if row.metric == metric)
-            query = Query("all", names_of(one), self._query.where, metric, self._query.generation,
-                          headlines=True)  # fmt: skip
-            answer = self._answers.rows(query)
-            inside = [row for row in headline_rows(answer) if row.window.start_ms is not None]
-            windows = list(dict.fromkeys(row.window for row in inside))[-MAX_WINDOWS:]
-            place = {window: i for i, window in enumerate(windows)}
-            for row in inside:
-                if row.window in place:
-                    key = history_key(row)
-                    values = found.setdefault(key, [math.nan] * len(windows))
-                    values[place[row.window]] = row.value
+        metrics = list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]
+        found: dict[tuple[str, str, tuple[object, ...]], Sequence[float]] = {}
+        for (metric, name), row in {(row.metric, row.view): row for row in rows}.items():
+            if metric in metrics:
+                query = replace(self._query, by=names_of(row))
+                _, read = self._histories.read(query, metric, name, effects="none", most=maxsize)
+                found |= {(metric, name, slice_key(one.slice)): one.value for one in read.series}
         return found
 
     def _read_looks(self, results: Results) -> dict[str, list[float]]:

@@ -18,7 +18,7 @@ from streammetrics_consumers.config.event import EventConfig, Field, Kind, condi
 from streammetrics_consumers.config.join import JoinConfig, Mark
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.states import DELAYS, ROWS
-from streammetrics_consumers.ledger.settings import SettingsChanged, more_variants
+from streammetrics_consumers.ledger.generations import SettingsChanged, more_variants
 from streammetrics_consumers.model.generation import Generation
 
 # The keys of a description that must be equal.

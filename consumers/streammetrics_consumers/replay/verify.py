@@ -21,8 +21,8 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.states import fingerprint
 from streammetrics_consumers.counting.options import Options, Progress
 from streammetrics_consumers.ledger.audit import cut, retries_of
+from streammetrics_consumers.ledger.generations import compared
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import compared
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import SPARK, Name, Partition, names_of, names_without

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.model.chunk import SourceError
-from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome
+from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.stream import Simulation
 
 Sink = Callable[[list[bytes]], None]

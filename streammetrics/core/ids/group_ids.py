@@ -16,7 +16,7 @@ from typing import Final, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.id_hashes import hashed_ids
 from streammetrics.core.rows import DictionaryColumn

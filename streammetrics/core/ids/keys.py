@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
+from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids.group_ids import Ids
 from streammetrics.core.ids.unit_hashes import mixed
 from streammetrics.core.multiset.bag_keys import Groups, Keys

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import Ids, Indices, IntegerIds, StringIds
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 from streammetrics.core.parts.float_bits import (
     BITS,
     CHUNK,

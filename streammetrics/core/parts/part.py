@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.parts.record_table import (

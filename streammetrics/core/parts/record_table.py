@@ -12,8 +12,8 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.checks import booleans, integers, scores
+from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.ids.keys import (

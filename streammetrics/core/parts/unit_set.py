@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 import numpy as np
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import ranges

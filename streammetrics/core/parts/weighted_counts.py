@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer, damaged
-from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 from streammetrics.core.parts.counts import CountsColumn, Tables
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.weights import Units, add_surplus

@@ -12,8 +12,8 @@ except ImportError as error:
         "streammetrics.engines.spark needs pyspark: pip install 'streammetrics[spark]'"
     ) from error
 
-from streammetrics.engines.spark.batch import aggregate, merge, results, states
-from streammetrics.engines.spark.counts import counts
-from streammetrics.engines.spark.stream import stream
+from streammetrics.engines.spark.frames import aggregate, merge, results, states
+from streammetrics.engines.spark.micro_batches import stream
+from streammetrics.engines.spark.sql_counts import counts
 
 __all__ = ["aggregate", "counts", "merge", "results", "states", "stream"]

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.config.declarations import LIBRARIES
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.folded import counted, fold, records
+from tests.consumers.memory_source import Log
 from tests.consumers.small_config import toml
 from tests.kafka_broker import (
     Broker,

@@ -20,7 +20,7 @@ from typing import Final
 import pytest
 from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.config.declarations import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import QuarantineRow

@@ -161,7 +161,7 @@ def test_a_missing_package_is_named_with_its_extra(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'sqlalchemy'", name="sqlalchemy.engine")
 
-    monkeypatch.setattr("streammetrics_consumers.cli.read.Ledger.open", missing)
+    monkeypatch.setattr("streammetrics_consumers.cli.read_commands.Ledger.open", missing)
     assert main(["results", str(store)]) == 1
     assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
 
@@ -189,5 +189,5 @@ def test_a_command_that_serves_nothing_loads_no_server(store: Path) -> None:
     command = [sys.executable, "-c", script, str(store)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     loaded = set(done.stderr.splitlines()[-1].split())
-    assert "streammetrics_consumers.cli.read" in loaded
+    assert "streammetrics_consumers.cli.read_commands" in loaded
     assert not loaded & {"starlette", "uvicorn", "prometheus_client", "vl_convert"}

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.cli.read import watch_as_lines
+from streammetrics_consumers.cli.read_commands import watch_as_lines
 from streammetrics_consumers.cli.run import warn_where_open
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query

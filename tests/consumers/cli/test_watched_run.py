@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.config.declarations import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -18,9 +18,9 @@ from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.process import service
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
-from streammetrics_consumers.sources.memory_source import MemorySource
 
 from tests.consumers.memory_run import ONE, Clock, PatientStop, Run, log
+from tests.consumers.memory_source import MemorySource
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events

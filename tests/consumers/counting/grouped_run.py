@@ -29,10 +29,10 @@ from streammetrics_consumers.query.follow import IncrementalView
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.folded import METRICS, SIZE_MS, State, fold
 from tests.consumers.memory_run import ONE, TWO, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.messages import states_of
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event

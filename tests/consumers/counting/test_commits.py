@@ -27,11 +27,11 @@ from streammetrics_consumers.model.commit import Commit, Counters, Head
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from streammetrics import PerKey, Ratio
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS, commit, opened
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
+from tests.consumers.memory_source import Deliver, Log
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
 

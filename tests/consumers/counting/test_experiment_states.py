@@ -15,17 +15,17 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.delta_metadata import groupings_of
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
 from tests.consumers import messages
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.messages import digests, states_of
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event

@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.replay.scratch import Findings
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.counting.grouped_run import SLICES, GroupedRun, values
 from tests.consumers.memory_run import ONE, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.replay.verified_run import change, verified
 from tests.consumers.small_config import event
 from tests.consumers.stores import filled_once, over_stores

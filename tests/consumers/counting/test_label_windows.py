@@ -20,8 +20,8 @@ from streammetrics_consumers.counting.label_windows import Closer, closable_ms
 from streammetrics_consumers.events import LATE
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Pane
@@ -34,12 +34,12 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
+from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.events import PAYLOAD_BYTES
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers import folded
 from tests.consumers.memory_run import ONE, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.messages import KAFKA, TEXTS, message
 from tests.consumers.small_config import OPEN, POISON
 

@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from streammetrics_consumers.counting.commits import Limits
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.write import read_seen
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.verify import Wanted
-from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource
 
 from tests.consumers.folded import KNOWN_BROKEN, records
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run, assigned
+from tests.consumers.memory_source import Assign, Deliver, Log, Lose, MemorySource
 from tests.consumers.replay.verified_run import CHUNKS, tried, verified
 from tests.consumers.small_config import EVENT, config, event
 

@@ -13,8 +13,8 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
@@ -23,12 +23,12 @@ from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style, table
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
 from streammetrics import Ratio
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log, MemorySource
 from tests.consumers.replay.verified_run import EACH, change, verified
 from tests.consumers.small_config import EVENT, config
 from tests.consumers.stores import filled_once

@@ -15,8 +15,8 @@ from sqlalchemy import update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query.answers import dumps
 from streammetrics_consumers.query.query import Query, parse_query
@@ -29,9 +29,9 @@ from streammetrics_consumers.render.text import Style, table
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import HealthMonitor, Watched
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log
 from tests.consumers.replay.verified_run import EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.stores import filled_once

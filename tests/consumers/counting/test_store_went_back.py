@@ -27,7 +27,10 @@ from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.health import Watched
-from streammetrics_consumers.sources.memory_source import (
+
+from tests.consumers.folded import Counted, counted, fold, records
+from tests.consumers.memory_run import ONE, TWO, assigned
+from tests.consumers.memory_source import (
     Assign,
     Deliver,
     Log,
@@ -35,9 +38,6 @@ from streammetrics_consumers.sources.memory_source import (
     Stall,
     Step,
 )
-
-from tests.consumers.folded import Counted, counted, fold, records
-from tests.consumers.memory_run import ONE, TWO, assigned
 from tests.consumers.server.asking import Client
 from tests.consumers.simulation.actors import SavedStore
 from tests.consumers.small_config import config

@@ -19,7 +19,12 @@ from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
 from streammetrics_consumers.sources import GapError
-from streammetrics_consumers.sources.memory_source import (
+
+from tests.consumers.folded import counted, fold, records
+from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
+from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
+from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log, worker_of
+from tests.consumers.memory_source import (
     Again,
     Assign,
     Deliver,
@@ -28,11 +33,6 @@ from streammetrics_consumers.sources.memory_source import (
     MemorySource,
     Revoke,
 )
-
-from tests.consumers.folded import counted, fold, records
-from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
-from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows
-from tests.consumers.memory_run import ONE, UNTIL_END, Run, assigned, log, worker_of
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
 

@@ -21,9 +21,9 @@ from streammetrics_consumers.model.commit import Commit, Counters, Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import Disconnected
-from streammetrics_consumers.sources.memory_source import Deliver, Fail, MemorySource
 
 from tests.consumers.memory_run import ONE, TWO, Clock, Run, log
+from tests.consumers.memory_source import Deliver, Fail, MemorySource
 from tests.consumers.small_config import LOG, chunk, config, event
 
 

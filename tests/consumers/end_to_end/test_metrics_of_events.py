@@ -16,7 +16,6 @@ from streammetrics_consumers.config.section import ConfigError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import (
     Accumulator,
@@ -38,6 +37,7 @@ from streammetrics import (
 )
 from streammetrics.results import views_of
 from tests.consumers.memory_run import ONE, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.small_config import config
 
 Row = Mapping[str, Any]

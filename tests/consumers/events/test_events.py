@@ -134,6 +134,29 @@ def test_a_slice_may_be_missing_or_null_and_numbers_are_what_they_look_like() ->
     assert texts(column) == [None, None, "3", "3", "3", "true", "1"]
 
 
+def test_a_slice_may_be_missing_with_the_objects_on_the_way_to_it() -> None:
+    slices = 'by = [[], ["device.os"], ["device.browser.name"]]'
+
+    def with_device(text: str) -> bytes:
+        return event()[:-1] + b',"device":' + text.encode() + b"}"
+
+    found = decode(
+        event(), with_device("null"), with_device("{}"), with_device('{"os":null}'),
+        with_device('{"os":"x","browser":null}'), with_device('{"browser":{"name":"y"}}'),
+        slices=slices,
+    )  # fmt: skip
+    assert not found.refused
+    assert texts(found.keys["slice device.os"]) == [None] * 4 + ["x", None]
+    assert texts(found.keys["slice device.browser.name"]) == [None] * 5 + ["y"]
+    for bad, at in (("5", "device.os"), ('{"os":"x","browser":[]}', "device.browser.name")):
+        assert reasons(decode(with_device(bad), slices=slices)) == [("wrong_type", at)]
+    # A needed field in the same object is what is missing.
+    metrics = 'ctr = { type = "Ratio", inputs = { numerators = "device.on" } }'
+    for value in (event(), with_device("null"), with_device('{"os":"x"}')):
+        found = decode(value, slices=slices, metrics=metrics)
+        assert reasons(found) == [("missing_field", "device.on")]
+
+
 def test_variants_that_are_not_declared_may_be_any() -> None:
     found = decode(event(variant="z"), event(variant="7").replace(b'"7"', b"7"),
                    event=EVENT.replace('variants = ["a", "b"]', ""))  # fmt: skip

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.ledger.generations import counted_to_ms, starts_after
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import count_looks
 from streammetrics_consumers.ledger.schema import retry
-from streammetrics_consumers.ledger.settings import counted_to_ms, starts_after
 from streammetrics_consumers.query.experiment_plan import Declared, declared, plan_of
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results

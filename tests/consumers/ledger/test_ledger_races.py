@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, update
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
 from streammetrics_consumers.ledger.schema import head as head_table
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Head

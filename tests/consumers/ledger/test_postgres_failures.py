@@ -26,12 +26,12 @@ from streammetrics_consumers.ledger.failures import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import Fenced
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, Moment
 from tests.consumers.ledger.small_ledger import WRITES, begun, four_rows, require_once
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log
 from tests.postgres_server import Postgres, Server
 from tests.requirements import absent
 

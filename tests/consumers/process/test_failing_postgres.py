@@ -21,10 +21,10 @@ from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log
 from tests.postgres_server import Postgres, Server
 from tests.requirements import absent
 

@@ -17,10 +17,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log
 
 pytestmark = pytest.mark.timeout(60)
 

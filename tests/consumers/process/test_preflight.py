@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.process.preflight import check, require_options
 from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
-from streammetrics_consumers.sources.memory_source import MemorySource
 
 from tests.consumers.memory_run import ONE, UNTIL_END, Run, log
+from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
 

@@ -17,9 +17,9 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import not_forwarded
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.process.quarantine_topic import Forwarder, Message, forwarding
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.memory_run import GOOD, ONE, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import config
 from tests.kafka_broker import create_topic

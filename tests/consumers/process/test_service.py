@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.partition import Partition
@@ -18,10 +18,10 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources import Disconnected, GapError, Unsuitable
-from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
+from tests.consumers.memory_source import Deliver, Fail, Log, MemorySource, Stall
 from tests.consumers.small_config import WINDOWS, event
 from tests.consumers.stores import stored
 

@@ -21,10 +21,10 @@ from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.cells import join_outcomes
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers import joined_stream
 from tests.consumers.joined_stream import LOGS, SPLIT, WHOLE, WINDOW_MS, logs_of, stream
+from tests.consumers.memory_source import Log
 
 Event = Mapping[str, Any]
 

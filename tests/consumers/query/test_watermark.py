@@ -17,9 +17,9 @@ from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
-from streammetrics_consumers.sources.memory_source import Log
 
 from tests.consumers.memory_run import ONE, TWO, Run
+from tests.consumers.memory_source import Log
 from tests.consumers.small_config import WINDOWS, event
 
 HOUR_MS, DAY_MS = 3_600_000, 1_704_067_200_000

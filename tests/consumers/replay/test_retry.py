@@ -16,16 +16,16 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events import messages
 from streammetrics_consumers.ledger import quarantine as in_ledger
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import NotOpen
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import Commit, Counters, QuarantineRow
 from streammetrics_consumers.replay.retry import Page, retry
-from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from tests.consumers.folded import counted
 from tests.consumers.memory_run import ONE, TWO, Run
+from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.stores import stored

@@ -13,18 +13,18 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from streammetrics_consumers.counting.options import Options, Progress
 from streammetrics_consumers.ledger import audit, delta_metadata, schema
 from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
-from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay import diff, replay
 from streammetrics_consumers.replay.verify import Wanted
 from streammetrics_consumers.sources import Disconnected, Unsuitable
-from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.replay.verified_run import (
     CHUNKS,
     EACH,

@@ -16,10 +16,10 @@ from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.replay.scratch import Findings
-from streammetrics_consumers.sources.memory_source import Deliver, Log
 
 from tests.consumers.folded import KNOWN_BROKEN, records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
 

@@ -14,10 +14,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import ALL, Wanted, verify
-from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
 from tests.consumers.folded import records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.memory_source import Deliver, Log, MemorySource
 from tests.consumers.small_config import EVENT, event
 from tests.consumers.stores import filled_once
 

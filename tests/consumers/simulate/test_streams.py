@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.simulate.joined import JoinedSimulation, share_within
+from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, share_within
 from streammetrics_consumers.simulate.stream import _CLICKS, _FAULTS, Format, Simulation
 
 from streammetrics import ExactAUC

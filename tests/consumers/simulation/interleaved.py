@@ -21,11 +21,13 @@ from pathlib import Path
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.failures import LedgerError, StoreReplaced, StoreUnavailable
-from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.model.generation import Generation, Requested
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.retry import retry
-from streammetrics_consumers.sources.memory_source import (
+
+from tests.consumers.folded import Span, counted
+from tests.consumers.memory_source import (
     Again,
     Assign,
     Deliver,
@@ -35,8 +37,6 @@ from streammetrics_consumers.sources.memory_source import (
     Stall,
     Step,
 )
-
-from tests.consumers.folded import Span, counted
 from tests.consumers.simulation.actors import Compactions, Looks, OutOfOrder, SavedStore, make_anew
 from tests.consumers.simulation.lives import (
     LONG,

@@ -23,7 +23,8 @@ from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.stop import Stop
-from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
+
+from tests.consumers.memory_source import Log, MemorySource, Step
 
 POINTS = (
     "in the listener",

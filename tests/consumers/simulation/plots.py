@@ -17,7 +17,6 @@ from datetime import timedelta
 
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.memory_source import Log
 
 from streammetrics import Accumulator, HistogramAUC
 from tests.consumers.counting.test_repeats import plain
@@ -31,6 +30,7 @@ from tests.consumers.folded import (
     records,
     time_of,
 )
+from tests.consumers.memory_source import Log
 from tests.consumers.small_config import config, event
 
 WINDOWS = "size_s = 3600\nlateness_s = 60\nmax_ahead_s = 100\nretention_s = 3600"

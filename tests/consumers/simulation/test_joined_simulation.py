@@ -18,7 +18,10 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import write_delta
 from streammetrics_consumers.model.commit import Commit
 from streammetrics_consumers.replay.verify import verify
-from streammetrics_consumers.sources.memory_source import (
+
+from tests.consumers import joined_stream as joined
+from tests.consumers.memory_run import assigned
+from tests.consumers.memory_source import (
     Again,
     Deliver,
     Lose,
@@ -27,9 +30,6 @@ from streammetrics_consumers.sources.memory_source import (
     Stall,
     Step,
 )
-
-from tests.consumers import joined_stream as joined
-from tests.consumers.memory_run import assigned
 from tests.consumers.simulation.lives import Killed
 
 

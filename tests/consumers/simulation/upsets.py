@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from streammetrics_consumers.ledger.failures import StoreReplaced
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Stall
 
 from tests.consumers.folded import counted
+from tests.consumers.memory_source import Assign, Deliver, Log, Stall
 from tests.consumers.simulation.actors import SavedStore, make_anew, require_in_order
 from tests.consumers.simulation.lives import Life
 from tests.consumers.simulation.plots import Joined, differences

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids import group_ids as module
 from streammetrics.core.ids.group_ids import IntegerIds, StringIds
 from streammetrics.core.rows import DictionaryColumn

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Extreme
 from tests.toys import Reach, Tally

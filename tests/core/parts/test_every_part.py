@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Units
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids import group_ids
 from streammetrics.core.multiset import bag, bag_keys, bag_layout, bag_table, sorted_run
 from streammetrics.core.multiset.bag import BagColumn

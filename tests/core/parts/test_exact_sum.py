@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streammetrics import Ratio
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts.exact_sum import _FEW_SLOTS, ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import ExactSums, ExactSumsColumn, add_whole, require_whole

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.group_ids import IntegerIds, StringIds
 from streammetrics.core.multiset.bag import BagColumn

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import InputError, StateError
 from streammetrics.core.ids.id_hashes import HashedIds, hash_ids
 from streammetrics.core.parts.record_set import RecordSet

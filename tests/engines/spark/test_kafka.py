@@ -13,7 +13,7 @@ from streammetrics import Accumulator
 from streammetrics.engines import Positions
 from streammetrics.engines.spark import stream
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
-from tests.engines.spark.test_stream import Upserts, run
+from tests.engines.spark.test_micro_batches import Upserts, run
 from tests.kafka_broker import Record, create_topic, produce
 
 ROWS = 2_000

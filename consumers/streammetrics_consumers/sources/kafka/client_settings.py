@@ -14,7 +14,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from streammetrics_consumers.config.keys import Key, Switch, Text, Whole, default_of
+from streammetrics_consumers.config.declarations import Key, Switch, Text, Whole, default_of
 from streammetrics_consumers.config.section import ConfigError, Problem, Value, did_you_mean
 from streammetrics_consumers.config.tables import OWNED_CLIENT_KEYS, KafkaLibrary, SourceConfig
 from streammetrics_consumers.sources import Disconnected

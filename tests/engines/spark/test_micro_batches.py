@@ -13,7 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from streammetrics import Accumulator, OverlapError, Ratio, load
 from streammetrics.engines.spark import stream
-from streammetrics.engines.spark.stream import Cumulative
+from streammetrics.engines.spark.micro_batches import Cumulative
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table, write_shards
 from tests.engines.spark.faults import failing_once
 

@@ -25,7 +25,7 @@ from tests.engines.log_rows import (
     write_shards,
 )
 from tests.engines.spark.faults import failing_once
-from tests.engines.spark.test_stream import Upserts, rows_of, run
+from tests.engines.spark.test_micro_batches import Upserts, rows_of, run
 
 BY = ("variant", "phase")
 TABLE = log_table()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics.core.bytes.codec import (
+from streammetrics.core.codec import (
     FILE_MAGIC,
     MAX_HEAD,
     STATE_MAGIC,

@@ -9,7 +9,7 @@ import pytest
 
 from streammetrics import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.results.interval import widened
+from streammetrics.results.has_intervals import widened
 
 AREA = Interval(
     0.75, 0.5, 1.0, se=0.125, level=0.9, df=7.0, method="delong", n=12, n_eff=6.0, deff=2.0,

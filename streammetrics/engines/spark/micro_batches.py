@@ -13,7 +13,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.engines import Positions, Sealing, merged, partial, seal
 from streammetrics.engines.groups import BUCKET, STATE, piece_of, piece_of_group
-from streammetrics.engines.spark.batch import Rows, rows_of
+from streammetrics.engines.spark.frames import Rows, rows_of
 
 
 def stream(

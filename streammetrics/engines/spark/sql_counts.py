@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from streammetrics.classification import BinaryConfusion, HistogramAUC
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines.groups import BUCKET, STATE, piece_of
-from streammetrics.engines.spark.batch import columns_of, quoted, require_columns, states_type
+from streammetrics.engines.spark.frames import columns_of, quoted, require_columns, states_type
 
 Counting = BinaryConfusion | HistogramAUC
 

@@ -1,1 +1,0 @@
-"""The canonical bytes of states, one by one and side by side."""
