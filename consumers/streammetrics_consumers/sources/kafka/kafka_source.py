@@ -205,7 +205,7 @@ class KafkaSource(TopicSource):
             return None if end is None else int(end)
         return None
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether we are connected to the leaders of our partitions. A fetch is always pending
         there, and the client closes a connection without an answer."""
         cluster = self._client.cluster
@@ -268,7 +268,7 @@ class KafkaSource(TopicSource):
         for name, topic in self._reading.topics.items():
             found = self._client.cluster.topic_id(name)
             if found is not None and topic.id is not None and str(found) != topic.id:
-                raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
+                raise Disconnected(f"kafka: topic {name!r} was deleted and created again")
 
     def _ask(self, call: Callable[[], T]) -> T:
         try:
@@ -280,7 +280,7 @@ class KafkaSource(TopicSource):
         if isinstance(error, UnreadableBatch):
             return error
         if isinstance(error, MemoryError):
-            return SourceError("kafka: there is not enough memory to read on; give it more")
+            return SourceError("kafka: out of memory while reading; give the process more")
         if isinstance(error, errors.OffsetOutOfRangeError):
             for place, offset in error.args[0].items():
                 return self._gap(place, offset, None)
@@ -291,8 +291,8 @@ class KafkaSource(TopicSource):
                 return self._gap(place, head, end)
         if isinstance(error, errors.UnsupportedCodecError):
             return SourceError(
-                f"kafka: a message is compressed in a way that cannot be read here ({error}); "
-                "install the codecs with: pip install 'streammetrics[kafka]'"
+                f"kafka: a batch is compressed with a codec that is not installed ({error}); "
+                "install it with: pip install 'streammetrics[kafka]'"
             )
         if isinstance(error, REFUSALS):
             return NotLetIn(f"kafka: {error!r}")

@@ -81,8 +81,8 @@ def test_another_topic_is_found_out_by_the_second_client_too_and_for_good(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     second: tuple[tuple[Answer, str], ...] = (
-        (8, "deleted and made anew"),
-        (MISSING, "deleted and made anew"),
+        (8, "deleted and created again"),
+        (MISSING, "deleted and created again"),
         (None, "does not answer"),  # nobody says which topic it is
     )
     for after, said in second:
