@@ -49,11 +49,7 @@ class _Stderr(logging.Handler):
             super().handleError(record)
             return
         where = f"{record.pathname}:{record.lineno}"
-        line = {
-            "level": "error",
-            "pid": os.getpid(),
-            "message": f"a log line of {where} is lost",
-        }
+        line = {"level": "error", "pid": os.getpid(), "message": f"a log line of {where} is lost"}
         with suppress(OSError):
             os.write(2, f"{json.dumps(line)}\n".encode())
 
