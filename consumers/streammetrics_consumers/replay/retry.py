@@ -192,7 +192,7 @@ class _Attempt:
             except SourceError as error:
                 why = f"its log cannot be read: {error}"
         for entry in left.values():
-            self._keep(entry, "not_there", f"its stored payload is incomplete, and {why}")
+            self._keep(entry, "not_there", f"its stored payload is not enough, and {why}")
         return good
 
     def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Chunk]:

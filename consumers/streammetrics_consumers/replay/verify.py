@@ -176,7 +176,7 @@ def _replays(
         for head in heads:
             log = head.partition
             if log not in there or not source.replayable:
-                found.note(f"{log}: not verified, since this log no longer exists")
+                found.note(f"{log}: not verified, since this log can no longer be read")
                 continue
             span = _span(work, head, asked[log], source.beginning(log))
             if span is None:
