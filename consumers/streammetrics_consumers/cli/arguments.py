@@ -23,10 +23,10 @@ NOT_LET_IN: Final = 77  # a wrong password or user, or missing rights: a restart
 INTERRUPTED: Final = 130  # Ctrl-C, as shells have it
 
 EXIT_CODES: Final = (
-    "exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
-    "5 too many bad events, 75 try again, 77 not let in"
+    "Exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
+    "5 too many bad events, 75 try again, 77 access denied"
 )
-ENVIRONMENT: Final = "every flag may also be set as STREAMMETRICS_<FLAG>; the flag goes before it"
+ENVIRONMENT: Final = "Flags may also be set as STREAMMETRICS_<FLAG>; a flag has precedence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,63 +72,65 @@ WINDOW: Final = Flag(
     default="total",
 )  # fmt: skip
 WHERE: Final = Flag(
-    "where", "only slices that say so, such as variant=bts; again for: and", again=True,
-    metavar="NAME=VALUE",
+    "where", "only slices with this value, such as variant=bts; repeat it to require several",
+    again=True, metavar="NAME=VALUE",
 )  # fmt: skip
-METRIC: Final = Flag("metric", "only this metric, with all of its views", metavar="NAME")
+METRIC: Final = Flag("metric", "only this metric, with all its views", metavar="NAME")
 BY: Final = Flag(
     "by", "the grouping, such as variant,phase; '' is all rows", metavar="NAMES"
 )  # fmt: skip
 GENERATION: Final = Flag(
-    "generation", "the results of older settings; without it the newest", int, metavar="N"
+    "generation", "the results of this generation (default: the newest)", int, metavar="N"
 )
 EVERY: Final = Flag(
-    "every", "seconds between two looks", float, metavar="SECONDS", default=1.0
+    "every", "seconds between two updates", float, metavar="SECONDS", default=1.0
 )  # fmt: skip
-CONFIG: Final = Flag("config", "of retry: the config that reads the events now", metavar="FILE")
+CONFIG: Final = Flag("config", "for retry: the config to read the events with", metavar="FILE")
 VIEWS: Final = Flag(
-    "views", "all (default), or headline: what a metric is known by; of JSON",
+    "views", "for JSON: all (default), or headline, the main views of a metric",
     choices=("all", "headline"), default="all",
 )  # fmt: skip
 TOKEN: Final = Flag(
-    "token", "what whoever asks must have; STREAMMETRICS_TOKEN keeps it out of lists of processes",
+    "token", "the token that requests must carry; STREAMMETRICS_TOKEN hides it from process lists",
     metavar="TOKEN",
 )  # fmt: skip
-PORT: Final = Flag("port", "the port to serve at; 0 is any free one", int, metavar="N")
-STORE_WORD: Final = "the store: a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
+PORT: Final = Flag("port", "the port to serve on; 0 selects a free one", int, metavar="N")
+STORE_WORD: Final = "the store: the path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
 PARTITIONS: Final = Flag(
-    "partitions", "only these, such as 0,1 or clicks/0, without a group", metavar="PARTITIONS"
+    "partitions",
+    "only these partitions, such as 0,1 or clicks/0, without a consumer group",
+    metavar="PARTITIONS",
 )
 OFFSETS: Final = Flag(
-    "offsets", "only these of a partition, such as 0:1000-2000, or 0:1000- up to where it was "
-    "counted; again for another partition", again=True, metavar="PARTITION:FROM-TO",
+    "offsets", "only these offsets of a partition, such as 0:1000-2000, or 0:1000- up to its head; "
+    "repeat it for another partition", again=True, metavar="PARTITION:FROM-TO",
 )  # fmt: skip
 
 REPLAY: Final = Flag(
-    "replay", "refuse (default) or skip, where all rows of a file are counted already",
+    "replay", "refuse (default) or skip a file whose rows are all counted already",
     choices=("refuse", "skip"), default="refuse",
 )  # fmt: skip
 
 DROP: Final = Flag(
-    "drop-metric", "end a metric that is not in the config any more; again for another",
+    "drop-metric", "end a metric that is no longer in the config; repeat it for another",
     again=True, metavar="NAME",
 )  # fmt: skip
 RESUME: Final = Flag(
-    "resume-metric", "go on with a metric that had ended; results state what it missed; again for "
-    "another", again=True, metavar="NAME",
+    "resume-metric", "resume a metric that has ended; results state the offsets that it missed; "
+    "repeat it for another", again=True, metavar="NAME",
 )  # fmt: skip
 
 RUN: Final = (
-    Flag("until-end", "stop at the end that the log has now", bool),
-    Flag("close", "at that end, count all impressions that wait: no more events will come", bool),
+    Flag("until-end", "stop at the present end of the log", bool),
+    Flag("close", "at that end, count all pending impressions: no more events will arrive", bool),
     STORE,
     Flag("no-serve", "do not serve the results", bool),
     PORT,
     TOKEN,
     Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
-    Flag("bootstrap-servers", "Kafka's servers", short="b", metavar="HOST:PORT,..."),
-    Flag("topic", "Kafka's topic, or several", short="t", metavar="TOPIC,..."),
+    Flag("bootstrap-servers", "the Kafka servers", short="b", metavar="HOST:PORT,..."),
+    Flag("topic", "the Kafka topic, or several", short="t", metavar="TOPIC,..."),
     Flag("group", "the consumer group", short="g", metavar="GROUP"),
     Flag(
         "from",
@@ -138,65 +140,72 @@ RUN: Final = (
     ),
     Flag(
         "on-gap",
-        "stop (default) or skip, where the log has lost what comes next",
+        "stop (default) or skip, if the log has lost the next records",
         choices=("stop", "skip"),
         default="stop",
     ),
     Flag("new-source", "count from a topic or a cluster that is new to the store", bool),
     Flag(
         "skip",
-        "leave the batch at this offset out where it cannot be read, as one entry of the "
-        "quarantine; again for another batch (Kafka)",
+        "skip the batch at this offset if it cannot be read, as one entry of the quarantine; "
+        "repeat it for another batch (Kafka)",
         again=True,
         metavar="TOPIC/PARTITION:OFFSET",
     ),
     PARTITIONS,
-    Flag("check", "compare config, source and store, change nothing, and end", bool),
+    Flag("check", "compare config, source and store, and change nothing", bool),
     Flag("dry-run", "read to the end and print the results; write no store", bool),
-    Flag("new-generation", "start anew beside the old results", bool),
+    Flag("new-generation", "start over, and keep the old results", bool),
     DROP,
     RESUME,
-    Flag("client", "a setting of the Kafka client", short="X", again=True, metavar="KEY=VALUE"),
+    Flag(
+        "client",
+        "a setting of the Kafka client; repeat it for another",
+        short="X",
+        again=True,
+        metavar="KEY=VALUE",
+    ),
     Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
 )
 
 SIMULATE: Final = (
-    Flag("events", "how many events", int, metavar="N", default=100_000),
-    Flag("seed", "another seed is another stream", int, metavar="N", default=1),
-    Flag("rate", "events a second; as fast as it goes without", float, metavar="N"),
-    Flag("format", "jsonl (default) or csv; many events a message: ndjson, array, arrow",
+    Flag("events", "the number of events", int, metavar="N", default=100_000),
+    Flag("seed", "the seed: another one gives another stream", int, metavar="N", default=1),
+    Flag("rate", "events per second (default: as fast as possible)", float, metavar="N"),
+    Flag("format", "jsonl (default) or csv; many events per message: ndjson, array, arrow",
          choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
-    Flag("batch", "events a message, where it carries many", int, metavar="N", default=1000),
-    Flag("join", "impressions, and clicks and purchases that come later, some of them twice", bool),
-    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; of --join also two topics, "
+    Flag("batch", "events per message, in formats with many", int, metavar="N", default=1000),
+    Flag("join", "impressions, and later clicks and purchases, some of them twice", bool),
+    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
          "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
 COMMANDS: Final[tuple[Command, ...]] = (
     Command("run", "Read events into a store, and serve its results.", "CONFIG",
             "the config file (TOML)", RUN),
-    Command("results", "Print what a store has counted.", "STORE", STORE_WORD,
+    Command("results", "Print the results of a store.", "STORE", STORE_WORD,
             (JSON, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)),
-    Command("export", "Write what a store has counted into one state file.", "STORE", STORE_WORD,
+    Command("export", "Write one slice of a store into a state file.", "STORE", STORE_WORD,
             (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
-    Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
-    Command("show", "Print what a state file holds.", "FILE", "a state file", (JSON,)),
-    Command("quarantine", "Print the events that were refused.", "[list|export|retry] STORE",
+    Command("merge", "Merge state files.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
+    Command("show", "Print the contents of a state file.", "FILE", "a state file", (JSON,)),
+    Command("quarantine", "Print, export or retry refused events.", "[list|export|retry] STORE",
             f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
             nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
-    Command("status", "Print how far a store is.", "STORE", STORE_WORD,
+    Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
             (JSON, GENERATION)),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
             "the config file (TOML)", (STORE, PARTITIONS, OFFSETS)),
-    Command("watch", "Show what a store counts, while it counts.", "STORE", STORE_WORD,
+    Command("watch", "Show the results of a store while it counts.", "STORE", STORE_WORD,
             (WINDOW, BY, WHERE, METRIC, GENERATION, EVERY)),
-    Command("report", "Write what a store has counted as one HTML file.", "STORE", STORE_WORD,
+    Command("report", "Write the results of a store as one HTML file.", "STORE", STORE_WORD,
             (OUTPUT, WINDOW, BY, WHERE, METRIC, GENERATION)),
-    Command("serve", "Serve what a store counts, and count nothing.", "STORE", STORE_WORD,
-            (Flag("host", "the address to serve at; 127.0.0.1 without it", metavar="HOST"),
+    Command("serve", "Serve the results of a store without counting.", "STORE", STORE_WORD,
+            (Flag("host", "the address to serve on (default: 127.0.0.1)", metavar="HOST"),
              PORT, TOKEN,
-             Flag("connections-per-peer", "open at once from one address, such as a proxy's", int,
+             Flag("connections-per-peer",
+                  "the limit of open connections from one address, such as a proxy's", int,
                   metavar="N", default=64))),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
@@ -364,7 +373,7 @@ def explained(error: Exception) -> tuple[str, int] | None:
         case LedgerError() | Disconnected():
             return str(error), error.exit_code
         case GapError():
-            return f"{error}; read on where the log begins with --on-gap skip", GAP
+            return f"{error}; to continue with its remaining records, use --on-gap skip", GAP
         case NotLetIn():
             return str(error), NOT_LET_IN
         case ErrorBudgetExceeded():
@@ -375,5 +384,5 @@ def explained(error: Exception) -> tuple[str, int] | None:
             return str(error), FATAL
         case OSError():
             said = f"{error.filename or 'this machine'}: {error.strerror or error}"
-            return f"{said}; check the path, its permissions and the room on its disk", FATAL
+            return f"{said}; check the path, its permissions and the free disk space", FATAL
     return None

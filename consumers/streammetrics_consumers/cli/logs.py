@@ -49,7 +49,7 @@ class _Stderr(logging.Handler):
             super().handleError(record)
             return
         where = f"{record.pathname}:{record.lineno}"
-        line = {"level": "error", "pid": os.getpid(), "message": f"a line of {where} is lost"}
+        line = {"level": "error", "pid": os.getpid(), "message": f"a log line of {where} is lost"}
         with suppress(OSError):
             os.write(2, f"{json.dumps(line)}\n".encode())
 
@@ -154,18 +154,20 @@ def to_stderr(form: Form, *, worker: str | None = None) -> None:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    log.critical("a fault of the program", exc_info=(kind, error, trace))
+    log.critical("uncaught exception", exc_info=(kind, error, trace))
 
 
 def _of_thread(found: threading.ExceptHookArgs) -> None:
     if found.exc_type is not SystemExit:
         error = found.exc_value or found.exc_type()
-        log.critical("a fault of a thread", exc_info=(found.exc_type, error, found.exc_traceback))
+        log.critical(
+            "uncaught exception in a thread", exc_info=(found.exc_type, error, found.exc_traceback)
+        )
 
 
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
     error = found.exc_value or found.exc_type()
-    said = found.err_msg or "a fault that nobody could be told of"
+    said = found.err_msg or "ignored exception"
     log.error("%s: %r", said, found.object, exc_info=(type(error), error, found.exc_traceback))
 
 

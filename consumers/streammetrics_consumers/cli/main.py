@@ -1,7 +1,8 @@
 """The command line: `streammetrics COMMAND ...`.
 
 Only results go to stdout; logs, progress and errors go to stderr. Exit codes: 0 done, 1 fatal,
-2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 not let in.
+2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 access
+denied.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def counted(
     with ExitStack() as stack:
         report: Report | None = None
 
-        def tell(done: int, total: int) -> None:
+        def update(done: int, total: int) -> None:
             nonlocal report
             seconds = monotonic() - began_s
             if report is None and seconds >= QUICK_S:
@@ -70,7 +70,7 @@ def counted(
             if report is not None:
                 report(Progress(done >> bits, seconds, max(total - done, 0) >> bits))
 
-        yield tell
+        yield update
 
 
 def described(progress: Progress, unit: str = "events") -> str:

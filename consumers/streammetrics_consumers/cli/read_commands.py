@@ -71,9 +71,9 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(store)) as ledger,
-        progress.counted("reading", "bytes", monotonic) as tell,
+        progress.counted("reading", "bytes", monotonic) as update,
     ):
-        results = read_results(ledger, query, tell)
+        results = read_results(ledger, query, update)
     if arguments.on("json"):
         _write(to_json(results))
     else:
@@ -111,9 +111,9 @@ def _export(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.counted("reading", "bytes", monotonic) as tell,
+        progress.counted("reading", "bytes", monotonic) as update,
     ):
-        state = export(ledger, query, tell)
+        state = export(ledger, query, update)
     write_state(state, output)
 
 
@@ -121,11 +121,11 @@ def _merge(arguments: Arguments, monotonic: Clock) -> None:
     output, paths = _output(arguments), [Path(word) for word in arguments.words]
     logs.to_stderr("text")
     skipped: list[Path] | None = [] if arguments.text("replay") == "skip" else None
-    with progress.counted("merging", "files", monotonic) as tell:
-        state = merge_files(paths, lambda done: tell(done, len(paths)), skipped=skipped)
+    with progress.counted("merging", "files", monotonic) as update:
+        state = merge_files(paths, lambda done: update(done, len(paths)), skipped=skipped)
     write_state(state, output)
     for path in skipped or ():
-        log.warning("%s is left out: all of its rows are counted already", path)
+        log.warning("%s is skipped: all its rows are counted already", path)
 
 
 def _show(arguments: Arguments) -> None:
@@ -148,9 +148,9 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.counted("drawing", "figures", monotonic) as tell,
+        progress.counted("drawing", "figures", monotonic) as update,
     ):
-        material = gather(ledger, query, tell)
+        material = gather(ledger, query, update)
     data = report_html(material)
     if output == "-":
         _write(data)
@@ -208,9 +208,9 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
                 text = screen(_drawn(shown, sys.stdout), style, height - 1)
                 away = ""
             except LedgerError as error:
-                away = f"the store is away, what is shown is old: {error}"
+                away = f"the store is unavailable, and the results shown are old: {error}"
             drawn = Text.from_ansi(text)
-            foot = Text(away or "q ends", "bold red" if away else "dim", no_wrap=True)
+            foot = Text(away or "q quits", "bold red" if away else "dim", no_wrap=True)
             display.update(Text("\n").join((drawn, foot)), refresh=True)
             if not wait(every_s):
                 return
@@ -282,11 +282,11 @@ def _export_quarantine(ledger: Ledger, output: str | None, monotonic: Clock) -> 
     total = found.open + found.done
     with (
         Path(str(output)).open("wb") as file,
-        progress.counted("writing", "events", monotonic) as tell,
+        progress.counted("writing", "events", monotonic) as update,
     ):
         for done, line in enumerate(lines, 1):
             file.write(line)
-            tell(done, total)
+            update(done, total)
 
 
 def _write(data: bytes) -> None:

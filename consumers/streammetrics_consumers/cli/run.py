@@ -81,9 +81,9 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             "leave it out"
         )
     require_options(config, options)
+    is_new = arguments.on("new-generation")
     if arguments.on("check"):
-        anew = arguments.on("new-generation")
-        for line in check(config, options, new_generation=anew):
+        for line in check(config, options, new_generation=is_new):
             logs.say(formatting.name(line, 500))
         return 0
     if arguments.on("dry-run"):
@@ -93,8 +93,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         stack.enter_context(signals_request(stop))
         # Before a reader starts: the store exists, and its settings match.
         with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
-            anew = arguments.on("new-generation")
-            service.begin(ledger, config, new_generation=anew, requested=options.requested)
+            service.begin(ledger, config, new_generation=is_new, requested=options.requested)
         channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
@@ -133,7 +132,7 @@ def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     address = arguments.words[0], server.host, server.port
     stop = Stop()
     with (
-        signals_request(stop, "ending"),
+        signals_request(stop, "stopping"),
         serving(*address, watched, token=server.token, limits=limits) as url,
     ):
         prepare()
@@ -148,8 +147,8 @@ def warn_where_open(host: str, token: str) -> None:
     """Warn if other machines can connect without a token."""
     if not token and not _is_ours_alone(host):
         log.warning(
-            "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
-            "serve at 127.0.0.1"
+            "every client that reaches this address can read the whole store; set "
+            "STREAMMETRICS_TOKEN, or serve on 127.0.0.1"
         )
 
 
@@ -208,8 +207,8 @@ def options_of(arguments: Arguments) -> Options:
     start = arguments.text("from") or "beginning"
     if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
         raise UsageError(
-            "--close: expected with --until-end, since it closes all label windows "
-            "at the end; got it alone; add --until-end"
+            "--close: expected --until-end too, since --close closes all label windows at the "
+            "end, got --close alone; add --until-end"
         )
     return Options(
         until_end=arguments.on("until-end"),
@@ -260,7 +259,7 @@ def partitions(text: str | None) -> tuple[Name, ...] | None:
     names = [name_of(word) for word in text.split(",")]
     if None in names:
         raise UsageError(
-            "--partitions: expected numbers, such as 0,1, or names of partitions, such as "
+            "--partitions: expected numbers of partitions, such as 0,1, or their names, such as "
             f"clicks/0, got {text!r}; correct it"
         )
     return tuple(dict.fromkeys(name for name in names if name is not None))
@@ -286,18 +285,20 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
     where = arguments.text("output") or "-"
     rate = arguments.real("rate")
     if rate is not None and not 0 < rate < 1e9:
-        raise UsageError(f"--rate: expected a number above 0, got {rate:g}; leave it out for none")
+        raise UsageError(
+            f"--rate: expected a number above 0, got {rate:g}; leave it out for no limit"
+        )
     form = cast("Format", arguments.text("format"))
     batch = arguments.number("batch") or 0
     if not 0 < batch <= MAX_EVENTS:
-        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events a message, got {batch}")
+        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events per message, got {batch}")
     if form in MESSAGES and not where.startswith("kafka://"):
         raise UsageError(
             f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
             f"got -o {where}; write jsonl or csv there"
         )
     if "," in where and where.startswith("kafka://") and not arguments.on("join"):
-        raise UsageError(f"-o: expected one topic, got {where}; --join writes to two")
+        raise UsageError(f"-o: expected one topic, got {where}; add --join to write to two")
     stream: Simulation | JoinedSimulation
     try:
         stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)

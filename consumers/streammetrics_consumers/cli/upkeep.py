@@ -29,10 +29,10 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
-        progress.counted("merging", "rows", monotonic) as tell,
+        progress.counted("merging", "rows", monotonic) as update,
     ):
         total = count_mergeable(ledger.store)
-        done = compact(ledger.store, lambda so_far: tell(so_far.rows_before, total))
+        done = compact(ledger.store, lambda so_far: update(so_far.rows_before, total))
     if not done.rows_before:
         sys.stdout.write("nothing to merge\n")
         return DONE
@@ -110,7 +110,7 @@ def lines(found: Findings) -> list[str]:
         return [*text, f"{compared}: {formatting.count(found.count)} differences"]
     if not found.logs:
         return [*text, "nothing could be verified"]
-    return [*text, f"{compared}: the ledger says what the log says"]
+    return [*text, f"{compared}: the ledger agrees with the log"]
 
 
 def retry_quarantine(
@@ -124,7 +124,7 @@ def retry_quarantine(
     store, path = arguments.words[1], arguments.text("config")
     if not path:
         raise UsageError(
-            "quarantine retry: expected --config FILE, which says how to read the events now, "
+            "quarantine retry: expected --config FILE, the config to read the events with, "
             "got nothing; name the config"
         )
     config = load_config(path)
@@ -134,11 +134,11 @@ def retry_quarantine(
     logs.to_stderr("text")
     with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
         total = count_entries(ledger.store, ledger.generation().id).open
-        tell = stack.enter_context(progress.counted("trying", "events", monotonic))
+        update = stack.enter_context(progress.counted("retrying", "events", monotonic))
         for page in retry(config, ledger, now_ms=now_ms):
             n_counted += len(page.counted)
             n_still += len(page.still)
-            tell(n_counted + n_still, total)
+            update(n_counted + n_still, total)
             if arguments.on("json"):
                 counted += [{**entry_json(one), "done": True, "retry": page.retry}
                             for one in page.counted]  # fmt: skip
@@ -156,7 +156,7 @@ def retry_quarantine(
         sys.stdout.buffer.write(dumps(document))
         return 0
     if not n_counted and not n_still:
-        sys.stdout.write("nothing is open in quarantine\n")
+        sys.stdout.write("the quarantine has no open entries\n")
         return 0
     sys.stdout.write(
         f"{formatting.count(n_counted)} counted now, {formatting.count(n_still)} still open\n"

@@ -146,6 +146,6 @@ class ErrorBudget:
             said += f"; the first is {partition} offset {first.offset}"
             said += f", field {first.field}: {first.detail}" if first.field else f": {first.detail}"
         raise ErrorBudgetExceeded(
-            f"{said}. Nothing since the last commit is counted; fix the events or the config, or "
-            "raise [store] max_bad_share"
+            f"{said}. Events since the last commit are not counted; fix the events or the config, "
+            "or raise [store] max_bad_share"
         )

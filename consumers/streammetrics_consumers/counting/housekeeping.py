@@ -135,15 +135,15 @@ class KnownHeads:
         seen = self._witness.forget(known)
         known = max(known, seen, key=lambda one: one.next_offset)
         if now is None or now.next_offset < known.next_offset:
-            stands = "nowhere" if now is None else f"at {now.next_offset}"
+            found = "no head" if now is None else f"a head at {now.next_offset}"
             log.error(
-                "store %s: expected %s to be counted up to %d, as this worker has seen, got a "
-                "head that stands %s: the store went back (a fail-over, a restored copy); what it "
-                "lost is read again, and results are incomplete until then",
+                "store %s: expected %s to be counted up to %d, as this worker has seen, got %s: "
+                "the store went back (a failover, a restored copy); the lost records are read "
+                "again, and results are incomplete until then",
                 self._store.name,
                 known.partition,
                 known.next_offset,
-                stands,
+                found,
             )
         if now is not None and now.next_offset < known.next_offset:
             now = note_known(self._store, of, now, known.next_offset)

@@ -165,9 +165,9 @@ class Closer:
         commit = Commit(
             self.head, self.head.next_offset, step.to_ms, None, counters, [*shards, *kept]
         )
-        gone = [row for row in step.rows if self._is_gone(row, step.to_ms)]
+        obsolete = [row for row in step.rows if self._is_obsolete(row, step.to_ms)]
         store, before_ms = self.ledger.store, step.to_ms + self.join.label_window_ms
-        write_closing(store, self.generation, commit, ROWS, step.rows, before_ms, gone)
+        write_closing(store, self.generation, commit, ROWS, step.rows, before_ms, obsolete)
         self.look()
 
     def _range(self, step: _Step, place: int) -> JoinRows:
@@ -220,7 +220,7 @@ class Closer:
             else:
                 yield StateShard(pane, place, step.ranges, state.to_bytes())
 
-    def _is_gone(self, row: DeltaMetadata, to_ms: int) -> bool:
+    def _is_obsolete(self, row: DeltaMetadata, to_ms: int) -> bool:
         """Whether a row's pane is closed in this step, or is remembered no longer."""
         start_ms = row.pane.start_ms or 0
         forgotten_ms = to_ms - self._remember_ms

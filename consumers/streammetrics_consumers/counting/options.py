@@ -91,7 +91,7 @@ def start_of(
         return ends.get(partition, 0)
     if isinstance(source, Remote):
         return source.offset_at(partition, start)
-    raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
+    raise Unsuitable("--from TIME: this source has no record times; use --from beginning")
 
 
 def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) -> None:
@@ -108,8 +108,8 @@ def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -
     missing = names_without(wanted, there)
     if missing:
         raise Unsuitable(
-            f"--partitions: expected some of {names_of(there)}, which are there, "
-            f"got {', '.join(map(str, missing))}; leave out what is not there"
+            f"--partitions: expected existing partitions ({names_of(there)}), "
+            f"got {', '.join(map(str, missing))}; leave out those that do not exist"
         )
 
 

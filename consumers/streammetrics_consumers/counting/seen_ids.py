@@ -107,7 +107,7 @@ class SeenIds:
         """The changes that a commit writes: the ids that are new since the last one."""
         floor_ms = self._floor_ms
         rows: list[tuple[int, bytes]] = []
-        anew = []
+        replaced = []
         news = [_above(ids, panes, floor_ms) for ids, panes in self._new]
         starts = {int(start) for _, panes in news for start in np.unique(panes)}
         if self._clock_ms is not None and not self._rows[self._clock_ms]:
@@ -115,18 +115,18 @@ class SeenIds:
         for start_ms in sorted(starts):
             source = news
             if self._rows[start_ms] >= MAX_ROWS:
-                anew.append(start_ms)
+                replaced.append(start_ms)
                 source = self._runs
             parts = [ids[panes == start_ms] for ids, panes in source]
             ids = np.sort(np.concatenate([np.zeros(0, np.uint64), *parts]))
             for at in range(0, max(len(ids), 1), ROW_IDS):
                 rows.append((start_ms, ids[at : at + ROW_IDS].astype("<u8").tobytes()))
-        return Seen(floor_ms + 1, anew, rows)
+        return Seen(floor_ms + 1, replaced, rows)
 
     def committed(self, seen: Seen) -> None:
         """The store has the changes returned by `take`."""
         self._new.clear()
-        for start_ms in seen.anew:
+        for start_ms in seen.replaced:
             del self._rows[start_ms]
         self._rows.update(start_ms for start_ms, _ in seen.rows)
         self._rows = Counter({p: n for p, n in self._rows.items() if p >= seen.since_ms})

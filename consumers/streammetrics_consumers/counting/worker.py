@@ -135,7 +135,7 @@ class Worker:
         except LogChanged as changed:
             if not self.options.takes(changed.known.partition, partition):
                 raise
-            log.warning("%s; going on with the new one", changed)
+            log.warning("%s; continuing with the new log", changed)
             first = self.source.beginning(partition) if first is None else first
             return self.ledger.follow(self.generation, changed.known, partition, first)
 
@@ -246,7 +246,7 @@ class Worker:
             heads = {p: self._work[p].head.next_offset for p in partitions}
             self._status.assigned(heads)
             for partition in partitions:
-                self._status.stands(self._work[partition].head)
+                self._status.head_moved(self._work[partition].head)
             return heads
 
     def on_revoked(self, partitions: list[Partition]) -> None:
@@ -280,7 +280,7 @@ class Worker:
         if self._repeats is not None:
             self._repeats.begin(head)
         self._known_heads.saw(head)
-        self._status.stands(head)
+        self._status.head_moved(head)
         self._work[head.partition] = _Work(head, delta)
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
@@ -312,7 +312,7 @@ class Worker:
         if work is None:
             self._known_heads.went_on(self.generation, known, now)
         else:
-            self._resume(work, "the store has another history than this worker", known)
+            self._resume(work, "the head in the store is not the one that this worker knows", known)
 
     def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
         """Drop a delta and read on from the head: another worker has counted its records, the
@@ -326,7 +326,7 @@ class Worker:
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
         head = self._known_heads.went_on(self.generation, known or work.head, head) or head
-        log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
+        log.warning("%s; %d records are dropped, continuing at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)
         self.source.seek(partition, head.next_offset)

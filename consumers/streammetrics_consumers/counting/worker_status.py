@@ -90,7 +90,7 @@ class StatusRecorder:
         self._places: dict[Partition, PartitionStatus] = {}
         self._monotonic, self._send = monotonic, send
         self._sent_s = self._asked_s = now_s
-        self._hears = True
+        self._is_connected = True
         self._lock = Lock()
 
     def snapshot(self) -> WorkerStatus:
@@ -141,14 +141,15 @@ class StatusRecorder:
     def _ask(self, source: Remote, now_s: float) -> None:
         ends = source.known_ends()
         asks = now_s - self._asked_s >= ASK_S
-        heard = asks and source.hears()
-        if asks and heard is not self._hears:
-            self._hears = heard
-            log.warning("the log %s", "answers again" if heard else "does not answer; waiting")
+        is_connected = asks and source.is_connected()
+        if asks and is_connected is not self._is_connected:
+            self._is_connected = is_connected
+            text = "answers again" if is_connected else "does not answer; waiting"
+            log.warning("the log %s", text)
         with self._lock:
             if asks:
                 self._asked_s = now_s
-            if heard:
+            if is_connected:
                 self._status.fetched_s = now_s
             for partition, place in self._places.items():
                 place.end = ends.get(partition, place.end)
@@ -161,7 +162,7 @@ class StatusRecorder:
             for partition, head in heads.items():
                 self._places[partition] = PartitionStatus(partition.topic, partition.number, head)
 
-    def stands(self, head: Head) -> None:
+    def head_moved(self, head: Head) -> None:
         """The head of one of our partitions, after a commit or when reading goes on at it."""
         with self._lock:
             place = self._places.get(head.partition)

@@ -132,7 +132,7 @@ class BatchLedger:
         except LogChanged as changed:
             if self.on_gap == "stop":
                 raise
-            log.warning("%s; going on with the new one", changed)
+            log.warning("%s; continuing with the new log", changed)
             head = self.ledger.follow(self.generation, changed.known, self.log, batch)
         if batch > head.next_offset:
             gap = GapError(self.log, head.next_offset, batch, batch + 1)

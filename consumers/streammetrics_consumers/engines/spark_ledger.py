@@ -64,7 +64,7 @@ class LedgerSink:
     ) -> None:
         if config.source.kind != "spark":
             raise InputError(
-                expected='a config whose [source] says kind = "spark" and a query',
+                expected='a config with [source] kind = "spark" and a query',
                 got=f"kind = {config.source.kind!r}",
                 where=str(config.path),
                 hint="correct [source]; a worker (`streammetrics run`) reads other sources",
@@ -132,8 +132,8 @@ def _query_id(rows: DataFrame) -> str:
     found = None if context is None else context.getLocalProperty(QUERY_ID)
     if not isinstance(found, str):
         raise InputError(
-            expected="the id of the streaming query, by which its batches are known",
-            got="none: this is not called by foreachBatch, or over Connect",
+            expected="the id of the streaming query, which identifies its batches",
+            got="none, since this is not called by foreachBatch, or over Connect",
             where="LedgerSink",
             hint="pass identity=..., such as the location of the checkpoint",
         )

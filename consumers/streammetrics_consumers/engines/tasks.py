@@ -70,9 +70,9 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
     why = unread(schema, needed, wanted)
     if why is not None:
         raise SourceError(
-            f"column {why.field!r} of the query {job.log.topic}: expected what [event] and "
-            f"[metrics] read, got a table where {why.detail}; select it under this name, or "
-            "correct the config"
+            f"column {why.field!r} of the query {job.log.topic}: expected a column that [event] "
+            f"and [metrics] can read, got a table that does not fit: {why.detail}; select it under "
+            "this name, or correct the config"
         )
     kind = dict(leaves(schema)).get(job.record_time or "")
     if kind is not None and not pyarrow.types.is_timestamp(kind):

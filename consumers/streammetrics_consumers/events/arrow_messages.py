@@ -62,12 +62,12 @@ def open_arrow(
     needed: Sequence[str],
     wanted: Sequence[str],
     refused: Mapping[int, Unfit],
-    meant: EventFilter | None = None,
+    where: EventFilter | None = None,
 ) -> Opened:
     """The rows of Arrow messages with equal `schema_bytes`.
 
     needed: paths without which a message is refused; wanted: all paths that are read. refused:
-    messages that are already refused. meant: a message whose rows all fail this filter is not
+    messages that are already refused. where: a message whose rows all fail this filter is not
     refused for its columns; its rows are skipped.
     """
     import pyarrow
@@ -78,8 +78,8 @@ def open_arrow(
     tables: list[pa.Table] = []
     rows = skipped = 0
     for i, message in enumerate(chunk.values):
-        assert message is not None, "tombstones are gone by now"
-        found = refused.get(i) or _read(message, needed, wanted, meant)
+        assert message is not None, "tombstones were removed before"
+        found = refused.get(i) or _read(message, needed, wanted, where)
         if isinstance(found, int):
             skipped += found
             counts.append(0)
@@ -109,7 +109,7 @@ def open_arrow(
 
 
 def _read(
-    message: bytes, needed: Sequence[str], wanted: Sequence[str], meant: EventFilter | None
+    message: bytes, needed: Sequence[str], wanted: Sequence[str], where: EventFilter | None
 ) -> pa.Table | Unfit | int:
     """The rows of a message, its refusal, or its number of rows if the filter skips them all."""
     import pyarrow
@@ -128,11 +128,11 @@ def _read(
         unfit = unread(schema, needed, wanted)
         if unfit is None:
             return _table(payload, schema, wanted)
-        if meant is not None and unread(schema, (), meant.paths) is None:
-            table = _table(payload, schema, meant.paths)
+        if where is not None and unread(schema, (), where.paths) is None:
+            table = _table(payload, schema, where.paths)
             batches = table.combine_chunks().to_batches()
             columns = (ArrowColumns(batch, checked=True) for batch in batches)
-            if all(map(meant.keeps_none, columns, [batch.num_rows for batch in batches])):
+            if all(map(where.keeps_none, columns, [batch.num_rows for batch in batches])):
                 return int(table.num_rows)
         return unfit
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:

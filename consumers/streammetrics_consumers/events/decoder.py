@@ -170,12 +170,12 @@ class Decoder:
         if self.filter is None:
             opened = self._opened(messages, {**unfit, **bad})
         else:
-            opened = self._meant(self.filter, messages, bad, unfit)
+            opened = self._filtered(self.filter, messages, bad, unfit)
         if self.kinds is not None:
             return self._of_kinds(self.kinds, messages, opened, tombstones)
         return self._decoded(opened, messages, record_columns, tombstones)
 
-    def _meant(
+    def _filtered(
         self,
         where: EventFilter,
         messages: Chunk,

@@ -329,7 +329,7 @@ def split_header(value: bytes, where: str) -> tuple[str, ...]:
     """The column names in the first record of a file."""
     row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
     if isinstance(row, Unfit) or len(set(row)) < len(row):
-        raise SourceError(f"{where} does not begin with a CSV header of different names")
+        raise SourceError(f"{where} does not begin with a CSV header of distinct names")
     return tuple(row)
 
 

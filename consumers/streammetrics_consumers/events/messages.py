@@ -101,7 +101,7 @@ def open_texts(
     counts: list[int] = []
     bad: dict[int, Unfit] = {}
     for i, message in enumerate(chunk.values):
-        assert message is not None, "tombstones are gone by now"
+        assert message is not None, "tombstones were removed before"
         found = refused.get(i) or split(message)
         if isinstance(found, Unfit):
             bad[len(values)] = found

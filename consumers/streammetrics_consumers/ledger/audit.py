@@ -77,14 +77,14 @@ class Unreadable:
 @dataclass(frozen=True, slots=True)
 class Stand:
     """A ledger at one moment: `retries` has the reading settings of each retry, by number, `seen`
-    the digests of the ids that each head remembers, by the start of their pane, and `loose_ends`
-    the inconsistencies between its rows."""
+    the digests of the ids that each head remembers, by the start of their pane, and
+    `inconsistencies` those between its rows."""
 
     generation: Generation
     heads: tuple[Head, ...]
     retries: Mapping[int, str]
     seen: Mapping[int, Mapping[int, str]]
-    loose_ends: Sequence[str]
+    inconsistencies: Sequence[str]
 
 
 def copy_ledger(store: Store, copy: Store) -> Stand:
@@ -113,7 +113,7 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
         notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
         readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
         digests = seen_digests(connection, [one.id for one in heads])
-        return Stand(found, heads, readings, digests, list(_loose_ends(connection, found)))
+        return Stand(found, heads, readings, digests, list(_inconsistencies(connection, found)))
 
     return store.read(work)
 
@@ -150,7 +150,7 @@ def _reading(number: int, note: str) -> str:
     return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
 
 
-def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
+def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
     """The inconsistencies between the rows of a generation."""
 
     def has_head(table: Table, *which: ColumnElement[bool]) -> ColumnElement[bool]:

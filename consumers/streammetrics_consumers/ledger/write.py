@@ -59,7 +59,7 @@ def after_commit(commit: Commit) -> Head:
         if seen is None
         else (
             seen.since_ms,
-            list(seen.anew),
+            list(seen.replaced),
             [(start, sha256(ids).hexdigest()) for start, ids in seen.rows],
         ),
     )
@@ -395,7 +395,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 def write_seen(connection: Connection, of: Head, found: Seen) -> None:
     """Delete rows of ids that are too old or replaced, and add new ones."""
-    old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.anew))
+    old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.replaced))
     connection.execute(delete(seen).where(seen.c.head == of.id, old))
     rows = [{"head": of.id, "pane_start_ms": start, "ids": ids} for start, ids in found.rows]
     if rows:

@@ -117,10 +117,11 @@ class QuarantineRow(Refused):
 
 class Seen(NamedTuple):
     """Changes of a commit to the ids that a log has seen: panes that start before `since_ms` are
-    forgotten, the rows of the panes `anew` are replaced, and `rows` (pane start, ids) are added."""
+    forgotten, the rows of the panes in `replaced` are deleted, and `rows` (pane start, ids) are
+    added."""
 
     since_ms: int
-    anew: Sequence[int]
+    replaced: Sequence[int]
     rows: Sequence[tuple[int, bytes]]
 
 

@@ -47,7 +47,7 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
-            f"a look at the experiment needs {nbytes} bytes of states, and may use "
+            f"a look at the experiment needs {nbytes} bytes of states, more than the limit of "
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
@@ -114,4 +114,4 @@ class Looker:
             ):
                 look_now(self._ledger, self._generation, now_ms)
         except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
-            log.warning("%s; this look at the experiment is left out", error)
+            log.warning("%s; this look at the experiment is skipped", error)

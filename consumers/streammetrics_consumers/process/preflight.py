@@ -54,8 +54,8 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
         return
     if not isinstance(options.start, str):
         raise Unsuitable(
-            f"--from: expected beginning or latest, since a {config.source.kind} has no times of "
-            "its own, got a time; leave it out to read from the beginning"
+            f"--from: expected beginning or latest, since a {config.source.kind} has no record "
+            "times, got a time; leave it out to read from the beginning"
         )
     if options.partitions is not None:
         path = config.source.path
@@ -97,19 +97,19 @@ def check(
             logs[partition] = first, end
             found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
         if not logs:
-            found.append("source: no complete record is there yet")
+            found.append("source: it has no complete record yet")
     store = f"store {shown(config.store.url)}"
     try:
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
-        return [*found, f"{store}: not there yet; a run makes it"]
+        return [*found, f"{store}: it does not exist yet; a run creates it"]
     except SchemaMismatch as error:
         if not error.is_older:
             raise
         return [
             *found,
-            f"{store}: its schema has version {error.version}; a run brings it to version "
-            f"{error.ours}, and compares the settings and the heads then",
+            f"{store}: its schema has version {error.version}; a run migrates it to version "
+            f"{error.ours} and then compares the settings and the heads",
         ]
     with closing(ledger):
         if new_generation:
@@ -123,8 +123,8 @@ def check(
     found.append(f"{store}: generation {begun.generation.id}")
     found += _said(begun.changes)
     found += [
-        f"source {topic} of cluster {cluster}: new to the store; a run adds its events to what is "
-        "counted"
+        f"source {topic} of cluster {cluster}: new to the store; a run adds its events to the "
+        "counts"
         for cluster, topic in added
     ]
     if not logs and options.on_gap == "stop":
@@ -143,15 +143,15 @@ def _said(changes: Changes) -> list[str]:
             (changes.ended, "metric {}: dropped; it would end at the offsets reached so far"),
             (
                 changes.resumed,
-                "metric {}: back in the config; it would go on at the offsets reached so far, "
+                "metric {}: back in the config; it would resume at the offsets reached so far, "
                 "with a hole before them",
             ),
             (
                 changes.variants,
                 "variant {}: new; a run counts it from the offsets reached so far, and "
-                "`quarantine retry` those of its events that were refused",
+                "`quarantine retry` counts its refused events",
             ),
-            (changes.epochs, "epoch {}: new; the experiment goes on with it"),
+            (changes.epochs, "epoch {}: new; the experiment continues with it"),
         )
         for name in names
     ]

@@ -67,9 +67,7 @@ class Forwarder:
             try:
                 self.forward(stop)
             except Exception as error:  # no error of the client may affect counting
-                log.warning(
-                    "refused events wait in the ledger: they cannot be forwarded: %s", error
-                )
+                log.warning("refused events cannot be forwarded, and stay in the ledger: %s", error)
                 self.close()
                 last = last or ended.wait(PAUSE_S)
                 if last:

@@ -56,9 +56,9 @@ def begin(
     for names, said in (
         (changes.added, "metric %s starts at the offsets reached so far"),
         (changes.ended, "metric %s ends at the offsets reached so far"),
-        (changes.resumed, "metric %s goes on, with a hole up to the offsets reached so far"),
+        (changes.resumed, "metric %s resumes, with a hole up to the offsets reached so far"),
         (changes.variants, "variant %s is counted from now on"),
-        (changes.epochs, "the experiment has an epoch that starts at %s"),
+        (changes.epochs, "a new epoch of the experiment starts at %s"),
     ):
         for name in names:
             log.info("generation %d: %s", number, said % name)
@@ -123,7 +123,7 @@ def run(
                 if backoff.is_hopeless:
                     raise
                 pause_s = backoff.pause_s()
-                log.warning("%s; opening the source again in %g s", error, pause_s)
+                log.warning("%s; reopening the source in %g s", error, pause_s)
                 status.failed()
                 stop.wait(pause_s)
 
@@ -143,10 +143,10 @@ def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
             continue
         if gap.head < gap.beginning:
             ledger.skip(generation, head, gap.beginning)
-            log.warning("%s; %d offsets are lost, and passed over", gap, gap.beginning - gap.head)
+            log.warning("%s; skipping %d lost offsets", gap, gap.beginning - gap.head)
         else:
             ledger.follow(generation, head, gap.partition, gap.end)
-            log.warning("%s; it lost its end, reading on at %d", gap, gap.end)
+            log.warning("%s; the log has lost its end, continuing at %d", gap, gap.end)
 
 
 class Backoff:

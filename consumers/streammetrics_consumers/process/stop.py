@@ -91,7 +91,7 @@ class Stop:
 
 def _end_now() -> None:
     with suppress(Exception):
-        log.warning("there is no answer yet, and nothing to commit: ending")
+        log.warning("no answer yet, and nothing to commit: stopping")
     os._exit(0)
 
 
@@ -101,7 +101,7 @@ def _close(*descriptors: int) -> None:
 
 
 @contextmanager
-def signals_request(stop: Stop, then: str = "committing, then ending") -> Iterator[None]:
+def signals_request(stop: Stop, then: str = "committing, then stopping") -> Iterator[None]:
     """A block in which SIGTERM and SIGINT request a stop. The second signal ends the process with
     the default action. For the main thread only, as signals are. then: the next step, for the log.
     StopRequested ends the block quietly: see `Stop.interrupting`.

@@ -2,8 +2,8 @@
 
 Each worker has one end of a socket pair, whose descriptor is in its environment, and sends its
 status there, one packet per snapshot. Neither side waits: a snapshot that does not fit is dropped,
-and a newer one follows within a second. A worker detects with its next packet that its parent is
-gone.
+and a newer one follows within a second. A worker detects with its next packet that its parent
+has ended.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def supervise(command: Sequence[str], workers: int, stop: Stop, channel: StatusC
                 continue
             if ended < 0 and asked_s is None and restarts[i] < RESTARTS:
                 restarts[i] += 1
-                log.warning("worker %d was killed by signal %d; starting it again", i, -ended)
+                log.warning("worker %d was killed by signal %d; restarting it", i, -ended)
                 running[i] = _started(command, i, channel)
                 continue
             del running[i]
@@ -93,7 +93,7 @@ class StatusChannel:
     def __init__(self, workers: int) -> None:
         self.last: dict[str, WorkerStatus] = {}
         self._pairs = {i: _pair() for i in range(workers)}
-        self._gone: set[int] = set()
+        self._finished: set[int] = set()
 
     def descriptor(self, worker: int) -> int:
         """The descriptor of the socket that this worker inherits."""
@@ -111,7 +111,7 @@ class StatusChannel:
 
     def workers(self) -> dict[str, WorkerStatus | None]:
         """The status of each worker that has not ended; None if it has sent nothing yet."""
-        there = (str(i) for i in self._pairs if i not in self._gone)
+        there = (str(i) for i in self._pairs if i not in self._finished)
         return {name: self.last.get(name) for name in there}
 
     def started(self, worker: int) -> None:
@@ -120,7 +120,7 @@ class StatusChannel:
 
     def ended(self, worker: int) -> None:
         """Remove a worker that has ended for good."""
-        self._gone.add(worker)
+        self._finished.add(worker)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -134,7 +134,7 @@ def status_sender(
 ) -> Callable[[bytes], None]:
     """A function that sends a worker's snapshots to its parent, if it has one.
 
-    orphaned: called when the parent is gone.
+    orphaned: called when the parent has ended.
     """
     number = environ.get(VARIABLE, "")
     if not number.isdecimal() or not _is_socket(int(number)):
@@ -145,7 +145,7 @@ def status_sender(
         try:
             link.send(sent, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
         except (BrokenPipeError, ConnectionError):
-            log.warning("the process that started this worker is gone; ending")
+            log.warning("the parent process of this worker has ended; stopping")
             orphaned()
         except OSError as error:  # no room, or too long
             log.debug("the status was not sent: %s", error)

@@ -72,8 +72,7 @@ class _Comparison:
         whole = {one.head.id for one in self.replays.values() if one.is_whole}
         if join is None or {head.id for head in logs} - whole:
             self.found.note(
-                "not all logs were read again from their starts, and events that are joined need "
-                "all of them: what was counted of these is not verified"
+                "joined events are not verified: they need all logs, read again from their starts"
             )
             return
         self.join = join
@@ -112,9 +111,7 @@ class _Comparison:
             floor_ms = scratch.generation.floor_ms
             if pane.start_ms is not None and floor_ms is not None and pane.start_ms < floor_ms:
                 if seen[pane]:
-                    self.found.differs(
-                        named(pane), "it lies below the retention floor, and is still there"
-                    )
+                    self.found.differs(named(pane), "rows remain below the retention floor")
                 continue
             for row in seen[pane]:
                 wrong = self._wrong(row, metric)
@@ -154,7 +151,7 @@ class _Comparison:
         if row.retry is not None:
             return None if replay is not None and row.retry in replay.retries else ""
         if row.end_offset > head.next_offset:
-            return "goes beyond the head"
+            return "extends past the head"
         start = metric.start_offsets.get(head.id, head.start_offset)
         if row.start_offset < max(start, head.start_offset):
             return "begins before the metric's start"
@@ -170,7 +167,7 @@ class _Comparison:
         )
         for (pane, _, _), texts in self._differences(theirs, ours).items():
             for what in texts:
-                self.found.differs(f"{named(pane)}, events that wait", what)
+                self.found.differs(f"{named(pane)}, pending events", what)
 
     def _differences(
         self,
@@ -200,9 +197,11 @@ def _difference(
     if isinstance(state, Unreadable):
         return [f"a delta row cannot be read: {state.why}"]
     if state is None:
-        return [] if expected is None else [f"no delta row, where the log has {expected.digest()}"]
+        if expected is None:
+            return []
+        return [f"nothing in the ledger, {expected.digest()} from the log"]
     if expected is None:
-        return [f"{state.digest()} in the ledger, where the log has nothing"]
+        return [f"{state.digest()} in the ledger, nothing from the log"]
     if state.to_bytes() != expected.to_bytes():
         return [f"{state.digest()} in the ledger, {expected.digest()} from the log"]
     return []

@@ -22,7 +22,7 @@ from streammetrics_consumers.ledger.generations import SettingsChanged, more_var
 from streammetrics_consumers.model.generation import Generation
 
 # The keys of a description that must be equal.
-_MEANT: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "experiment")
+_EQUAL: Final[tuple[str, ...]] = ("type", "settings", "windows", "max_keys", "experiment")
 
 
 def reading_of(config: Config) -> str:
@@ -100,7 +100,7 @@ def require_same_states(config: Config, of: Generation) -> None:
     """Raise SettingsChanged unless events that this config reads can be added to the states of a
     generation, whatever their paths."""
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
-    counted = {metric.name: (_MEANT, True) for metric in config.counted}
+    counted = {metric.name: (_EQUAL, True) for metric in config.counted}
     if config.join is not None:
         counted |= dict.fromkeys((ROWS, DELAYS), (("type", "settings", "pane_ms"), False))
     found = [f"metric {name}: not in the config" for name in live if name not in counted]
@@ -116,7 +116,7 @@ def require_same_states(config: Config, of: Generation) -> None:
             differ += ["variant"] if more_variants(known, now) is None else []
             for what, named in (("groupings", _groupings), ("inputs", _inputs)):
                 if named(known) != named(now):
-                    found.append(f"metric {name}: other {what} than those of the store")
+                    found.append(f"metric {name}: its {what} differ from those of the store")
         found += [
             f"metric {name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
             for key in differ
@@ -124,9 +124,9 @@ def require_same_states(config: Config, of: Generation) -> None:
     if found:
         raise SettingsChanged(
             found,
-            "Events that are tried again are added to the states of the store; put metrics, "
-            "groupings, windows and variants back, or `run` the config first. Paths and limits may "
-            "differ, and variants be added.",
+            "A retry adds events to the states of the store; restore the metrics, groupings, "
+            "windows and variants of the config, or `run` it first. Paths and limits may differ, "
+            "and variants may be added.",
         )
 
 

@@ -250,14 +250,12 @@ class Replay:
             if entry is not None:
                 self._compare_refusal(entry, now)
                 continue
-            self._differs(
-                (now.offset, now.index), f"it is refused ({now.reason}), and is not in quarantine"
-            )
+            self._differs((now.offset, now.index), f"refused ({now.reason}), but not in quarantine")
         for place, entry in late.items():
-            self._differs(place, f"in quarantine as {entry.reason}, and not late by its log")
+            self._differs(place, f"in quarantine as {entry.reason}, but not late in its log")
         offsets = np.array([offset for offset, _ in places_of(decoded)], np.int64)
-        gone = [one.offset for one in refused]
-        self.coverage.look(offsets[~np.isin(offsets, gone)] if gone else offsets)
+        left_out = [one.offset for one in refused]
+        self.coverage.look(offsets[~np.isin(offsets, left_out)] if left_out else offsets)
         self.found.rows += decoded.rows
         self.at = decoded.chunk.end
 
@@ -279,17 +277,15 @@ class Replay:
         self._retried[1] += not is_open and entry.reason == "late_outcome"
         # Only the retry that counts an entry marks it.
         if entry.done and entry.retry is None:
-            self._differs(place, "marked as counted, and by no retry")
+            self._differs(place, "marked as counted, but by no retry")
         elif entry.done and is_open:
-            self._differs(
-                place, f"marked as counted by retry {entry.retry}, and there is no such retry"
-            )
+            self._differs(place, f"marked as counted by retry {entry.retry}, which does not exist")
         elif not entry.done and entry.retry is not None:
-            self._differs(place, f"open, and marked as counted by retry {entry.retry}")
+            self._differs(place, f"open, but marked as counted by retry {entry.retry}")
         if place in found.bad:
             self._compare_refusal(entry, found.bad[place])
         elif now is None:
-            self._differs(place, "in quarantine, and not in the log")
+            self._differs(place, "in quarantine, but not in the log")
         else:
             self._compare_payload(entry, now)
             # Whether windows were closed depends on the time of reading, and it may be late only
@@ -302,7 +298,7 @@ class Replay:
                 self._good_now[entry.reason] = count + 1, first
             else:
                 self._differs(
-                    place, f"open in quarantine as {entry.reason}, and good with this config"
+                    place, f"open in quarantine as {entry.reason}, but good with this config"
                 )
 
     def _compare_refusal(self, entry: QuarantineRow, now: Refused) -> None:
@@ -311,7 +307,7 @@ class Replay:
         if was != (now.reason, name, storable(now.detail)):
             self._differs(
                 (entry.offset, entry.index),
-                f"in quarantine as {entry.reason} ({entry.detail}), and refused now as "
+                f"in quarantine as {entry.reason} ({entry.detail}), but refused now as "
                 f"{now.reason} ({now.detail})",
             )
         self._compare_payload(entry, now)
@@ -321,7 +317,7 @@ class Replay:
         if was != (now.payload, now.size, now.sha256, now.record_ms):
             self._differs(
                 (entry.offset, entry.index),
-                "its payload, size, hash or time in quarantine is not that of the record",
+                "its payload, size, hash or time in quarantine differs from that of the record",
             )
 
     def _differs(self, place: Place, what: str) -> None:
@@ -350,7 +346,7 @@ class Replay:
                 else:
                     good |= run.add(decoded, wanted).good
             for place in sorted(wanted.keys() - good):
-                self._differs(place, f"retry {retry} has counted it, and it is refused")
+                self._differs(place, f"counted by retry {retry}, but refused")
 
     def _dry_run_of(self, retry: int) -> DryRun:
         known = self._dry_runs.get(retry)
@@ -386,7 +382,7 @@ class Replay:
             self._write_dry_run(*known)
         for reason, (count, first) in self._good_now.items():
             self.found.note(
-                f"{self.head.partition}: {count} events are open in quarantine as {reason}, and "
+                f"{self.head.partition}: {count} events are open in quarantine as {reason}, but "
                 f"good with this config, the first at offset {first}; `quarantine retry` counts "
                 "them"
             )

@@ -35,14 +35,14 @@ from streammetrics_consumers.sources.open_source import open_source
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, while other retries run
-SKIPPED: Final = "skipped", "[event] where does not mean it, as the config reads it now"
-ANOTHER: Final = "not_there", "this config reads no event here with the size and hash it had"
+SKIPPED: Final = "skipped", "[event] where of this config excludes it"
+ANOTHER: Final = "not_there", "this config reads no event here of the recorded size and hash"
 # Reasons why a message of many events could not be divided.
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
 )
-_READ_ANEW: Final = (
-    "a new generation counts them, with a [source] max_batch_bytes that lets them in"
+_TOO_LARGE_BATCH: Final = (
+    "a new generation counts them, with a [source] max_batch_bytes that is large enough"
 )
 # Formats in which the payload of a refused event is JSON: a record is one event, or many.
 _ONE: Final = ("jsonl", "json", "columns")
@@ -103,7 +103,7 @@ def retry(
         except NotOpen as error:
             tries += 1
             if tries >= TRIES:
-                raise LedgerError(f"quarantine retry: {error}; start it again") from error
+                raise LedgerError(f"quarantine retry: {error}; run it again") from error
             continue  # the same page, without what another retry has counted
         yield found
         after, tries = entries[-1].id, 0
@@ -147,7 +147,7 @@ class _Attempt:
         elsewhere = []
         for entry in entries:
             if entry.reason == "unreadable":  # it stands for events that were never read
-                self._keep(entry, entry.reason, f"{entry.detail}; {_READ_ANEW}")
+                self._keep(entry, entry.reason, f"{entry.detail}; {_TOO_LARGE_BATCH}")
             elif self._is_whole(entry):
                 good += self._took(entry, self._of_payload(run, entry))
             else:
@@ -180,9 +180,9 @@ class _Attempt:
         """The good ones of these entries, from their records in the log."""
         left = {(entry.offset, entry.index): entry for entry in entries}
         good: list[QuarantineRow] = []
-        why = "its record is not in the log any more"
+        why = "its record is no longer in the log"
         if head.closed or self.config.source.kind in ("stdin", "spark"):
-            why = "its log cannot be read any more"
+            why = "its log can no longer be read"
         else:
             try:
                 for record in self._records(head, sorted({offset for offset, _ in left})):
@@ -192,14 +192,14 @@ class _Attempt:
             except SourceError as error:
                 why = f"its log cannot be read: {error}"
         for entry in left.values():
-            self._keep(entry, "not_there", f"its payload was cut or needs more, and {why}")
+            self._keep(entry, "not_there", f"its stored payload is not enough, and {why}")
         return good
 
     def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Chunk]:
         options = Options(until_end=True, partitions=(str(head.partition),), skips=Skips(None))
         with closing(self.opener(self.config, options)) as source:
             if head.partition not in source.partitions():
-                raise SourceError(f"{head.partition}: this is another log than the one counted")
+                raise SourceError(f"{head.partition}: this is not the log that was counted")
             seeks = self.config.source.kind == "kafka"
             yield from records_at(source, head.partition, offsets, seeks=seeks)
 

@@ -61,7 +61,7 @@ class Scratch:
         self.config, self.ledger, self.found = config, scratch, found
         self.store = scratch.store
         self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
-        for text in copied.loose_ends:
+        for text in copied.inconsistencies:
             found.differs("store", text)
         self.retries = {one: with_reading(config, text) for one, text in copied.retries.items()}
         self.decoders = {number: Decoder(reading) for number, reading in self.retries.items()}

@@ -63,9 +63,9 @@ class Wanted:
         to = head.next_offset if end is None else end
         if not head.start_offset <= start < to <= head.next_offset:
             raise Unsuitable(
-                f"--offsets: expected some of offsets {head.start_offset} to {head.next_offset} of "
-                f"{head.partition}, which were counted, got {name}:{start}-"
-                f"{'' if end is None else end}; name offsets between these"
+                f"--offsets: expected a range within the counted offsets {head.start_offset} to "
+                f"{head.next_offset} of {head.partition}, got {name}:{start}-"
+                f"{'' if end is None else end}; correct it"
             )
         return start, to
 
@@ -119,12 +119,12 @@ def _compare_settings(
     for name in changes.added:
         found.note(f"metric {name}: the store does not count it yet")
     for name in changes.ended:
-        found.note(f"metric {name}: it is not in the config, and is not verified")
+        found.note(f"metric {name}: not verified, since it is not in the config")
     for metric in of.metrics:
         if fingerprint(metric.description) != metric.fingerprint:
-            found.differs(f"metric {metric.name}", "its description is not that of its fingerprint")
+            found.differs(f"metric {metric.name}", "its description does not match its fingerprint")
         if metric.ended:
-            found.note(f"metric {metric.name}: it has ended, and is not verified")
+            found.note(f"metric {metric.name}: not verified, since it has ended")
 
 
 def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head]:
@@ -136,9 +136,9 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head
     if missing:
         is_partition = not {*missing}.isdisjoint(wanted.partitions or ())
         raise Unsuitable(
-            f"--{'partitions' if is_partition else 'offsets'}: expected some of {names_of(there)}, "
-            f"which were counted, got {', '.join(map(str, missing))}; leave out what was not "
-            "counted"
+            f"--{'partitions' if is_partition else 'offsets'}: expected counted partitions "
+            f"({names_of(there)}), got {', '.join(map(str, missing))}; leave out those that were "
+            "not counted"
         )
     chosen = []
     for head in heads:
@@ -147,16 +147,16 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head
             continue
         if head.partition.cluster == SPARK:
             found.note(
-                f"{head.partition}: a streaming query of Spark has counted batches {span} of it; "
-                "there is no log to read again, and it is not verified"
+                f"{head.partition}: not verified, since batches {span} come from a streaming query "
+                "of Spark, which has no log to read again"
             )
         elif head.closed:
             found.note(
-                f"{head.partition}: the log of a closed head (offsets {span}) cannot be read "
-                "again, and is not verified"
+                f"{head.partition}: not verified, since the log of a closed head (offsets {span}) "
+                "cannot be read again"
             )
         elif head.next_offset == head.start_offset:
-            found.note(f"{head.partition}: nothing was counted yet")
+            found.note(f"{head.partition}: nothing is counted yet")
         else:
             chosen.append(head)
     return chosen
@@ -176,27 +176,27 @@ def _replays(
         for head in heads:
             log = head.partition
             if log not in there or not source.replayable:
-                found.note(f"{log}: this log is not there any more, and is not verified")
+                found.note(f"{log}: not verified, since this log can no longer be read")
                 continue
             span = _span(work, head, asked[log], source.beginning(log))
             if span is None:
                 continue
             if config.dedup is not None and span[0] > head.start_offset:
                 found.note(
-                    f"{log}: which events from offset {span[0]} on are repeats follows from those "
-                    "before, so it is not verified; verify it from its beginning"
+                    f"{log}: not verified, since the events before offset {span[0]} determine "
+                    "which later ones are repeats; verify it from its beginning"
                 )
                 continue
             end = ends.get(log, 0)
             if end < span[1]:
-                what = "the head stands" if span[1] == head.next_offset else "a delta row ends"
-                found.differs(str(log), f"{what} at {span[1]}, and the log ends at {end}")
+                what = "the head is" if span[1] == head.next_offset else "a delta row ends"
+                found.differs(str(log), f"{what} at {span[1]}, but the log ends at {end}")
                 continue
             inside, across = retries_of(work.store, head, *span)
             for number in sorted(across & work.retries.keys()):
                 found.note(
-                    f"{log}: retry {number} has counted events of these offsets and others, and is "
-                    "not verified"
+                    f"{log}: retry {number} is not verified, since it has counted events inside "
+                    "and outside of these offsets"
                 )
             replays[log] = Replay(work, head, span, inside)
     return replays
@@ -205,7 +205,7 @@ def _replays(
 def _span(
     work: Scratch, head: Head, asked: tuple[int, int], beginning: int
 ) -> tuple[int, int] | None:
-    """The offsets to compare; None where too many of them are gone."""
+    """The offsets to compare; None where too many of them are lost."""
     start, end = asked
     if start > head.start_offset:
         start = cut(work.store, head, start, after=False)
@@ -213,8 +213,8 @@ def _span(
         end = cut(work.store, head, end, after=True)
     if (start, end) != asked:
         work.found.note(
-            f"{head.partition}: offsets {start} to {end} are verified, since delta rows that lie "
-            "across the edges of those that were named cannot be divided"
+            f"{head.partition}: offsets {start} to {end} are verified, since delta rows that span "
+            "the edges of the given range cannot be divided"
         )
     if start >= beginning:
         return start, end
@@ -222,8 +222,8 @@ def _span(
     first = cut(work.store, head, beginning, after=True)
     if first >= end:
         work.found.note(
-            f"{begins}, and what is left of it was merged with what is gone; it is not verified"
+            f"{begins}; not verified, since the rest of it was merged with the lost offsets"
         )
         return None
-    work.found.note(f"{begins}; offsets {start} to {first}, and the counters, are not verified")
+    work.found.note(f"{begins}; offsets {start} to {first} and the counters are not verified")
     return first, end

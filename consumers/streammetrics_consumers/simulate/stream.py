@@ -140,7 +140,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if self.events < 0 or self.seed < 0 or not 2 <= self.users <= 1 << 20:
-            raise ValueError("events and seed must not be negative, users from 2 to 1,048,576")
+            raise ValueError("events and seed must be at least 0, and users 2 to 1,048,576")
 
     def header(self) -> bytes | None:
         """The first line of a CSV stream."""

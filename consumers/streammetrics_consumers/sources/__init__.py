@@ -47,8 +47,8 @@ class GapError(SourceError):
         self.beginning = beginning
         self.end = end
         super().__init__(
-            f"{partition}: reading stands at offset {head}, but the log holds "
-            f"{beginning} to {end} (end not included)"
+            f"{partition}: the next offset is {head}, but the log holds {beginning} to {end} "
+            "(end not included)"
         )
 
 
@@ -129,7 +129,7 @@ class Remote(Protocol):
         """The last known ends of our partitions, without a request to the broker."""
         ...
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether the brokers of our partitions respond. Takes at most half a second."""
         ...
 
@@ -160,16 +160,16 @@ class UnreadableBatch(SourceError):
         self.topic, self.partition, self.first, self.last = topic, partition, first, last
         which = "" if last is None else f" (offsets {first} to {last})"
         super().__init__(
-            f"kafka: {topic}/{partition} offset {first}: expected a batch that can be read, got "
-            f"{got}{which}; leave it out with --skip {topic}/{partition}:{first}"
+            f"kafka: {topic}/{partition} offset {first}: expected a readable batch, got "
+            f"{got}{which}; skip it with --skip {topic}/{partition}:{first}"
         )
 
 
 def over_limit(limit: int) -> str:
     """The "got" text of an error for a batch over `[source] max_batch_bytes`."""
     return (
-        f"one of more than {limit} bytes once it is decompressed ([source] max_batch_bytes, which "
-        "may be raised where the memory is there)"
+        f"one of more than {limit} bytes after decompression ([source] max_batch_bytes; raise it "
+        "if there is enough memory)"
     )
 
 

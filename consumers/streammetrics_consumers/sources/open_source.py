@@ -56,8 +56,8 @@ def require_readable(config: Config) -> None:
     if config.source.kind == "spark":
         raise Unsuitable(
             "[source] kind: expected a source that this program reads, got 'spark', whose query "
-            "writes to the store by itself; start the query (docs/engines.md), and look at the "
-            "store with results, serve or watch"
+            "writes to the store itself; start the query (docs/engines.md), and read the store "
+            "with results, serve or watch"
         )
 
 

@@ -100,12 +100,12 @@ def test_a_log_that_lost_its_beginning_stops_a_run_and_is_skipped_on_request(
         admin.delete_records({TopicPartition(counting.topic, 0): 150})
     code, said = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: reading stands at offset 100" in said
+    assert f"{counting.topic}/0: the next offset is 100" in said
     assert "the log holds 150 to 200 (end not included)" in said
     counting.require_fold(VALUES[:100], list(range(100)))
     code, said = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "50 offsets are lost" in said
+    assert "skipping 50 lost offsets" in said
     assert [(head.next_offset, head.lost) for head in counting.heads()] == [(200, 50)]
     counting.require_fold(VALUES[:100] + VALUES[150:], [*range(100), *range(150, 200)])
     assert counting.run()[0] == 0
@@ -128,12 +128,12 @@ def test_a_log_that_lost_its_end_stops_a_run_and_is_read_on_from_there_on_reques
     broker.start()
     code, said = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: reading stands at offset 200" in said
+    assert f"{counting.topic}/0: the next offset is 200" in said
     assert "the log holds 0 to 100 (end not included)" in said
     counting.require_fold(VALUES, list(range(200)))
     code, said = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "it lost its end, reading on at 100" in said
+    assert "the log has lost its end, continuing at 100" in said
     counting.write(VALUES[:30])
     assert counting.run()[0] == 0
     places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
@@ -158,7 +158,7 @@ def test_a_topic_made_anew_is_refused_with_an_explanation_and_followed_on_reques
     assert counting.heads() == before
     code, said = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "going on with the new one" in said
+    assert "continuing with the new log" in said
     places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
     assert places == [(0, 100, 0), (0, 40, 0)]
     assert counting.heads()[1].counters.rows == events(VALUES[:40])

@@ -16,7 +16,7 @@ from tests.consumers.killed_worker import PAUSED
 
 pytestmark = pytest.mark.slow
 
-REFUSED = "records are dropped, reading on at"  # what a worker says whose commit was refused
+REFUSED = "records are dropped, continuing at"  # what a worker says whose commit was refused
 
 
 # Both libraries in both ways when STREAMMETRICS_ALL_FAULTS is set.

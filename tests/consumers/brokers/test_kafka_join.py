@@ -126,7 +126,7 @@ def test_two_topics_keyed_alike_give_what_whole_events_give(kafka: str, tmp_path
     config = written(tmp_path, kafka, produced(kafka, events, alike=True), LIBRARIES[0])
     ran(config, "run", "--until-end", "--close", "--no-serve", "--workers", "2")
     assert joined(config) == whole(tmp_path, events)
-    assert "the ledger says what the log says" in ran(config, "verify")
+    assert "the ledger agrees with the log" in ran(config, "verify")
 
 
 def test_one_topic_after_the_other_gives_the_same(kafka: str, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_batch_over_the_limit_ends_the_run_and_may_be_left_out(
         run(made)
     said = str(caught.value)
     assert f"{topic}/0 offset {at}" in said
-    assert f"more than {LIMIT} bytes once it is decompressed ([source] max_batch_bytes" in said
+    assert f"more than {LIMIT} bytes after decompression ([source] max_batch_bytes" in said
     assert f"--skip {topic}/0:{at}" in said
     assert head(made) == (at, 7, 0)
     run(made, (topic, 0, at))

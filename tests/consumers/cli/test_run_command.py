@@ -81,12 +81,16 @@ def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
     run = ["run", str(write_config(tmp_path)), "--no-serve", "--until-end"]
     for flag, value, said in (
         ("--from", "yesterday", "--from: expected a time in ISO UTC"),
-        ("--partitions", "a", "--partitions: expected numbers, such as 0,1, or names of"),
+        (
+            "--partitions",
+            "a",
+            "--partitions: expected numbers of partitions, such as 0,1, or their names",
+        ),
         ("-X", "linger", "-X: expected KEY=VALUE, got 'linger'"),
         ("-X", "linger_ms=5", "-X linger_ms: expected a setting that applies here"),
         ("--workers", "0", "--workers: expected 1 or more, got 0"),
         ("--topic", "clicks", '--topic: expected nothing, since kind is "file"'),
-        ("--partitions", "0,5", "--partitions: expected some of 0, which are there, got 5"),
+        ("--partitions", "0,5", "--partitions: expected existing partitions (0), got 5"),
         ("--from", "2024-01-01", "--from: expected beginning or latest, since a file has no"),
     ):
         assert main([*run, flag, value]) == 2
@@ -111,7 +115,7 @@ def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path, capsys: Capture) -> 
     write_events(tmp_path, EVENTS[:3])
     run = ["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]
     assert main([*run, "--check"]) == main(run) == 4
-    assert "reading stands at offset 10, but the log holds 0 to 3" in capsys.readouterr().err
+    assert "the next offset is 10, but the log holds 0 to 3" in capsys.readouterr().err
 
 
 def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None:
@@ -139,7 +143,7 @@ def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
             assert main([*run, "--check", *more]) == 0
             out, err = capsys.readouterr()
             assert out == "" and "clicks.jsonl/0: offsets 0 to 10" in err
-            assert ("store.db: not there yet; a run makes it" in err) is not begun
+            assert ("store.db: it does not exist yet; a run creates it" in err) is not begun
             assert main([*run, "--dry-run", *more]) == 0
             assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
             assert contents(tmp_path) == before
@@ -157,7 +161,7 @@ def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_noth
     before = contents(tmp_path)
     assert main(["run", path, "--check", "--no-serve"]) == 0
     assert contents(tmp_path) == before
-    said = f"its schema has version {version}; a run brings it to version "
+    said = f"its schema has version {version}; a run migrates it to version "
     assert said in capsys.readouterr().err
     with closing(sqlite3.connect(store)) as database, database:
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
@@ -174,7 +178,7 @@ def test_partitions_offsets_and_batches_are_read_as_errors_write_them() -> None:
     assert partitions(None) is None
     assert partitions("1,0, clicks/2,0") == (1, 0, "clicks/2")
     assert offsets(["0:5-10", "clicks/0:7-"]) == {0: (5, 10), "clicks/0": (7, None)}
-    error = UnreadableBatch("a/b", 3, 17, 29, "one with another checksum")
+    error = UnreadableBatch("a/b", 3, 17, 29, "one with a wrong checksum")
     found = skips([str(error).rpartition("--skip ")[2], "clicks/0:0"])
     assert ("a/b", 3, 17) in found and ("clicks", 0, 0) in found
     assert ("clicks", 0, 1) not in found and ("clicks", 3, 17) not in found
@@ -189,7 +193,7 @@ def refused(said: str, read: Callable[[], object]) -> None:
 def test_other_words_are_errors_of_usage() -> None:
     for text in ("", "a", "0,", "clicks/x", "-1"):
         refused(
-            "--partitions: expected numbers, such as 0,1, or names",
+            "--partitions: expected numbers of partitions, such as 0,1, or their names",
             lambda text=text: partitions(text),  # type: ignore[misc]
         )
     for text in ("5-10", "clicks:5-10", ":5-10", "0:a-10", "0:5"):
@@ -220,7 +224,7 @@ def test_close_needs_an_end_and_something_that_waits(
     )
     path = tmp_path / "run.toml"
     for text, flags, said in (
-        (JOINED, ["--close"], "--close: expected with --until-end"),
+        (JOINED, ["--close"], "--close: expected --until-end too"),
         (PLAIN, ["--close", "--until-end"], "--close: expected a config with [join]"),
     ):
         path.write_text(text, encoding="utf-8")

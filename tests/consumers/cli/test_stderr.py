@@ -62,8 +62,8 @@ def test_a_signal_in_the_middle_of_a_line_loses_neither(
 
     logs.to_stderr("text")
     monkeypatch.setattr(sys, "stderr", Busy())
-    OURS.info("SIGTERM: committing, then ending")
-    assert capfd.readouterr().err.endswith("Z SIGTERM: committing, then ending\n")
+    OURS.info("SIGTERM: committing, then stopping")
+    assert capfd.readouterr().err.endswith("Z SIGTERM: committing, then stopping\n")
 
 
 def test_what_a_library_says_over_and_over_is_written_now_and_then(capsys: Capture) -> None:

@@ -377,7 +377,7 @@ def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_
     said = "\n".join(verified(ledger, logs, tmp_path).differences)
     assert "in quarantine as late_outcome" in said
     assert "in quarantine as late_impression (3 ms)" in said
-    assert "it is refused (late_impression), and is not in quarantine" in said
+    assert "refused (late_impression), but not in quarantine" in said
 
 
 def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
@@ -389,7 +389,7 @@ def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
     ledger.store.write(lambda connection, _: connection.execute(said))
     logs[LOGS[0]] = log_of([shown("x", 0), click("x", 1)], timed=False)
     found = "\n".join(verified(ledger, logs, tmp_path).differences)
-    assert "in quarantine as late_outcome, and not late by its log" in found
+    assert "in quarantine as late_outcome, but not late in its log" in found
 
 
 def test_a_store_of_a_version_that_kept_nothing_of_the_late_is_refused_with_what_can_be_done(

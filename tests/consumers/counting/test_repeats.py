@@ -69,7 +69,7 @@ class Store:
     def commit(self, seen: SeenIds) -> None:
         found = seen.take()
         self.rows = [
-            row for row in self.rows if row[0] >= found.since_ms and row[0] not in found.anew
+            row for row in self.rows if row[0] >= found.since_ms and row[0] not in found.replaced
         ]
         self.rows += found.rows
         seen.committed(found)
@@ -273,7 +273,7 @@ def test_the_log_read_again_says_the_same_and_a_part_of_it_is_not_verified(tmp_p
     assert found.logs == 2
     found = verified(run, tmp_path, wanted=Wanted(offsets={0: (200, None)}))
     assert found.logs == 0
-    assert any("are repeats follows from those before" in note for note in found.notes)
+    assert any("determine which later ones are repeats" in note for note in found.notes)
     other = run_of(tmp_path, rest=DEDUP.replace("86400", "3600"))
     with pytest.raises(SettingsChanged, match="dedup"):
         other()

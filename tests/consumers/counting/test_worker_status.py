@@ -42,7 +42,7 @@ class Away(MemorySource):
     def known_ends(self) -> Mapping[Partition, int]:
         return {LOG: self.end}
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         return self.answers
 
 

@@ -191,7 +191,7 @@ def test_a_store_that_is_away_costs_a_look_and_no_more(
 
     monkeypatch.setattr(looking, "look_now", away)
     looker(ledger, [400_000.0]).step()
-    assert "this look at the experiment is left out" in caplog.text
+    assert "this look at the experiment is skipped" in caplog.text
 
 
 def test_where_nothing_was_counted_nobody_looks(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_partitions_without_a_head_start_where_the_user_says(
 def test_partitions_that_are_not_there_cannot_be_read_alone(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
     with pytest.raises(
-        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
+        Unsuitable, match=r"--partitions: expected existing partitions \(0, 1\), got 5"
     ):
         run(Options(until_end=True, partitions=(1, 5)))
 
@@ -85,7 +85,7 @@ def test_a_start_at_a_time_is_the_sources_to_find(tmp_path: Path) -> None:
         def known_ends(self) -> dict[Partition, int]:
             return self.ends()
 
-        def hears(self) -> bool:
+        def is_connected(self) -> bool:
             return True
 
     run = Run(tmp_path, {ONE: log(9)})
@@ -228,7 +228,7 @@ def test_a_gap_stops_and_is_skipped_on_request_and_counted(tmp_path: Path) -> No
     run = Run(tmp_path, {ONE: log(5)})
     run()
     run.logs[ONE] = log(5, beginning=8)
-    with pytest.raises(GapError, match="stands at offset 5, but the log holds 8 to 13"):
+    with pytest.raises(GapError, match="the next offset is 5, but the log holds 8 to 13"):
         run()
     assert run.heads() == [(0, 5)]
     run(Options(until_end=True, on_gap="skip"))
@@ -242,7 +242,7 @@ def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path
     run = Run(tmp_path, {ONE: log(9)})
     run()
     run.logs[ONE] = log(6)
-    with pytest.raises(GapError, match="stands at offset 9, but the log holds 0 to 6"):
+    with pytest.raises(GapError, match="the next offset is 9, but the log holds 0 to 6"):
         run()
     run(Options(until_end=True, on_gap="skip"))
     run.logs[ONE].append(GOOD)

@@ -88,7 +88,7 @@ def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
     assert not target.exists()
     words = ["-o", str(target), "--replay", "skip"]
     assert main(["merge", str(both), str(first), str(both), *words]) == 0
-    assert "one is left out: all of its rows are counted already" in capsys.readouterr().err
+    assert "one is skipped: all its rows are counted already" in capsys.readouterr().err
     assert target.read_bytes() == both.read_bytes()
     assert main(["merge", str(first), str(both), *words]) == 1  # some of its rows are
     assert "got [0, 10) twice" in capsys.readouterr().err

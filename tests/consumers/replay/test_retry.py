@@ -150,7 +150,7 @@ def test_a_payload_that_was_cut_is_read_from_the_log_and_stays_open_without_its_
     run = Run(tmp_path, {ONE: Log([event(), cut(9000)]), TWO: Log([b"["])})
     run()
     for now, said in (
-        (Log([event()], beginning=5), "not in the log any more"),
+        (Log([event()], beginning=5), "no longer in the log"),
         (Log([event(), cut(9001)]), "size and hash"),
     ):
         [page] = tried(config(event=WITH_C), run, logs={ONE: now, TWO: run.logs[TWO]})
@@ -206,7 +206,7 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
 def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
     for parts, said in (
         ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
-        ({"slices": "by = [[]]"}, "other groupings"),
+        ({"slices": "by = [[]]"}, "its groupings differ"),
         ({"windows": "size_s = 60"}, "windows was"),
     ):
         with pytest.raises(SettingsChanged, match=said):

@@ -166,7 +166,7 @@ def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> 
     found = verified(run, tmp_path)
     assert not found.differences
     assert not found.is_good
-    assert any("was merged with what is gone" in one for one in found.notes)
+    assert any("was merged with the lost offsets" in one for one in found.notes)
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_log_that_is_replaced_while_it_is_read_again_is_an_error(run: Run) -> 
         def known_ends(self) -> dict[Partition, int]:
             return self.ends()
 
-        def hears(self) -> bool:
+        def is_connected(self) -> bool:
             return True
 
     with closing(Replaced(run.logs)) as source, pytest.raises(Disconnected):
@@ -206,7 +206,7 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     run(replace(UNTIL_END, requested=Requested(drop=("old",))), CHUNKS, config=now)
     found = verified(run, tmp_path, now)
     assert found.differences == []
-    assert found.notes == ["metric old: it has ended, and is not verified"]
+    assert found.notes == ["metric old: not verified, since it has ended"]
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path
     tried(run, config(event=WITH_C))
     change(run, lambda c: c.execute(update(schema.quarantine).values(done=True, retry=1)))
     said = verified(run, tmp_path).differences
-    assert any("retry 1 has counted it, and it is refused" in one for one in said)
+    assert any("counted by retry 1, but refused" in one for one in said)
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     found = verified(run, tmp_path, config())
     assert found.is_good
     assert found.notes == [
-        "events/0: 1 events are open in quarantine as too_large, and good with this config, the "
+        "events/0: 1 events are open in quarantine as too_large, but good with this config, the "
         "first at offset 1; `quarantine retry` counts them"
     ]
 
@@ -281,8 +281,8 @@ def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
 ) -> None:
     found = verified(run, tmp_path, wanted=offsets(p0=(50, 80)))
     assert found.notes == [
-        "events/0: offsets 37 to 111 are verified, since delta rows that lie across the edges of "
-        "those that were named cannot be divided"
+        "events/0: offsets 37 to 111 are verified, since delta rows that span the edges of the "
+        "given range cannot be divided"
     ]
     assert found.rows == 72
     assert found.is_good
@@ -299,15 +299,17 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
     for wanted in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
         with pytest.raises(
             Unsuitable,
-            match="--offsets: expected some of offsets 0 to 40 of events/0, which were counted, "
-            f"got 0:{wanted[0]}-{wanted[1] or ''}; name offsets between these",
+            match="--offsets: expected a range within the counted offsets 0 to 40 of events/0, "
+            f"got 0:{wanted[0]}-{wanted[1] or ''}; correct it",
         ):
             offsets(p0=wanted).span(head)
-    with pytest.raises(Unsuitable, match="--offsets: expected some of offsets 0 to 40 of events/0"):
+    with pytest.raises(
+        Unsuitable, match="expected a range within the counted offsets 0 to 40 of events/0"
+    ):
         verified(run, tmp_path, wanted=offsets(p0=(0, 41)))
     for flag, some in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
         with pytest.raises(
-            Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* got 7; "
+            Unsuitable, match=rf"{flag}: expected counted partitions \(0, 1\), got 7; "
         ):
             verified(run, tmp_path, wanted=some)
 
@@ -344,7 +346,7 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
     assert of_second <= set(range(10, 40))
     found = verified(run, tmp_path, wanted=wanted)
     assert found.differences == []
-    said = " has counted events of these offsets and others, and is not verified"
+    said = " is not verified, since it has counted events inside and outside of these offsets"
     assert f"events/0: retry 1{said}" in found.notes
     second = and_(delta.c.retry == 2, delta.c.window_start_ms.is_(None))
     change(run, lambda c: c.execute(update(delta).where(second).values(state=b"x")))

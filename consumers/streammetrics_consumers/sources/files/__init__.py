@@ -66,7 +66,7 @@ class FileSource:
 
     def __init__(self, config: SourceConfig, *, follow: bool = False) -> None:
         path = config.path
-        assert path is not None, "load_config demands it"
+        assert path is not None, "load_config requires it"
         self._table = _open(path, config, follow=follow)
         self._name = path.name
         self.partition: Partition | None = None
@@ -176,8 +176,8 @@ class StdinSource:
         if offset != self._offset:
             raise SourceError(
                 f"standard input cannot be resumed: the store has counted {offset} records of an "
-                "earlier one, which cannot be read again; use another --store, start over with "
-                "--new-generation, or write the events to a file and read that"
+                "earlier input, which cannot be read again; use another --store, start over with "
+                "--new-generation, or read the events from a file"
             )
 
     def poll(self, timeout_s: float) -> list[Chunk]:

@@ -38,7 +38,7 @@ class ParquetFile:
                 raise  # the file cannot be opened; errors in its content have no errno
             raise SourceError(
                 f"[source] path: expected a parquet file, got {path} ({_short(error)}); check the "
-                "path, or correct [source] format, or write the file anew if it is damaged"
+                "path and [source] format, or write the file again if it is damaged"
             ) from None
         self._rows = self._rows_of_groups()
         self.offset = 0
@@ -51,9 +51,8 @@ class ParquetFile:
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise SourceError(
-                f"{self.path}: expected a footer whose row groups have all rows, got one of "
-                f"{metadata.num_rows} rows with {sum(rows)} in its row groups; the file is "
-                "damaged: write it anew"
+                f"{self.path}: expected row groups with the {metadata.num_rows} rows of the "
+                f"footer, got {sum(rows)}; the file is damaged: write it again"
             )
         return rows
 
@@ -136,8 +135,8 @@ class ParquetFile:
         first = sum(self._rows[:group])
         return SourceError(
             f"{self.path}: expected row group {group} (rows {first} to "
-            f"{first + self._rows[group] - 1}) to be readable, got {got}; the rows before it can "
-            "be counted, and the file is damaged: write it anew, or copy it again"
+            f"{first + self._rows[group] - 1}) to be readable, got {got}; the file is damaged, "
+            "but the rows before the group can be counted: write or copy the file again"
         )
 
     def _next(self, limit: int) -> pa.RecordBatch | None:

@@ -321,6 +321,6 @@ class Records:
         if self.header is None and rows:
             first = rows.pop(0)
             if isinstance(first, Overlong):
-                raise SourceError(f"{self._name} has a header over the size limit")
+                raise SourceError(f"{self._name}: the CSV header exceeds [source] max_event_bytes")
             self.header = split_header(first, self._name)
         return rows

@@ -57,7 +57,7 @@ def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -
         if len(found) == len(names):
             return [found[name] for name in names]
     missing = next(name for name in names if name not in found)
-    raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
+    raise SourceError(f"kafka: topic {missing!r} does not exist; create it, or correct the name")
 
 
 class TopicReading:

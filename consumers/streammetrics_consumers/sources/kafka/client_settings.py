@@ -37,15 +37,13 @@ OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
 }
 _GREATEST: Final = (1 << 31) - 1
 _MAX_POLL: Final = Whole(1, 1_000_000, 5_000)
-_CLIENT: Final = Key(Text("streammetrics"), "the name of this client in the logs of brokers")
-_SESSION: Final = Key(
-    Whole(1, _GREATEST, 10_000), "a worker that was killed holds its partitions for this long"
-)
-_HEARTBEAT: Final = Key(Whole(1, _GREATEST, 3_000), "how often a worker says that it is alive")
+_CLIENT: Final = Key(Text("streammetrics"), "the name of this client in the brokers' logs")
+_SESSION: Final = Key(Whole(1, _GREATEST, 10_000), "how long a killed worker keeps its partitions")
+_HEARTBEAT: Final = Key(Whole(1, _GREATEST, 3_000), "the time between two heartbeats of a worker")
 _RECORDS: Final = Key(
-    _MAX_POLL, "records in one poll, large enough that numpy's cost of a call does not show"
+    _MAX_POLL, "records per poll; enough to make numpy's cost per call negligible"
 )
-_ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "how long an answer may take")
+_ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "the longest wait for an answer")
 _MINUTE: Final = Whole(1, _GREATEST, 60_000)
 # Our defaults, which docs/interface.md lists; the libraries have many more settings.
 KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
@@ -54,21 +52,20 @@ KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
         "session_timeout_ms": _SESSION,
         "heartbeat_interval_ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
-        "metadata_max_age_ms": Key(_MINUTE, "the longest time until a new partition is noticed"),
+        "metadata_max_age_ms": Key(_MINUTE, "how soon a new partition is seen"),
         "request_timeout_ms": _ANSWER,
-        "metrics_enabled": Key(Switch(False), "whether the library counts what it does"),
+        "metrics_enabled": Key(Switch(False), "whether the library collects metrics"),
     },
     "confluent-kafka": {
         "client.id": _CLIENT,
         "session.timeout.ms": _SESSION,
         "heartbeat.interval.ms": _HEARTBEAT,
         "max_poll_records": _RECORDS,
-        "topic.metadata.refresh.interval.ms": Key(
-            _MINUTE, "the longest time until a new partition is noticed"
-        ),
+        "topic.metadata.refresh.interval.ms": Key(_MINUTE, "how soon a new partition is seen"),
         "socket.timeout.ms": _ANSWER,
         "check.crcs": Key(
-            Switch(True), "whether damaged records are found; by its own default they are counted"
+            Switch(True),
+            "whether checksums are verified; by the library's default, damaged records are counted",
         ),
     },
 }
@@ -197,7 +194,7 @@ def assignment_strategies(source: SourceConfig) -> list[str]:
         names = [one.strip() for one in str(value).split(",")]
         alone = "cooperative-sticky" not in names or len(names) == 1
         if not alone or not set(names) <= set(known):
-            expected = f"some of {', '.join(known)}, cooperative-sticky alone"
+            expected = f"some of {', '.join(known)}, cooperative-sticky only alone"
             problem = Problem(f"[source.client] {name}", expected, repr(value), "correct it")
             raise ConfigError("the Kafka client", [problem])
         return names
@@ -219,7 +216,7 @@ def require_reachable(servers: Sequence[str], timeout_s: float) -> None:
         except OSError as error:
             failures.append(f"{server}: {error.strerror or error}")
     raise Disconnected(
-        f"kafka: no broker answers: {'; '.join(failures)}; start it, or correct its address"
+        f"kafka: no broker answers: {'; '.join(failures)}; start one, or correct the addresses"
     )
 
 
@@ -237,8 +234,8 @@ def _shown(key: str, value: object) -> str:
 
 
 def _owned(where: str, key: str, value: object) -> Problem:
-    hint = "remove it; it is set for you"
-    return Problem(where, "a setting that is free", _shown(key, value), hint)
+    hint = "remove it; streammetrics sets it"
+    return Problem(where, "a setting that is not reserved", _shown(key, value), hint)
 
 
 def _as(default: object, key: str, value: Value) -> object:
@@ -260,4 +257,4 @@ def _as(default: object, key: str, value: Value) -> object:
         return value
     if default is None or isinstance(default, str):
         return value
-    raise ValueError("a setting that is a plain value; this one can only be given in Python")
+    raise ValueError("a setting with a plain value; this one can only be given in Python")

@@ -123,10 +123,10 @@ class DescribedTopics:
         self._admin = None
 
 
-def made(settings: Mapping[str, str], heard: Callable[[KafkaError], None]) -> Consumer:
-    """A client; its polls call `heard` with errors of its connections."""
+def made(settings: Mapping[str, str], on_error: Callable[[KafkaError], None]) -> Consumer:
+    """A client; its polls call `on_error` with errors of its connections."""
     try:
-        return Consumer({**settings, "error_cb": heard}, logger=RDKAFKA)
+        return Consumer({**settings, "error_cb": on_error}, logger=RDKAFKA)
     except (KafkaException, ValueError, TypeError) as error:
         why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         problem = Problem("[source.client]", "settings that librdkafka knows", why, "correct them")
@@ -203,8 +203,8 @@ class Fault:
 
 def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
     """The fault described by an error among the records."""
-    got = "one that librdkafka cannot decompress or read: it is damaged, or "
-    return Fault(offset, f"{got}{over_limit(limit)}; it says {error.name()}: {error.str()}")
+    got = "one that cannot be decompressed or read: it is damaged, or "
+    return Fault(offset, f"{got}{over_limit(limit)}; librdkafka says {error.name()}: {error.str()}")
 
 
 def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
@@ -272,7 +272,7 @@ class Forwarding:
         waiting = len(messages)
         failures: list[KafkaError] = []
 
-        def told(error: KafkaError | None, _message: Message) -> None:
+        def on_delivery(error: KafkaError | None, _message: Message) -> None:
             nonlocal waiting
             waiting -= 1
             if error is not None:
@@ -281,7 +281,7 @@ class Forwarding:
         try:
             for key, value, headers in messages:
                 self._producer.produce(
-                    self.topic, value=value, key=key, headers=[*headers], on_delivery=told
+                    self.topic, value=value, key=key, headers=[*headers], on_delivery=on_delivery
                 )
         except (BufferError, KafkaException) as error:
             raise SourceError(f"kafka: topic {self.topic!r}: {error}") from error
@@ -290,7 +290,9 @@ class Forwarding:
         if failures:
             raise explained(failures[0], f"topic {self.topic!r}: ")
         if waiting:
-            raise SourceError(f"kafka: topic {self.topic!r}: {waiting} messages have no answer")
+            raise SourceError(
+                f"kafka: topic {self.topic!r}: {waiting} messages were not acknowledged"
+            )
 
     def close(self) -> None:
         """Close the producer; unacknowledged messages are sent again later."""

@@ -69,7 +69,7 @@ from streammetrics_consumers.sources.kafka.confluent_client import (
 log = logging.getLogger(__name__)
 
 CONNECT_S: Final = 5.0  # for one attempt to reach a broker
-HEARS_S: Final = 0.5
+METADATA_S: Final = 0.5
 
 
 class ConfluentSource(TopicSource):
@@ -85,7 +85,7 @@ class ConfluentSource(TopicSource):
         self._settings = settings
         self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
         self._wrong: KafkaError | None = None  # an error reported by the callback of the client
-        self._consumer = made(settings, self._heard)
+        self._consumer = made(settings, self._on_error)
         self._described_topics = DescribedTopics(settings, self.topics)
         self._is_closed = False
         try:
@@ -217,10 +217,10 @@ class ConfluentSource(TopicSource):
             last = faults.last_of(self._settings, place, fault.base, first, end)
         cut = {0: left_out(first, last)}
         one = self._reading.chunk(place, last + 1, [first], [b""], [-1], [None], [[]], cut)
-        self._read_anew(place)
+        self._restart(place)
         return [one]
 
-    def _read_anew(self, place: Place) -> None:
+    def _restart(self, place: Place) -> None:
         """Continue at our position. After a checksum error the library may have stopped."""
         position = self._reading.positions[place]
         if self._cooperative:
@@ -254,10 +254,10 @@ class ConfluentSource(TopicSource):
             return int(end) if end >= 0 else None
         return None
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether a broker responds."""
         try:
-            self._consumer.list_topics(self.topics[0], timeout=HEARS_S)
+            self._consumer.list_topics(self.topics[0], timeout=METADATA_S)
         except KafkaException:
             return False
         return True
@@ -306,7 +306,7 @@ class ConfluentSource(TopicSource):
             raise Disconnected("kafka: the broker does not answer")
         return TopicReading(cluster, found_topics(self.topics, self._described))
 
-    def _heard(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         """Keep an error that a retry would not fix; it ends the source. Connections recover."""
         if error.fatal() or error.name() in FATAL:
             self._wrong = error
@@ -330,7 +330,7 @@ class ConfluentSource(TopicSource):
             position = self._reading.positions.get(place, first)
             if not first <= position <= end:
                 raise GapError(partition, position, first, end)
-            self._read_anew(place)  # the library used another position
+            self._restart(place)  # the library used another position
             return
         raise explained(
             error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "

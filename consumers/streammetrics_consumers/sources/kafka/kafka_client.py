@@ -133,9 +133,9 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
             self._fetcher.PartitionRecords = limits.records
             return
         log.warning(
-            "kafka: the batches of kafka-python %s are not laid out as they are known here: it "
-            "reads them itself, slower, and decompresses a batch whatever its size ([source] "
-            "max_batch_bytes does not hold)",
+            "kafka: the batch layout of kafka-python %s is unknown; the library reads batches "
+            "itself, which is slower, and decompresses batches of any size ([source] "
+            "max_batch_bytes has no effect)",
             kafka.__version__,
         )
 

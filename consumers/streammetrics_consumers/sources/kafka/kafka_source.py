@@ -214,7 +214,7 @@ class KafkaSource(TopicSource):
             return None if end is None else int(end)
         return None
 
-    def hears(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether we are connected to the leaders of our partitions. A fetch is always pending
         there, and the client closes a connection without an answer."""
         cluster = self._client.cluster
@@ -272,7 +272,7 @@ class KafkaSource(TopicSource):
         if isinstance(error, UnreadableBatch):
             return error
         if isinstance(error, MemoryError):
-            return SourceError("kafka: there is not enough memory to read on; give it more")
+            return SourceError("kafka: out of memory while reading; give the process more")
         if isinstance(error, errors.OffsetOutOfRangeError):
             for place, offset in error.args[0].items():
                 return self._gap(place, offset, None)
@@ -283,8 +283,8 @@ class KafkaSource(TopicSource):
                 return self._gap(place, head, end)
         if isinstance(error, errors.UnsupportedCodecError):
             return SourceError(
-                f"kafka: a message is compressed in a way that cannot be read here ({error}); "
-                "install the codecs with: pip install 'streammetrics[kafka]'"
+                f"kafka: a batch is compressed with a codec that is not installed ({error}); "
+                "install it with: pip install 'streammetrics[kafka]'"
             )
         if isinstance(error, REFUSALS):
             return NotLetIn(f"kafka: {error!r}")

@@ -103,7 +103,7 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
         """The error of the batch as text, None if it is good. A good batch with offsets from
         `fetched` on is decompressed."""
         if check_crcs and not super().validate_crc():
-            return "one with another checksum"
+            return "one with a wrong checksum"
         kind = self.compression_type
         if not kind or self.last_offset < fetched:
             return None

@@ -189,7 +189,7 @@ class Failing:
             raise KafkaException(self.error)
         if self.comes == "among the records":
             return [Message("t", 0, 5, error=self.error)]
-        self.source._heard(self.error)
+        self.source._on_error(self.error)
         return []
 
     def close(self) -> None:

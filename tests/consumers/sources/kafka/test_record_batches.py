@@ -148,7 +148,7 @@ def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll
     )
     assert read_all() == known and len(known) == 30
     assert ways == [False, True]
-    assert "max_batch_bytes does not hold" in caplog.text
+    assert "max_batch_bytes has no effect" in caplog.text
 
 
 # -- batches are decompressed as the client does it, up to a limit and no further
