@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import SampleRatioFound, why_unknown
+from streammetrics.experiments.assignment import (
+    SampleRatioFound,
+    in_several_variants,
+    why_unknown,
+)
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
@@ -22,7 +26,8 @@ from streammetrics.kernels.inference.tails import normal_isf
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
-_MANY: Final = 1e12  # more units than anyone would wait for
+_MANY: Final = 1e12  # more units than any experiment has
+DISTRUSTED: Final = "Not trustworthy: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +87,28 @@ _SURE: Final = 1e6  # above it the exact e-value does not matter
 
 
 def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
-    """Why this experiment must not be believed; "" if nothing is known against it."""
+    """Why this experiment must not be trusted; "" if nothing is known against it."""
     if srm.alarm:
         e = f"above {plain(_SURE)}" if srm.e_value > _SURE else plain(srm.e_value, 2)
         counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
         found = f"sample-ratio e-value {e}: {counts}"
-        return f"Not to be believed: units fall to the variants as they should not ({found})."
+        return f"{DISTRUSTED}units are not split between the variants as planned ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
-        n, verb = plain(several.units, 6), "unit has" if several.units == 1 else "units have"
-        count = f"{n} {verb} been seen in several variants"
-        return f"Not to be believed: {count}, and the plan says that none may be."
+        count = in_several_variants(several.units, estimated=several.share < 1)
+        return f"{DISTRUSTED}{count}, and the plan allows none."
     why = why_unknown(several) if plan.on_several_variants == "drop" else ""
     if why:
-        which = "units of several variants should be dropped, and which they are is not known"
-        return f"Not to be believed: {which}: {why}."
+        return f"{DISTRUSTED}the units to drop, seen in several variants, are not all known: {why}."
     return ""
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
-    """The conclusion on one contrast of an experiment that can be believed."""
+    """The conclusion on one contrast of an experiment that can be trusted."""
     match verdict:
         case "disbelieved":
             return (
-                f"Not to be believed: the always-valid intervals of {_what(contrast)} exclude one "
-                "another, so the effect drifts or an assumption is false."
+                f"{DISTRUSTED}the always-valid intervals of {_what(contrast)} exclude one another: "
+                "the effect drifts, an assumption is false, or one misses the effect by chance."
             )
         case "not_started":
             return _nothing(contrast, reading)
@@ -123,8 +126,8 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
 def _was_shown(contrast: Contrast, reading: Reading) -> str:
     word = "higher" if reading.lower > 0 else "lower"
     return (
-        f"We cannot tell any more: by all looks together {contrast.treatment_variant} is {word} "
-        f"({_interval(contrast, reading)}), but {_last(reading)}: the effect may have faded."
+        f"We can no longer tell: all looks together show that {contrast.treatment_variant} is "
+        f"{word} ({_interval(contrast, reading)}), but {_last(reading)}: the effect may have faded."
     )
 
 
@@ -133,7 +136,7 @@ def _last(reading: Reading) -> str:
     if not (last.lower > -math.inf or last.upper < math.inf):
         why = f" ({last.reason})" if last.reason else ""
         return f"the last look alone has no interval{why}"
-    estimate = f" and {plain(reading.estimate, signed=True)} as estimate"
+    estimate = f", with the estimate {plain(reading.estimate, signed=True)}"
     known = estimate if math.isfinite(reading.estimate) else ""
     return f"the last look alone gives {_bounds(last.lower, last.upper)}{known}"
 
@@ -195,33 +198,32 @@ def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool
     best = reading.upper if rail.higher_is_better else -reading.lower
     who, what, margin = contrast.treatment_variant, _what(contrast), plain(rail.margin)
     if verdict == "kept":
-        left = f"harm above {most(max(0.0, -bound), 4)} is excluded at all looks"
-        return f"{who} keeps the guardrail {what}: {left}; allowed: {margin}."
+        left = f"all looks together exclude harm above {most(max(0.0, -bound), 4)}"
+        return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best, 4)} is shown"
         then = f" But {_last(reading)}: the effect may have faded." if faded else ""
-        return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}.{then}"
+        return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}.{then}"
     if faded:
         return (
-            f"We cannot tell any more whether {what} keeps its guardrail: all looks together "
-            f"exclude harm above {most(max(0.0, -bound), 4)}, but {_last(reading)}; allowed: "
-            f"{margin}."
+            f"We can no longer tell whether {what} keeps its guardrail: all looks together exclude "
+            f"harm above {most(max(0.0, -bound), 4)}, but {_last(reading)}; margin: {margin}."
         )
-    lost = f"harm of up to {most(-bound, 4)} is possible"
-    if bound == -math.inf or (rail.higher_is_better and -bound >= contrast.comparison.control > 0):
+    lost = f"harm of up to {most(-bound, 4)} is not excluded"
+    if bound == -math.inf:
         lost = "no harm is excluded"
-    return f"Not shown yet that {what} keeps its guardrail: {lost}; allowed: {margin}."
+    return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
 
 
 def _nothing(contrast: Contrast, reading: Reading) -> str:
     found, why = contrast.comparison, why_nothing(contrast, reading)
     if not never(contrast):
-        return f"Too early to say of {_what(contrast)}: {why}."
+        return f"Too early to judge {_what(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:
         bounds = _bounds(found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = plain(100 * found.level)
-        fixed = f" As the only look, it gives {bounds} at {level} %, {p_value(found.pvalue)}."
+        fixed = f" If this is the only look: {bounds} at {level} %, {p_value(found.pvalue)}."
     return f"No always-valid interval of {_what(contrast)}: {why}.{fixed}"
 
 

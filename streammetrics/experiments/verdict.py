@@ -39,12 +39,12 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
-        met = f"{found.groups} group{'s' * (found.groups != 1)}"
-        return f"too few users: an arm has {met} of them, and {GROUPS} are needed"
+        met = f"{found.groups} group{'s' * (found.groups != 1)} of users"
+        return f"too few users: an arm has {met}; it needs {GROUPS}"
     undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
     if undefined:
         return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
-    return reading.last.reason or found.reason or "nothing is known of its standard error"
+    return reading.last.reason or found.reason or "its standard error is unknown"
 
 
 def never(contrast: Contrast) -> bool:
@@ -70,7 +70,7 @@ def whales(contrast: Contrast) -> str:
         for name, arm in _arms(contrast)
         if arm.largest_group > WHALE
     ]
-    return f" Beware: {' and '.join(said)}." if said else ""
+    return f" Warning: {' and '.join(said)}." if said else ""
 
 
 def _infinite(contrast: Contrast) -> list[str]:

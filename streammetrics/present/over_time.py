@@ -26,7 +26,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 _FEW: Final = 30  # looks per series, up to which rules are drawn
-_TOLD_APART: Final = 5  # the most series with drawn intervals; those of more would overlap
+_INTERVALS: Final = 5  # the most series with drawn intervals; those of more would overlap
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
@@ -89,7 +89,7 @@ def over_time(
     datable = (one for one in found if one.start_ms >= _FIRST_MS and one.end_ms <= _LAST_MS)
     drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
     if found and not drawn:
-        reason = reason or "every window lies before the year 1 or after 9999"
+        reason = reason or "every window is before the year 1 or after the year 9999"
     rows = []
     for one in drawn:
         middle = (one.start_ms + one.end_ms) // 2
@@ -112,12 +112,12 @@ def over_time(
         *(
             _rules(x, axis, series, start, end, width)
             for start, end, width in (("lower", "upper", 1), ("low", "high", 5))
-            if some(rows, start) and len(series) <= _TOLD_APART
+            if some(rows, start) and len(series) <= _INTERVALS
         ),
         _line(x, axis, series),
         _points(x, axis, series, fields),
     ]
-    hides = len(series) > _TOLD_APART and (some(rows, "low") or some(rows, "lower"))
+    hides = len(series) > _INTERVALS and (some(rows, "low") or some(rows, "lower"))
     hidden = f"intervals of {len(series)} series are not drawn" if hides else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
@@ -190,7 +190,7 @@ def effect_over_time(
         layers=layers,
         series=series,
         subtitle=said,
-        reason=reason or ("" if rows else "nobody has looked yet"),
+        reason=reason or ("" if rows else "there are no looks yet"),
         theme=theme,
     )
 
