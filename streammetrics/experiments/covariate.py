@@ -71,9 +71,9 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
-    met = [one for one in arms if one.n]
-    xx = sum((one.xx - one.x * one.x / one.n for one in met), Fraction(0))
-    xy = sum((one.xy - one.x * one.y / one.n for one in met), Fraction(0))
+    known = [one for one in arms if one.n]
+    xx = sum((one.xx - one.x * one.x / one.n for one in known), Fraction(0))
+    xy = sum((one.xy - one.x * one.y / one.n for one in known), Fraction(0))
     return float(xy / xx) if xx > 0 else 0.0
 
 

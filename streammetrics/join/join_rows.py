@@ -224,8 +224,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         window = self.label_window_ms
         remember = self.remember_ms or 2 * window
         terms = Terms(self.columns, self.outcomes, window, self.attribution, remember)
-        out, stays = closed(terms, self._sets(), before_ms)
-        self._put(stays)
+        out, remaining = closed(terms, self._sets(), before_ms)
+        self._put(remaining)
         return out
 
     def split(self, pane_ms: int | None, ranges: int) -> Mapping[tuple[int, int], JoinRows]:

@@ -248,7 +248,7 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     _same_result(states[0], whole)
 
 
-def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+def pending_rows(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     """Every operation that reads a state includes its pending rows."""
 
     def fresh() -> Accumulator:
@@ -408,7 +408,7 @@ LAWS: Final[tuple[Callable[..., None], ...]] = (
     monoid,
     sharding,
     idempotence,
-    waiting,
+    pending_rows,
     operands_kept,
     atomic,
     settings_differ,
