@@ -209,7 +209,7 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
     if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and found.df > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
     if found.least_count < min_count:
-        why = f"an arm has a burn-in count of {found.least_count}; it needs {min_count}"
+        why = f"an arm has too low a burn-in count: {found.least_count}, needs {min_count}"
         return Anytime(gated=True, reason=why)
     return Anytime(gated=True, reason=found.too_skew) if found.too_skew else None
 

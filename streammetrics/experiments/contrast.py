@@ -164,19 +164,19 @@ def _missing(comparison: Comparison, horizon: Horizon) -> Anytime | None:
         why = comparison.reason or "the effect or its standard error is undefined"
         return Anytime(gated=True, reason=why)
     if comparison.groups is not None and comparison.groups < GROUPS:
-        why = f"an arm has {comparison.groups} groups of users with rows; it needs {GROUPS}"
+        why = f"an arm has too few groups of users: {comparison.groups}, needs {GROUPS}"
         return Anytime(gated=True, reason=why)
     need, have = BURN_IN[comparison.kind], comparison.least_count
     if have < need:
         effective = "" if comparison.groups is None else "effective "
-        why = f"an arm has {have} {effective}{_COUNTED[comparison.kind]}; it needs {need}"
+        why = f"an arm has too few {effective}{_COUNTED[comparison.kind]}: {have}, needs {need}"
         return Anytime(gated=True, reason=why)
     return None
 
 
 _COUNTED: Final[Mapping[Kind, str]] = {
     "rate": "successes or failures",
-    "cells": "rows in the smallest count that decides the metric",
+    "cells": "rows that decide the metric",
     "area": "positives or negatives",
     "mean": "rows or lists",
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streammetrics.combine.units import UnitsResult
+from streammetrics.experiments.arm import BURN_IN
 from streammetrics.experiments.assignment import (
     SampleRatioFound,
     in_several_variants,
@@ -223,7 +224,9 @@ def _nothing(contrast: Contrast, reading: Reading) -> str:
     if math.isfinite(found.effect_size) and found.std_error > 0:
         bounds = _bounds(found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = plain(100 * found.level)
-        fixed = f" If this is the only look: {bounds} at {level} %, {p_value(found.pvalue)}."
+        few = found.too_skew or found.least_count < BURN_IN[found.kind]  # too few for a p-value
+        p = "" if few else f", {p_value(found.pvalue)}"
+        fixed = f" If this is the only look: {bounds} at {level} %{p}."
     return f"No always-valid interval of {_what(contrast)}: {why}.{fixed}"
 
 

@@ -11,6 +11,7 @@ from streammetrics.experiments.arm import GROUPS, Arm
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
+from streammetrics.experiments.numerals import least
 from streammetrics.experiments.plan import Safeguard
 
 WHALE = 0.25  # share of an arm's rows in one group, above which a warning follows
@@ -39,8 +40,7 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
-        met = f"{found.groups} group{'s' * (found.groups != 1)} of users"
-        return f"too few users: an arm has {met}; it needs {GROUPS}"
+        return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
     undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
     if undefined:
         return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
@@ -66,7 +66,8 @@ def has_no_error(contrast: Contrast) -> bool:
 def whales(contrast: Contrast) -> str:
     """A sentence on arms with over a quarter of their rows in one group of users, else ""."""
     said = [
-        f"one user or group of users has {100 * arm.largest_group:.0f} % of the rows of {name}"
+        f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
+        f"of {name}"
         for name, arm in _arms(contrast)
         if arm.largest_group > WHALE
     ]

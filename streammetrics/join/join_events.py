@@ -212,7 +212,7 @@ def checked_names(
                 f" {', '.join(map(str, choices))}",
                 got=shown(value if not isinstance(value, Mapping) else {name: kind}),
                 where=where,
-                hint="correct it",
+                hint="rename it, or choose another kind",
             )
     return {name: given[name] for name in sorted(given)}
 

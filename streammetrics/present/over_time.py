@@ -27,6 +27,7 @@ _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 _FEW: Final = 30  # looks per series, up to which rules are drawn
 _INTERVALS: Final = 5  # the most series with drawn intervals; those of more would overlap
+_BANDS: Final = (("low", "certain bounds"), ("lower", "intervals"))
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
@@ -117,14 +118,16 @@ def over_time(
         _line(x, axis, series),
         _points(x, axis, series, fields),
     ]
-    hides = len(series) > _INTERVALS and (some(rows, "low") or some(rows, "lower"))
-    hidden = f"intervals of {len(series)} series are not drawn" if hides else ""
+    bands = [name for start, name in _BANDS if some(rows, start)]
+    hides = bands and len(series) > _INTERVALS
+    hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
+    with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
         "windows",
         title=title or y,
-        description=f"{y} by window of event time, with certain bounds and intervals.",
+        description=f"{y} by window of event time{with_bands}.",
         rows=rows,
         layers=layers,
         series=series,

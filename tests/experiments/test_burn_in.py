@@ -84,20 +84,21 @@ def spent(buyers: int) -> list[float]:
 
 
 FEW_VALUES = "an arm's mean rests on too few values: effective number {}, needs 20"
-CELLS = "an arm has {} rows in the smallest count that decides the metric; it needs 10"
-MANY_CLICKS = "an arm has 2 effective successes or failures; it needs 10"
+CELLS = "an arm has too few rows that decide the metric: {}, needs 10"
+NINE = "an arm has too few successes or failures: 9, needs 10"
+MANY_CLICKS = "an arm has too few effective successes or failures: 2, needs 10"
 
 
 def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
     rich = revenue(4000, spent(300))
     for name, metric, state, other, why in (
-        ("9 successes", "m", clicks(9, 500), None, "9 successes or failures; it needs 10"),
-        ("9 failures", "m", clicks(491, 500), None, "9 successes or failures; it needs 10"),
+        ("9 successes", "m", clicks(9, 500), None, NINE),
+        ("9 failures", "m", clicks(491, 500), None, NINE),
         ("10 successes", "m", clicks(10, 500), clicks(10, 100_000), ""),
         ("10 failures", "m", clicks(490, 500), None, ""),
-        ("an area", "m", area(1, 50, 1.0), None, "positives or negatives; it needs 30"),
+        ("an area", "m", area(1, 50, 1.0), None, "positives or negatives: 22, needs 30"),
         ("more of it", "m", area(1, 100, 1.0), None, ""),
-        ("99 lists", "m", lists(99, 99), None, "an arm has 99 rows or lists; it needs 100"),
+        ("99 lists", "m", lists(99, 99), None, "too few rows or lists: 99, needs 100"),
         ("100 lists", "m", lists(100, 100), None, ""),
         ("few hits", "m", lists(3000, 12), lists(3000, 60), FEW_VALUES.format(9.1)),
         ("hits enough", "m", lists(3000, 60), None, ""),
@@ -108,7 +109,7 @@ def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
             "m",
             grouped_clicks(1, 15, 0.4),
             None,
-            "of users with rows; it needs 16",
+            "too few groups of users: 11, needs 16",
         ),
         ("400 users", "m", grouped_clicks(1, 400, 0.4), None, ""),
         ("users of many clicks", "m", few_users(), grouped_clicks(2, 900, 0.1), MANY_CLICKS),

@@ -99,6 +99,16 @@ def test_where_nobody_knows_which_they_are_nothing_is_believed(
     assert "units are not counted" in uncounted.findings[0].sentence
 
 
+def test_units_of_several_variants_in_a_sample_are_estimates() -> None:
+    for word, said in (("keep", "About "), ("error", "Not trustworthy: about ")):
+        found = experiment(MIXED, word, {"share": 0.5}).report()
+        assert found.findings[0].contrast is not None
+        several = found.in_several
+        assert several is not None and several.sampled
+        expected = f"{said}{several.units:g} unit"
+        assert any(expected in text for text in (found.findings[0].sentence, *found.notes))
+
+
 def test_a_metric_that_adds_users_up_cannot_drop_them() -> None:
     plan = Plan(control="a", variants=("a", "b"), decision=("ctr",), on_several_variants="drop")
     units = {"": {"a": seen([1]), "b": seen([2])}}

@@ -95,8 +95,8 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
     ),
     "too few rows": (
         ALONE, {"rates": (4, 20)}, "wait",
-        "Wait: it is too early to judge ctr (an arm has 4 successes or failures; it needs 10).",
-        CTR,
+        "Wait: it is too early to judge ctr (an arm has too few successes or failures: 4, needs "
+        "10).", CTR,
     ),
     "too little declared": (
         {**ALONE, "horizon": Horizon()}, {}, "check_setup",
@@ -164,9 +164,14 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     states["new"]["bounce"] = clicks(4, 9)
     early = Experiment(two, {"": states}).report().recommendation
     assert early.sentence.startswith("Wait: ctr is better; it is too early to judge bounce (")
+    states["new"]["ctr"] = clicks(0, 9)
+    assert Experiment(two, {"": states}).report().recommendation.sentence == (
+        "Wait: it is too early to judge ctr (new has no success yet) and bounce (an arm has too "
+        "few successes or failures: 4, needs 10)."
+    )
     told = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
                    better={"ctr": "higher", "bounce": 0.25})  # fmt: skip
-    states["new"]["bounce"] = clicks(2700, 9000)
+    states["new"] = {"ctr": clicks(690, 9000), "bounce": clicks(2700, 9000)}
     equal = Experiment(told, {"": states}).report().recommendation
     assert equal.sentence == (
         "Wait: ctr is better; it is uncertain which is nearer to the target of bounce."

@@ -169,11 +169,14 @@ def test_without_a_horizon_the_only_look_is_told() -> None:
         "before the data. If this is the only look: +0.0001965 to +0.004455 at 95 %, p 0.031."
     )
     assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
+    few = two((0, 50), (10, 500), horizon=Horizon())  # p is 0.0014, but from normal theory
+    assert said(few).endswith("only look: -0.05193 to +0.03642 at 95 %.")
 
 
 def test_too_early() -> None:
     assert said(two((4, 100), (20, 100))) == (
-        "Too early to judge ctr (bts - random): an arm has 4 successes or failures; it needs 10."
+        "Too early to judge ctr (bts - random): an arm has too few successes or failures: 4, "
+        "needs 10."
     )
     assert said(Experiment(plan(), {})) == (
         "Too early to judge ctr (bts - random): random and bts have no rows yet."

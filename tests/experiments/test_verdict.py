@@ -83,7 +83,7 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
         (of_users, labelled(0, 1), labelled(0), "bts has no positive yet"),
         (
             of_users, grouped_clicks(1, 90, 0.2), grouped_clicks(2, 5, 0.2, first=100),
-            "too few users: an arm has 5 groups of users; it needs 16",
+            "an arm has too few groups of users: 5, needs 16",
         ),
         (of_users, spent([1, 0, 2]), spent([1, 0, 2], 0.0), "bts has no defined estimate yet"),
         (of_users, spent(1e308), spent(1.5e308), "the variance is beyond the range of float64"),
@@ -193,7 +193,7 @@ def test_one_user_with_most_of_the_rows_is_said() -> None:
     of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
     light = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
     assert finding(of_states(light[0], heavy, **of_users)).sentence.endswith(
-        " Warning: one user or group of users has 91 % of the rows of bts."
+        " Warning: one user or group of users has at least 91 % of the rows of bts."
     )
     assert "Warning" not in finding(of_states(*light, **of_users)).sentence
 
