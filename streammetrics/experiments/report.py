@@ -20,19 +20,19 @@ from streammetrics.experiments.monitor import Reading, Watched, reading_of
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.sentence import (
     DISTRUSTED,
-    disbelief,
     more_units,
     planned,
     sentence_of,
+    why_distrusted,
 )
 from streammetrics.experiments.verdict import (
     Action,
     Recommendation,
     Verdict,
+    cannot_start,
     has_faded,
-    never,
     verdict_of,
-    why_nothing,
+    why_not_started,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import NONE, Direction
@@ -120,7 +120,7 @@ def recommendation_of(
         return Recommendation("check_setup", why, (), plan.treatments)
     each = {
         name: _unless_warned(
-            _on([one for one in findings if one.contrast.treatment_variant == name]),
+            _advice_on([one for one in findings if one.contrast.treatment_variant == name]),
             warning if blocks else "",
         )
         for name in plan.treatments
@@ -152,7 +152,7 @@ def _sentence(name: str, advice: _Advice, alone: bool) -> str:
     return " ".join(filter(None, (f"{verb}: {advice.reason}.", advice.after)))
 
 
-def _on(findings: Sequence[Finding]) -> _Advice:
+def _advice_on(findings: Sequence[Finding]) -> _Advice:
     """The advice on one treatment: the first action that has a reason."""
     decisions = [one for one in findings if one.contrast.safeguard is None]
     rails = [one for one in findings if one.contrast.safeguard is not None]
@@ -164,7 +164,7 @@ def _on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in _with(findings, "not_started") if never(one.contrast))
+    blocked = tuple(one for one in _with(findings, "not_started") if cannot_start(one.contrast))
     if blocked:
         why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
@@ -324,7 +324,7 @@ class Outcome:
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
         e_values = {one.name: readings[one.name].last.e_value for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
-        against = disbelief(plan, self.srm, self.in_several)
+        against = why_distrusted(plan, self.srm, self.in_several)
         warning = self.contamination.sentence if self.contamination else ""
         findings = tuple(
             _finding(
@@ -363,7 +363,7 @@ def _finding(
         anytime_pvalue=reading.pvalue,
         e_value=last.e_value,
         gated=last.gated,
-        reason=why_nothing(contrast, reading) if verdict == "not_started" else last.reason,
+        reason=why_not_started(contrast, reading) if verdict == "not_started" else last.reason,
         verdict=verdict,
         direction=contrast.direction,
         faded=faded,
@@ -380,7 +380,7 @@ def _notes(found: Outcome) -> list[str]:
     if srm.reason:
         notes.append(f"The sample ratio is not checked: {srm.reason}.")
     elif srm.alarm:
-        notes.append(disbelief(plan, srm, found.in_several))
+        notes.append(why_distrusted(plan, srm, found.in_several))
     if mixed is not None and mixed.units and not mixed.warning:
         seen = in_several_variants(mixed.units, estimated=mixed.estimated)
         dropped = " and dropped" if mixed.dropped else ""

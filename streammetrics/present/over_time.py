@@ -148,7 +148,7 @@ def effect_over_time(
 ) -> Spec:
     """The effect at each look with its always-valid interval, against no effect.
 
-    Once an interval excludes 0, there is an effect, regardless of the number of looks.
+    An interval that excludes 0 shows an effect, regardless of the number of looks.
 
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2

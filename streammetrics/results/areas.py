@@ -21,7 +21,7 @@ from streammetrics.present.views import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, RoundedWeights, widened
 
 _GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
-_COARSE = "widened by the certain bounds of the buckets"
+_COARSE = "widened by the uncertainty within buckets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ class RoundedWeights(HasIntervals):
         round_weights=True."""
         return None if self.rows_rounded is None else self.weight_unit / 2
 
-    def _said_of_weights(self) -> str:
+    def _weights_text(self) -> str:
         """The end of a repr: the number of rounded rows, and the unit, if there is one."""
         rounded = "" if self.rows_rounded is None else f", rows_rounded={self.rows_rounded}"
         unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
@@ -304,7 +304,7 @@ def widened(found: Interval, value: Bounded) -> Interval:
     found = replace(found, resolution=more)
     if not more > COARSE * found.se:
         return found
-    said = "; ".join(filter(None, (found.reason, "widened by the certain bounds of the buckets")))
+    said = "; ".join(filter(None, (found.reason, "widened by the uncertainty within buckets")))
     lower, upper = found.lower - down, found.upper + up
     if found.method in ("wilson", "mapped", "logit"):  # shares stay in [0, 1]
         lower, upper = max(lower, 0.0), min(upper, 1.0)

@@ -163,4 +163,4 @@ class RegressionErrors(OfWeightedRows):
 
     def __repr__(self) -> str:
         figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"
-        return f"RegressionErrors({figures}, rows={self.rows}{self._said_of_weights()})"
+        return f"RegressionErrors({figures}, rows={self.rows}{self._weights_text()})"

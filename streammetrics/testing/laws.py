@@ -62,7 +62,7 @@ def is_kept(column: object, before: object) -> bool:
     return column is before or repr(column) == repr(before)
 
 
-def spoil(column: object) -> None:
+def overwrite(column: object) -> None:
     """Overwrite an array, as a caller that reuses it may."""
     array = column.codes if isinstance(column, DictionaryColumn) else column
     if isinstance(array, np.ndarray):
@@ -88,7 +88,7 @@ def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, obje
     raise AssertionError("an update without the content of a setting was accepted")
 
 
-_OFTEN: Final = 0.6  # the share of steps after which a state is written and read again
+_READ_SHARE: Final = 0.6  # the share of steps after which a state is written and read again
 
 
 def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -126,7 +126,7 @@ def _fed(case: Case[Row], rows: Sequence[Row], random: Random) -> tuple[Accumula
 
 def _read(state: Accumulator, after: str, random: Random) -> Accumulator:
     """The state, or by chance the state read from its bytes."""
-    return _again(state, after) if random.random() < _OFTEN else state
+    return _again(state, after) if random.random() < _READ_SHARE else state
 
 
 def _again(state: Accumulator, after: str) -> Accumulator:
@@ -305,7 +305,7 @@ def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None
     state.update(**arrays)
     for name, array in arrays.items():
         assert is_kept(array, kept[name]), f"update changed {name}"
-        spoil(array)
+        overwrite(array)
     same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
 
 
