@@ -20,7 +20,7 @@ from benchmarks.answer import Answer
 from benchmarks.harness import versions
 from benchmarks.list_peers import RANX
 from benchmarks.questions import QUESTIONS, others
-from benchmarks.sorting import advice, asked_of_numpy
+from benchmarks.sorting import advice, disabled_features
 from benchmarks.torch_child import PYTHON
 from benchmarks.torch_child import versions as versions_of
 
@@ -28,11 +28,11 @@ from benchmarks.torch_child import versions as versions_of
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rows: a few minutes")
-    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="these questions")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answers there too")
+    parser.add_argument("--quick", action="store_true", help="fewer rows, in a few minutes")
+    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="only these questions")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the answers to FILE")
     parser.add_argument(
-        "--others", action="store_true", help="then those of the process: store, HTTP, Kafka, page"
+        "--others", action="store_true", help="then the benchmarks of store, HTTP, Kafka and page"
     )
     return parser.parse_args(given)
 
@@ -49,7 +49,7 @@ def main(given: Sequence[str] | None = None) -> None:
     asked = arguments(given)
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
     ranx = versions_of(RANX, "ranx")
-    everything = ", ".join(filter(None, (versions(), torch, ranx, asked_of_numpy())))
+    everything = ", ".join(filter(None, (versions(), torch, ranx, disabled_features())))
     print(everything, advice(), sep="\n", flush=True)
     answers = []
     for key in asked.only or QUESTIONS:

@@ -149,7 +149,7 @@ def alone(ask: Callable[[bool], Answer]) -> None:
     """The command of one question."""
     unknown = set(sys.argv[1:]) - {"--quick"}
     if unknown:
-        raise SystemExit(f"only --quick is known here, and not {' '.join(sorted(unknown))}")
+        raise SystemExit(f"expected only --quick, got {' '.join(sorted(unknown))}")
     print(versions() + "\n\n" + ask("--quick" in sys.argv).text())
 
 

@@ -45,7 +45,7 @@ def _agree(name: str, theirs: float, rows: int, off: float) -> None:
 def missing(module: str) -> str | None:
     """Why a peer cannot be measured; None if it can."""
     if importlib.util.find_spec(module) is None:
-        return f"{module} is not installed, make bench does it"
+        return f"{module} is not installed; `make bench` installs it"
     return None
 
 

@@ -24,14 +24,14 @@ class Patience:
     """Ends a benchmark that receives no more records, instead of waiting for ever."""
 
     def __init__(self) -> None:
-        self._came_s = time.monotonic()
+        self._last_s = time.monotonic()
 
     def polled(self, found: T) -> T:
         """Return `found`; exit if nothing was polled for PATIENCE_S seconds."""
         if len(found):
-            self._came_s = time.monotonic()
-        elif time.monotonic() - self._came_s > PATIENCE_S:
-            raise SystemExit(f"nothing came for {PATIENCE_S:g} s: are there fewer records?")
+            self._last_s = time.monotonic()
+        elif time.monotonic() - self._last_s > PATIENCE_S:
+            raise SystemExit(f"no record in {PATIENCE_S:g} s, before the expected number was read")
         return found
 
 

@@ -186,14 +186,14 @@ def head() -> str:
     """The table's head."""
     names = ("poll", "source", "decoding", "metrics", "commit", "all")
     line = f"{'ns of CPU an event':<22}" + "".join(f"{name:>9}" for name in names)
-    line += f"{'events/s*':>13}{'events/s':>13}{'on the wall':>13}{'metrics':>10}{'of poll':>10}"
+    line += f"{'events/s*':>13}{'events/s':>13}{'by wall time':>13}{'metrics':>10}{'of poll':>10}"
     return line
 
 
 FOOT = """\
-events/s: with commits, by CPU time; *: without commits. on the wall: with commits.
-metrics: what metrics and routing add to consuming and decoding alone. of poll: the whole consumer
-beside the client's bare poll."""
+events/s: by CPU time, with commits; *: without commits. by wall time: events/s with commits.
+metrics: the cost that metrics and routing add to consuming and decoding. of poll: the client's bare
+poll as a share of the whole consumer."""
 
 
 def written(folder: Path, name: str, source: str) -> Path:
@@ -263,8 +263,8 @@ def is_good(line: bytes) -> bool:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_consumer")
-    parser.add_argument("--events", type=int, default=0, help="how many, of each format")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--events", type=int, default=0, help="number of events of each format")
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as made, topics() as broker:
         folder = Path(made)

@@ -123,8 +123,8 @@ def states(found: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64])
     again.compute()
     once = feed(bounded, whole).nbytes / 1e6
     found.notes.append(
-        f"The state takes {size}; on a grid {once:.0f} MB, and {again.nbytes / 1e6:.0f} MB when it "
-        "is fed the rows three times."
+        f"The state takes {size}; on a grid {once:.0f} MB, and {again.nbytes / 1e6:.0f} MB after "
+        "three updates with the same rows."
     )
 
 

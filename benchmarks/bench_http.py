@@ -2,7 +2,7 @@
 days of windows.
 
 `cold` is the first answer, `warm` the median of the next ones while nothing is counted, and
-`moved` the first one after a commit. Wall time over a real socket, at the client.
+`changed` the first one after a commit. Wall time over a real socket, at the client.
 `python -m benchmarks.bench_http`.
 """
 
@@ -121,11 +121,11 @@ def main() -> None:
             }
             append(folder, EVENTS, 100)
             count(config)
-            moved = {path: asked(url + path)[0] for path in ASKED}
-    print(f"{'ms':52} {'bytes':>10} {'cold':>8} {'warm':>8} {'moved':>8}")
+            changed = {path: asked(url + path)[0] for path in ASKED}
+    print(f"{'ms':52} {'bytes':>10} {'cold':>8} {'warm':>8} {'changed':>8}")
     for path in ASKED:
         first_ms, nbytes = cold[path]
-        print(f"{path:52} {nbytes:10,} {first_ms:8.0f} {warm[path]:8.1f} {moved[path]:8.0f}")
+        print(f"{path:52} {nbytes:10,} {first_ms:8.0f} {warm[path]:8.1f} {changed[path]:8.0f}")
 
 
 if __name__ == "__main__":

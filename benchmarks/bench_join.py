@@ -92,17 +92,17 @@ def memory(stream: Stream) -> tuple[float, float, float]:
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     stream = Stream(n)
-    print(f"JoinRows, {stream.events:,} events, {n:,} impressions, by seconds of a core")
+    print(f"JoinRows, {stream.events:,} events, {n:,} impressions, by CPU seconds")
     print(versions(), "", sep="\n")
-    print(f"{'batch':>8}{'fed, events/s':>16}{'and closed':>14}")
+    print(f"{'batch':>8}{'update, events/s':>18}{'and close':>12}")
     for batch in (100, 1000, 10_000, 100_000):
         few = min(n, 2000 * batch)
         fed, closed, _ = through(stream, batch, few)
         events = few * stream.events / n
-        print(f"{batch:>8,}{events / fed:>16,.0f}{events / (fed + closed):>14,.0f}")
+        print(f"{batch:>8,}{events / fed:>18,.0f}{events / (fed + closed):>12,.0f}")
     held, peak, written = memory(stream)
-    print(f"\nbytes for an impression, with {CLICKS} clicks: {held:.1f} held, {peak:.1f} at the")
-    print(f"worst moment, {written:.1f} written")
+    print(f"\nbytes an impression, with {CLICKS} clicks: {held:.1f} in memory,")
+    print(f"{peak:.1f} at the peak, {written:.1f} as bytes")
     joined = Joined(
         HistogramAUC(), {"scores": "float32"}, OUTCOMES, WINDOW_MS, inputs={"labels": "click"}
     )

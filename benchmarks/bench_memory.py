@@ -192,8 +192,8 @@ def ask(quick: bool) -> Answer:
     wrong = sum(not one.right for one in held)
     found.notes += [
         markdown([head, *lines]),
-        "The first two are of a state from bytes; then how much more is held at each moment than "
-        f"`nbytes` says. {wrong} of {len(held)} are off by more than 5 %"
+        "The first two columns are of a state from bytes, the others how far the memory at each "
+        f"moment exceeds `nbytes`. {wrong} of {len(held)} differ by more than 5 %"
         + (", marked ✗." if wrong else "."),
     ]
     found.points = [

@@ -123,8 +123,8 @@ def ask(quick: bool) -> Answer:
     count, users = (20, 10_000) if quick else (100, 100_000)
     found.add(*shards(count, users))
     found.notes.append(
-        f"Shards are {count}, each with {users:,} rows of some of {2 * users:,} users; a row is a "
-        "key, being a score of a user."
+        f"Each of the {count} shards has {users:,} rows of some of {2 * users:,} users. A key is a "
+        "row: one score of one user."
     )
     found.add(_sketches(states))
     if not PYTHON.is_file():

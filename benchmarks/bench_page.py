@@ -95,13 +95,13 @@ def _updates(browser: Browser, page: Page, folder: Path, config: Path) -> None:
     page.wait_for_timeout(SETTLED_MS)
     idle = _traced(browser, page, lambda: None)
     found = [_traced(browser, page, commit) for _ in range(UPDATES)]
-    print(f"\n{'ms of the main thread':40} {'processor':>10} {'clock':>10}")
+    print(f"\n{'ms of the main thread':40} {'CPU':>10} {'wall':>10}")
     _line("an update", [one.total.less(idle.total) for one in found])
     for kind in found[0].kinds:
         less = idle.kinds.get(kind, NOTHING)
         _line(f"  {kind}", [one.kinds.get(kind, NOTHING).less(less) for one in found])
-    _line("its longest task", [one.longest for one in found])
-    _line("as long without one", [idle.total])
+    _line("longest task of an update", [one.longest for one in found])
+    _line("as long, without an update", [idle.total])
 
 
 def _traced(browser: Browser, page: Page, act: Callable[[], None]) -> Busy:

@@ -117,8 +117,8 @@ def ask(quick: bool) -> Answer:
     found.notes += [
         markdown([["ns a row", "one batch", f"batches of {BATCH:,}", "not kernel"], *table]),
         f"The panel takes {ratio:.2f} times the sum of its kernels, and "
-        f"{whole.median / singles:.2f} times that of its metrics one by one. One of forty, four "
-        f"of each of these, takes {forty.median / kernels / 4:.2f} times the sum of its kernels.",
+        f"{whole.median / singles:.2f} times that of its metrics one by one. A panel of forty, "
+        f"four of each, takes {forty.median / kernels / 4:.2f} times the sum of its kernels.",
     ]
     return found
 

@@ -73,7 +73,7 @@ def fill(config: Config, size: int) -> int:
             written += sum(len(piece.state) for piece in commit.shards)
             if written >= size:
                 return written
-    raise AssertionError("never so many")
+    raise AssertionError("a million logs hold fewer bytes than required")
 
 
 def counted(ledger: Ledger, topic: str) -> int:
@@ -88,7 +88,7 @@ def until_past(ledger: Ledger, topic: str, offset: int) -> int:
     limit = time.monotonic() + LIMIT_S
     while (now := counted(ledger, topic)) <= offset:
         if time.monotonic() > limit:
-            raise SystemExit(f"nothing was counted behind offset {offset}")
+            raise SystemExit(f"nothing was counted past offset {offset} in {LIMIT_S:g} s")
         time.sleep(0.005)
     return now
 
@@ -118,7 +118,7 @@ def recovery_s(config: Config) -> list[float]:
             worker.wait()
             offset = counted(ledger, topic)
             if offset >= EVENTS:
-                raise SystemExit("the file is too short for so many rounds")
+                raise SystemExit(f"the file is too short for {ROUNDS} rounds")
     return times[1:]  # the first start is no recovery
 
 
@@ -140,7 +140,7 @@ def main() -> None:
               time.monotonic)  # fmt: skip
         path = folder / "recovery.toml"
         path.write_text(CONFIG.replace("commit_interval_s = 1", "commit_interval_s = 0.1"))
-        print(f"seconds on the wall, medians and ranges of {ROUNDS}")
+        print(f"wall seconds, medians and ranges of {ROUNDS}")
         print(f"importing the program: {import_s():.2f}")
         for size in SIZES:
             config = load_config(path, {"store.url": str(folder / f"{size}.db")})

@@ -109,11 +109,11 @@ def _of_ties() -> str:
     theirs, area = _rolling(truth, scores, TIED).get(), _area(truth, scores)
     pair = _rolling(np.array([0, 1], np.uint8), np.full(2, 0.5), 2).get()
     if math.isclose(theirs, area, rel_tol=1e-9) and pair == 0.5:
-        return "river's rolling area is right where scores are equal, too."
+        return "river's rolling area is also right if scores are equal."
     return (
-        "river's rolling area is right where no scores are equal, as here. One negative and one "
-        f"positive of equal score have an area of 0.5, and {pair} by river; {TIED:,} rows with "
-        f"scores of two digits have {area:.6f}, and {theirs:.6f} by river."
+        "river's rolling area is right if no scores are equal, as here. For one negative and one "
+        f"positive of equal score, whose area is 0.5, river has {pair}; for {TIED:,} rows with "
+        f"scores of two digits, whose area is {area:.6f}, river has {theirs:.6f}."
     )
 
 

@@ -178,7 +178,7 @@ def main() -> None:
     rows = Rows(labels(ROWS), click_scores(ROWS), users(ROWS, USERS), units)
     known = np.unique(rows.ids)
     some = rows.of(generator(41).choice(known, LOOPED, replace=False))
-    print(f"rows with weights, ns a row and times what is without; {versions()}\n")
+    print(f"rows with weights, ns a row, and x: relative to no weights; {versions()}\n")
     print(f"{'batches of':<20}" + "".join(f"{n:>9,}{'x':>6}" for n in SIZES) + f"{'peer':>11}")
     tenths = rows.kinds()["tenths, float64"]
     assert tenths is not None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# Without a sandbox, because it may run as root; and without requests of its own to other hosts, so
-# that a test sees only the requests of the page.
+# Without a sandbox, because it may run as root; and without the browser's own requests to other
+# hosts, so that a test sees only the requests of the page.
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

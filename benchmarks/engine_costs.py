@@ -267,8 +267,8 @@ def peak(name: str, n: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--only", default="", help="words of the names of routes, with commas")
-    parser.add_argument("--memory", action="store_true", help="memory of a task instead")
+    parser.add_argument("--only", default="", help="words in names of routes, with commas")
+    parser.add_argument("--memory", action="store_true", help="measure a task's memory instead")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.peak:

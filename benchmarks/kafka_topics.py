@@ -21,15 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 class Topics:
     """A broker, and a way to make topics on it."""
 
-    def __init__(self, bootstrap: str, asks: IO[str], answers: IO[str]) -> None:
+    def __init__(self, bootstrap: str, requests: IO[str], replies: IO[str]) -> None:
         self.bootstrap = bootstrap
-        self._asks, self._answers = asks, answers
+        self._requests, self._replies = requests, replies
 
     def made(self, partitions: int = 1) -> str:
         """The name of a new topic."""
-        self._asks.write(f"{partitions}\n")
-        self._asks.flush()
-        return self._answers.readline().strip()
+        self._requests.write(f"{partitions}\n")
+        self._requests.flush()
+        return self._replies.readline().strip()
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def topics() -> Iterator[Topics]:
     try:
         bootstrap = process.stdout.readline().strip()
         if not bootstrap:
-            raise SystemExit("no Kafka broker: see what is said above")
+            raise SystemExit("no Kafka broker: see its output above")
         yield Topics(bootstrap, process.stdin, process.stdout)
     finally:
         process.stdin.close()

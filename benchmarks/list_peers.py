@@ -39,7 +39,7 @@ def peers(lists: ScoredLists) -> Iterator[Found]:
     if RANX.is_file():
         yield from _ranx(min(20_000, len(lists.offsets) - 1), lists)
     else:
-        yield "ranx has no environment: make .cache/ranx/.made"
+        yield "ranx is not installed: run `make .cache/ranx/.made`"
     yield from _torchmetrics(500, lists)
 
 

@@ -33,7 +33,7 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
     quick = " This was a quick run, with fewer rows." if kept["quick"] else ""
     found = {key: answer.title + ".\n\n" + answer.markdown() for key, answer in answers.items()}
     missed = [key for key in QUESTIONS if key not in answers]
-    found.update(dict.fromkeys(missed, "This question was not asked."))
+    found.update(dict.fromkeys(missed, "Not measured."))
     found["versions"] = f"Measured with {kept['versions']}.{quick}"
     found["targets"] = targets.table(answers)
     found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(kept['versions'])}"
@@ -55,7 +55,7 @@ def filled(text: str, parts: Mapping[str, str]) -> str:
     def part(match: re.Match[str]) -> str:
         start, name, _, end = match.groups()
         if name not in parts:
-            raise SystemExit(f"nothing is measured for the mark {name}")
+            raise SystemExit(f"no measurement for the mark {name}")
         return f"{start}\n{parts[name]}\n\n{end}"
 
     return _MARKED.sub(part, text)

@@ -49,10 +49,10 @@ def without(features: list[str]) -> float:
     return float(run.stdout)
 
 
-def asked_of_numpy() -> str:
+def disabled_features() -> str:
     """The setting that disables features of numpy, as in the environment; "" if there is none."""
-    told = os.environ.get(VARIABLE)
-    return f'{VARIABLE}="{told}"' if told else ""
+    names = os.environ.get(VARIABLE)
+    return f'{VARIABLE}="{names}"' if names else ""
 
 
 def advice() -> str:
@@ -64,10 +64,10 @@ def advice() -> str:
     if here < _WORTH * there:
         return ""
     return (
-        f"np.sort takes {here:.1f} ns a row here, and {there:.1f} without AVX-512, as what this "
-        f'library sorts will: export {VARIABLE}="{" ".join(features)}"'
+        f"np.sort takes {here:.1f} ns a row here, but {there:.1f} without AVX-512. This library "
+        f'sorts by it, so set: export {VARIABLE}="{" ".join(features)}"'
     )
 
 
 if __name__ == "__main__":
-    print(advice() or "numpy sorts as fast as it can here")
+    print(advice() or "numpy does not sort much faster here without AVX-512")

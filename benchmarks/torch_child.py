@@ -13,7 +13,7 @@ from benchmarks.harness import Timing
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PYTHON: Final = ROOT / ".cache" / "torch" / "bin" / "python"
-ABSENT: Final = "torchmetrics and torcheval have no environment: make peers"
+ABSENT: Final = "torchmetrics and torcheval are not installed: run `make peers`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
         check=False,
     )
     if ran.returncode:
-        raise SystemExit(f"the peers of torch failed:\n{ran.stderr[-2000:]}")
+        raise SystemExit(f"torchmetrics or torcheval failed:\n{ran.stderr[-2000:]}")
     for task, line in zip(tasks, ran.stdout.splitlines(), strict=True):
         found = json.loads(line)
         yield task, found["answer"], Timing(**found["timing"])

@@ -16,10 +16,12 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     keys = [table.key for table in TABLES]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("--replicates", type=int, help="of every row, instead of its own number")
-    parser.add_argument("--only", nargs="+", choices=keys, help="these tables; all of them")
+    parser.add_argument("--replicates", type=int, help="for every row, instead of its default")
+    parser.add_argument("--only", nargs="+", choices=keys, help="only these tables (default: all)")
     parser.add_argument(
-        "--page", action="store_true", help="write them to docs/inference.md, and draw the picture"
+        "--page",
+        action="store_true",
+        help="write them to docs/inference.md and draw the picture",
     )
     return parser.parse_args(given)
 
@@ -49,7 +51,7 @@ def run(
     for row in table.rows:
         progress.name = f"{table.key}: {row.name}"
         n = replicates or row.replicates
-        found.append((row, n, row.run(n, progress.tell)))
+        found.append((row, n, row.run(n, progress.add)))
     return table.markdown(found), {row.name: means for row, _, means in found}
 
 

@@ -117,7 +117,7 @@ POWER: Final = Table(
 BURN_IN: Final = Table(
     "burn-in",
     "rate, share of the treatment",
-    ("1 is enough", "5", "10 (what is used)", "30"),
+    ("1 is enough", "5", "10 (as used)", "30"),
     tuple(
         Row(
             f"{100 * p:g} %, {100 * share:g} %",

@@ -28,7 +28,7 @@ def put(key: str, table: str) -> None:
     before, mark, rest = text.partition(f"<!-- table {key} -->\n")
     _, end, after = rest.partition("<!-- end -->")
     if not end:
-        raise SystemExit(f"{PAGE} has no place for the table {key}")
+        raise SystemExit(f"{PAGE} has no marks for the table {key}")
     PAGE.write_text(f"{before}{mark}\n{table}\n\n{end}{after}", encoding="utf-8")
 
 
@@ -86,7 +86,7 @@ def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
                 "encoding": {
                     "x": {"datum": 20},
                     "y": {"datum": 5},
-                    "text": {"value": "5 %, which was promised"},
+                    "text": {"value": "5 %, the nominal level"},
                 },
             },
         ],

@@ -12,14 +12,14 @@ class Progress:
 
     def __init__(self, work_ms: float, out: TextIO = sys.stderr) -> None:
         self.work, self.done, self.out = max(work_ms, 1e-9), 0.0, out
-        self.name, self.started, self.said = "", time.perf_counter(), 0.0
+        self.name, self.started, self.written = "", time.perf_counter(), 0.0
 
-    def tell(self, ms: float) -> None:
+    def add(self, ms: float) -> None:
         """Add work that is done."""
         self.done += ms
         now = time.perf_counter()
-        if now - self.said >= (0.3 if self.out.isatty() else 20.0):
-            self.said = now
+        if now - self.written >= (0.3 if self.out.isatty() else 20.0):
+            self.written = now
             self._write(now)
 
     def end(self) -> None:

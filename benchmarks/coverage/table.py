@@ -27,9 +27,9 @@ class Row:
     ms: float
 
     def run(
-        self, replicates: int, told: Callable[[float], object] = lambda ms: None
+        self, replicates: int, report: Callable[[float], object] = lambda ms: None
     ) -> list[float]:
-        """The mean of each column; told: called with `ms` after each replicate.
+        """The mean of each column; report: called with `ms` after each replicate.
 
         The random numbers of a replicate depend only on the row's name and the replicate's number.
         """
@@ -37,7 +37,7 @@ class Row:
         found = []
         for i in range(replicates):
             found.append(tuple(self.once(np.random.default_rng([SEED, seed, i]))))
-            told(self.ms)
+            report(self.ms)
         return [_mean(column) for column in zip(*found, strict=True)]
 
 

@@ -59,15 +59,15 @@ def peeked(returning: bool, looks: int, rng: np.random.Generator) -> list[float]
     for first in (0, PEEKED_USERS):
         arms.append(np.repeat(np.arange(first, first + PEEKED_USERS), sizes))
         own.append(np.repeat(rng.beta(1, 9, PEEKED_USERS), sizes))
-        come = rng.integers(0, looks, len(own[-1]) if returning else PEEKED_USERS)
-        at.append(come if returning else np.repeat(come, sizes))
+        look_of = rng.integers(0, looks, len(own[-1]) if returning else PEEKED_USERS)
+        at.append(look_of if returning else np.repeat(look_of, sizes))
     states = [UserGroups(Ratio()) for _ in arms]
     v_opt = 0.5 * PEEKED_USERS * 10 / (2 * 0.1 * 0.9)
     of_rows, of_users = ConfidenceSequence(v_opt=v_opt), ConfidenceSequence(v_opt=v_opt / 2)
     crossed = [False] * 4
     for look in range(looks):
-        for state, who, rate, come in zip(states, arms, own, at, strict=True):
-            now = come == look
+        for state, who, rate, look_of in zip(states, arms, own, at, strict=True):
+            now = look_of == look
             state.update(who[now], numerators=(rng.random(now.sum()) < rate[now]).astype(int))
         rows, users = compare(*(one.metric_state() for one in states)), compare(*states)
         said = (

@@ -72,9 +72,9 @@ def kish_number(n: int, mean: float, variance: float) -> float:
 
 Kind = Literal["rate", "cells", "area", "mean"]
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}
-_TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {}, needs {:.3g}"
-_TOO_FEW: Final = "an arm's mean rests on too few values: they weigh as much as {} equal ones, "
-_ALIKE: Final = "the variance of an arm is 0, which says nothing of other users"
+_TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {:g}, needs {:g}"
+_TOO_FEW: Final = "an arm's mean rests on too few values: effective number {:g}, needs {:g}"
+_NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
 
@@ -137,15 +137,15 @@ class Arm:
         """Why the estimate is too far from normal for an always-valid interval; "" if it is not.
         Groups of users are judged by their skewness number, unless `least` suffices."""
         if self.variance == 0:
-            return _ALIKE
+            return _NO_VARIANCE
         if self.replicates is None:
-            why = _TOO_FEW.format(_rounded_down(self.values)) + f"needs {KISH:g}"
+            why = _TOO_FEW.format(_rounded_down(self.values), KISH)
             return why if self.values < KISH else ""
         if self.kind != "mean" and not math.isnan(self.deff):
             return ""
         found = skewness_number([one for one in self.replicates if one is not None])
         need = needed(self.rows, other.rows)
-        return _TOO_SKEW.format(_rounded_down(found), need) if found < need else ""
+        return _TOO_SKEW.format(_rounded_down(found), _rounded_up(need)) if found < need else ""
 
 
 class _Result(Protocol):
@@ -162,9 +162,9 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     figures = grouped.value if grouped else result
     if not callable(getattr(figures, "interval", None)):
         raise SettingsError(
-            expected="a metric, or UserGroups of one",
+            expected="a metric, or UserGroups of a metric",
             got=type(state).__name__,
-            where="compare",
+            where="compared states",
             hint="compare the states of one metric and one key",
         )
     chosen = view_of(figures, view).text
@@ -223,6 +223,10 @@ def no_arm(view: str) -> Arm:
 
 def _rounded_down(number: float) -> float:
     return number if math.isinf(number) else math.floor(10 * number) / 10
+
+
+def _rounded_up(number: float) -> float:
+    return math.ceil(10 * number) / 10
 
 
 def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:

@@ -74,7 +74,7 @@ class SampleRatio:
         values = self.weights.values()
         if not all(0 <= w < math.inf for w in values) or not any(values):
             raise SettingsError(
-                expected="weights that are not negative, one of them positive",
+                expected="weights of at least 0, one of them positive",
                 got=shown(dict(self.weights)),
                 where="weights",
                 hint="pass the planned share of units of each arm",
@@ -94,16 +94,16 @@ class SampleRatio:
                 expected=f"units of the declared arms: {', '.join(known)}",
                 got=shown(unknown[0]),
                 where="units",
-                hint=f"{nearest(unknown[0], known)}; if the arm exists and was to get no unit, "
-                "declare it with the weight 0",
+                hint=f"{nearest(unknown[0], known)}; declare an arm that must get no unit with the "
+                "weight 0",
             )
         for arm, count in cast("Mapping[str, object]", units).items():
             if not isinstance(count, Integral) or count < 0:
                 raise InputError(
-                    expected="a whole number of units, from 0",
+                    expected="a whole number of units, at least 0",
                     got=shown(count),
                     where=f"units[{arm!r}]",
-                    hint="pass how many different units were seen",
+                    hint="pass the number of different units",
                 )
         arms = sorted(self.weights)
         weights = [self.weights[arm] for arm in arms]
@@ -135,12 +135,14 @@ class Contamination:
     """The units seen in several variants.
 
     units: their number; share: of all units of the plan's variants, nan if there are none. dropped:
-    whether they are removed from the states. warning: the share is above 1 %.
+    whether they are removed from the states. estimated: both numbers are from a sample of the
+    units. warning: the share is above 1 %.
     """
 
     units: float
     share: float
     dropped: bool = False
+    estimated: bool = False
 
     @property
     def warning(self) -> bool:
@@ -152,12 +154,21 @@ class Contamination:
         """The warning that follows each conclusion; "" if there is none."""
         if not self.warning:
             return ""
-        what = "are dropped" if self.dropped else "blur the difference"
-        verb = "unit has" if self.units == 1 else "units have"
-        return (
-            f"{plain(self.units, 6)} {verb} been seen in several variants, "
-            f"{least(100 * self.share)} % of all, and {what}."
-        )
+        share = f"{least(100 * self.share)} % of all"
+        seen = in_several_variants(self.units, share, estimated=self.estimated)
+        what = " and dropped" if self.dropped else ", which may bias the difference"
+        return f"{seen[0].upper()}{seen[1:]}{what}."
+
+
+def in_several_variants(units: float, share: str = "", *, estimated: bool) -> str:
+    """A clause on the number of units that were seen in several variants.
+
+    >>> in_several_variants(20.0, "1 % of all", estimated=True)
+    'about 20 units (1 % of all) were seen in several variants'
+    """
+    count = f"{'about ' if estimated else ''}{plain(units, 6)} {'unit' if units == 1 else 'units'}"
+    of_all = f" ({share})" if share else ""
+    return f"{count}{of_all} {'was' if units == 1 else 'were'} seen in several variants"
 
 
 def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
@@ -213,7 +224,7 @@ def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Cont
     whole = seen - (again - len(both))  # each unit once
     share = len(both) / whole if whole else math.nan
     dropped = plan.on_several_variants == "drop" and not why_unknown(several)
-    return Contamination(several.units, share, dropped)
+    return Contamination(several.units, share, dropped, several.share < 1)
 
 
 def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -> int | None:
@@ -234,16 +245,16 @@ def why_unknown(several: UnitsResult | None) -> str:
         return NOT_COUNTED
     if several.sampled is None:
         return several.reason
-    return "" if several.share == 1 else f"{100 * several.share:g} % of all units are kept"
+    return "" if several.share == 1 else f"only {100 * several.share:g} % of the units are sampled"
 
 
 def left(units: Found, dropped: UnitsResult) -> Found:
     """The remaining units, by epoch and variant."""
-    gone = dropped.hashes()
+    removed = dropped.hashes()
 
     def without(one: UnitsResult) -> UnitsResult:
-        stay = np.setdiff1d(one.hashes(), gone, assume_unique=True)
-        return replace(one, sampled=len(stay), _hashes=stay)
+        kept = np.setdiff1d(one.hashes(), removed, assume_unique=True)
+        return replace(one, sampled=len(kept), _hashes=kept)
 
     return {
         epoch: {name: without(one) for name, one in arms.items()} for epoch, arms in units.items()

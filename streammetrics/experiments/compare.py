@@ -38,16 +38,16 @@ _OF_LABELS: Final = {
     "support": "rows of each class",
     "labels": "sum of labels",
     "label_squares": "sum of squared labels",
-    "lists_kept": "lists with something relevant",
-    "lists_empty": "lists with nothing relevant",
+    "lists_kept": "lists with a relevant item",
+    "lists_empty": "lists without a relevant item",
     "groups": "groups",
     "groups_one_class": "groups of one class",
 }
 _FEWEST_ROWS: Final = 10  # with fewer rows, equal counts may be chance
 _FEWEST_GROUPS: Final = 8
 _CONSEQUENCE: Final = (
-    "the arms are not independent, and this interval and p-value do not hold; of a mean, count the "
-    "differences of the two models row by row in one Ratio"
+    "the arms are not independent, and this interval and p-value do not hold. For a mean, count "
+    "the row-by-row differences of the two models in one Ratio"
 )
 
 
@@ -73,7 +73,7 @@ def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
             if (source, piece) == (other, of) and low < high:
                 of_piece = f", {piece}" if piece else ""
                 known = f"[{low}, {high}) of {source}{of_piece}"
-                yield f"by their provenance both states counted {known}, so"
+                yield f"by their provenance, both states counted {known}, so"
 
 
 def _equal(control: object, treatment: object) -> str | None:
@@ -82,14 +82,14 @@ def _equal(control: object, treatment: object) -> str | None:
         n_groups = sum(rows > 0 for rows in control.weights)
         if control.weights != treatment.weights or n_groups < _FEWEST_GROUPS:
             return None
-        known = f"both states have equally many rows in each of {n_groups} groups of users"
+        known = f"both states have equal numbers of rows in each of {n_groups} groups of users"
         return f"{known}: if these are the same users,"
     rows, others = getattr(control, "rows", 0), getattr(treatment, "rows", 0)
     mine, theirs = _of_labels(control), _of_labels(treatment)
     if not mine or mine != theirs or rows != others or rows < _FEWEST_ROWS:
         return None
-    told = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in mine)]
-    known = f"both states have {', '.join(told[:-1])} and {told[-1]}"
+    equal = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in mine)]
+    known = f"both states have {', '.join(equal[:-1])} and {equal[-1]}"
     return f"{known}: if these are the same rows, scored by two models,"
 
 
@@ -104,7 +104,7 @@ def _text(value: object) -> str:
     return str(found) if isinstance(found, Fraction) else shown(found)
 
 
-_NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing of other rows"
+_NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
 AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
@@ -314,7 +314,7 @@ def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
     if type(control) is not type(treatment):
         raise SettingsError(
             expected=f"two states of {type(control).__name__}",
-            got=f"one of {type(treatment).__name__}",
+            got=f"a state of {type(treatment).__name__}",
             where="compare",
             hint="compare states of one metric with the same settings",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.kernels.inference import empirical_bernstein
@@ -111,7 +111,7 @@ class Anytime(HasEvidence):
 
 Kind = Literal["asymptotic", "empirical_bernstein", "label"]
 
-UNDECLARED = "no horizon and no minimum detectable effect was declared before the data"
+UNDECLARED = "neither a horizon nor an mde was declared before the data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class ConfidenceSequence:
                 expected='"asymptotic", "empirical_bernstein" or "label"',
                 got=shown(self.kind),
                 where="kind",
-                hint="leave it out for the asymptotic one",
+                hint="leave it out for the asymptotic sequence",
             )
         if not 0 <= self.reference <= 1:
             raise SettingsError(
@@ -185,13 +185,14 @@ class ConfidenceSequence:
 
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
-            return Anytime(reason="this is not a comparison of rates, which have successes")
+            hint = "compare rates of independent rows in an Experiment"
+            return Anytime(reason=f"no successes with planned shares: {hint}")
         low, high = relative_rates(found.successes, self.alpha, self.prior)
         return Anytime(low, high, log_e_of_successes(found.successes, self.prior))
 
     def _bounded(self, found: Compared, v_opt: float) -> Anytime:
         if found.moments is None:
-            return Anytime(reason="this is not a comparison of means of values in [0, 1]")
+            return Anytime(reason="the comparison has no moments of values in [0, 1]")
         control, treatment = found.moments
         settings = (control, treatment, self.reference, v_opt, self.alpha)
         low, high = empirical_bernstein.difference(*settings)
@@ -208,9 +209,15 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
     if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and found.df > 0):
         return Anytime(gated=True, reason="the effect or its standard error is undefined")
     if found.least_count < min_count:
-        why = f"an arm has {found.least_count} of what the burn-in counts; it needs {min_count}"
+        why = f"an arm has too low a burn-in count: {found.least_count}, needs {min_count}"
         return Anytime(gated=True, reason=why)
     return Anytime(gated=True, reason=found.too_skew) if found.too_skew else None
+
+
+_SHARES: Final = {
+    "alpha": "pass the probability of error that you accept, such as 0.05",
+    "level": "pass the confidence level as a share of 1, such as 0.95",
+}
 
 
 def check_share(name: str, value: float, most: float = 1) -> None:
@@ -220,7 +227,7 @@ def check_share(name: str, value: float, most: float = 1) -> None:
             expected=f"a number between 0 and {most}",
             got=shown(value),
             where=name,
-            hint="pass the share of errors that you accept, such as 0.05",
+            hint=_SHARES.get(name, "pass a share"),
         )
 
 
@@ -230,7 +237,7 @@ def _positive(name: str, value: float | None) -> None:
             expected="a positive number",
             got=shown(value),
             where=name,
-            hint="derive it from a horizon, or leave it None" if name == "v_opt" else "pass one",
+            hint="derive it from a horizon, or pass None" if name == "v_opt" else "pass one",
         )
 
 
@@ -275,7 +282,7 @@ class Guardrail:
                 expected="a margin of 0 or more",
                 got=shown(self.margin),
                 where="margin",
-                hint="pass the size of the change for the worse that you can accept",
+                hint="pass the greatest harm that you can accept, without a sign",
             )
 
     def at(self, comparison: Compared) -> Guarded:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Final
 
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm
+from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind
 from streammetrics.experiments.compare import Comparison, compared
 from streammetrics.experiments.confidence_sequence import (
     Anytime,
@@ -121,9 +122,9 @@ def anytime_of(comparison: Comparison, horizon: Horizon, alpha: float) -> Anytim
     If buckets may have moved the effect by some amount, the interval is wider by that amount, and
     the evidence is that of an effect nearer to 0 by that amount.
     """
-    waiting = _waiting(comparison, horizon)
-    if waiting is not None:
-        return waiting
+    missing = _missing(comparison, horizon)
+    if missing is not None:
+        return missing
     sequence = ConfidenceSequence(
         alpha=alpha, v_opt=horizon.v_opt, min_count=BURN_IN[comparison.kind]
     )
@@ -141,9 +142,9 @@ def guarded_of(
 ) -> Guarded:
     """The verdict of a guardrail at this look."""
     sign = -1.0 if safeguard.higher_is_better is False else 1.0
-    waiting = _waiting(comparison, horizon)
-    if waiting is not None:
-        return Guarded(-sign * math.inf, gated=waiting.gated, reason=waiting.reason)
+    missing = _missing(comparison, horizon)
+    if missing is not None:
+        return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
     rail = Guardrail(
         margin=safeguard.margin,
         v_opt=horizon.v_opt,
@@ -155,7 +156,7 @@ def guarded_of(
     return rail.at(replace(comparison, effect_size=worse))
 
 
-def _waiting(comparison: Comparison, horizon: Horizon) -> Anytime | None:
+def _missing(comparison: Comparison, horizon: Horizon) -> Anytime | None:
     """Why there is no always-valid reading, or not yet; None if there is one."""
     if horizon.v_opt is None:
         return Anytime(reason=horizon.reason)
@@ -163,19 +164,21 @@ def _waiting(comparison: Comparison, horizon: Horizon) -> Anytime | None:
         why = comparison.reason or "the effect or its standard error is undefined"
         return Anytime(gated=True, reason=why)
     if comparison.groups is not None and comparison.groups < GROUPS:
-        why = f"an arm has {comparison.groups} groups of users with rows; it needs {GROUPS}"
+        why = f"an arm has too few groups of users: {comparison.groups}, needs {GROUPS}"
         return Anytime(gated=True, reason=why)
     need, have = BURN_IN[comparison.kind], comparison.least_count
     if have < need:
-        return Anytime(gated=True, reason=f"an arm has {have} {_THINGS[comparison.kind]} {need}")
+        effective = "" if comparison.groups is None else "effective "
+        why = f"an arm has too few {effective}{_COUNTED[comparison.kind]}: {have}, needs {need}"
+        return Anytime(gated=True, reason=why)
     return None
 
 
-_THINGS = {
-    "rate": "successes or failures; it needs",
-    "cells": "rows in the least cell that decides the metric; it needs",
-    "area": "positives or negatives; it needs",
-    "mean": "rows; it needs",
+_COUNTED: Final[Mapping[Kind, str]] = {
+    "rate": "successes or failures",
+    "cells": "rows that decide the metric",
+    "area": "positives or negatives",
+    "mean": "rows or lists",
 }
 
 

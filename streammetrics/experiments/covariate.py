@@ -71,9 +71,9 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
-    met = [one for one in arms if one.n]
-    xx = sum((one.xx - one.x * one.x / one.n for one in met), Fraction(0))
-    xy = sum((one.xy - one.x * one.y / one.n for one in met), Fraction(0))
+    known = [one for one in arms if one.n]
+    xx = sum((one.xx - one.x * one.x / one.n for one in known), Fraction(0))
+    xy = sum((one.xy - one.x * one.y / one.n for one in known), Fraction(0))
     return float(xy / xx) if xx > 0 else 0.0
 
 
@@ -98,10 +98,10 @@ class Covariate:
             check_slope(self.theta, "Covariate.theta")
         if self.theta is not None and self.users is not None:
             raise SettingsError(
-                expected="theta, or users to find it of",
+                expected="theta or users",
                 got="both",
                 where="Covariate",
-                hint="leave users out where the slope is frozen",
+                hint="leave users out if the slope is frozen",
             )
 
 
@@ -171,10 +171,10 @@ def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
     for arm in (*x, *y):
         if arm.replicates is None or len(arm.replicates) != len(y[0].replicates or ()):
             raise SettingsError(
-                expected="UserGroups with the same groups, for the metric and for its covariate",
-                got=shown([len(one.replicates or ()) for one in (*y, *x)]),
-                where="compare(covariate)",
-                hint="count both with UserGroups of the same k and salt, by the same users",
+                expected="UserGroups with the same buckets, for the metric and its covariate",
+                got=f"{shown([len(one.replicates or ()) for one in (*y, *x)])} buckets",
+                where="covariate",
+                hint="count both in UserGroups of the same buckets and salt, by the same users",
             )
 
 

@@ -19,11 +19,13 @@ def plain(
     """
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else f"{value:+}".removeprefix("" if signed else "+")
-    if value and not _LEAST <= abs(value) < 1e15:
-        return f"{value:{'+' if signed else ''}.{digits - 1}e}"
     exact = Decimal(repr(value + 0.0))  # as written: 0.06 is not rounded down to 0.059
-    places = max(0, digits - 1 - exact.adjusted()) if value else 0
+    scientific = value != 0 and not _LEAST <= abs(value) < 1e15
+    places = digits - 1 - exact.adjusted() if value else 0
+    places = places if scientific else max(0, places)
     found = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
+    if scientific:
+        return f"{float(found):{'+' if signed else ''}.{digits - 1}e}"
     text = f"{found:+,f}" if signed else f"{found:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -31,8 +33,8 @@ def plain(
 def least(value: float, digits: int = 2) -> str:
     """A number for "at least": rounded towards 0.
 
-    >>> least(0.0579), least(6.899), least(0.06)
-    ('0.057', '6.8', '0.06')
+    >>> least(0.0579), least(6.899), least(0.06), least(5.79e-12)
+    ('0.057', '6.8', '0.06', '5.7e-12')
     """
     return plain(value, digits, rounding=ROUND_DOWN)
 

@@ -47,8 +47,8 @@ def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> flo
 
 
 _ONE_OF_TWO: Final = (
-    "leave out one of the two: the information at the end follows from the units and what one of "
-    "them varies, or from the effect that shall be found"
+    "leave out one: either the units with their variance, or the effect to detect, determines the "
+    "information at the horizon"
 )
 
 
@@ -80,13 +80,13 @@ class Horizon:
 
     def __post_init__(self) -> None:
         if self.mde is not None and self.mde < 0:
-            _refuse("mde", "a size, from 0", self.mde, "pass it without its sign")
+            _refuse("mde", "a size of at least 0", self.mde, "pass it without its sign")
         for name in ("units", "variance", "mde"):
             if self._has(name) and not 0 <= getattr(self, name) < math.inf:
                 hint = "pass what is planned or was measured before"
-                _refuse(name, "a finite number from 0", getattr(self, name), hint)
+                _refuse(name, "a finite number, at least 0", getattr(self, name), hint)
         if self.baseline is not None and not 0 <= self.baseline <= 1:
-            hint = "pass a rate as a share of 1; of a mean pass variance="
+            hint = "pass a rate as a share of 1; for a mean, pass variance="
             _refuse("baseline", "a rate from 0 to 1", self.baseline, hint)
         others = [name for name in ("units", "baseline", "variance") if self._has(name)]
         if self.mde is not None and others:
@@ -111,7 +111,7 @@ class Horizon:
             return "neither a horizon nor an mde was declared before the data"
         if self.mde is None and self._variance() is None:
             return "a horizon was declared without the baseline or the variance that it needs"
-        return "the declared horizon gives no positive amount of information"
+        return "the declared horizon gives no positive, finite amount of information"
 
     def _information(self) -> float:
         if self.mde is not None:
@@ -149,14 +149,14 @@ def check_plan(plan: Plan) -> None:
     if not plan.watched:
         refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
     if plan.control not in plan.variants:
-        hint = f"{nearest(plan.control, plan.variants)}, or name it in variants as well"
+        hint = f"{nearest(plan.control, plan.variants)}, or add it to variants"
         refuse("control", "one of the variants", plan.control, hint)
     if len(set(plan.variants)) != len(plan.variants):
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
     if not plan.treatments:
-        refuse("variants", "the control and another", plan.variants, "name a treatment")
+        refuse("variants", "the control and another variant", plan.variants, "name a treatment")
     if len(set(plan.watched)) != len(plan.watched):
-        hint = "make it a decision metric or a guardrail, once"
+        hint = "name it once, as a decision metric or as a guardrail"
         refuse("decision and guardrails", "each metric once", plan.watched, hint)
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
@@ -166,7 +166,7 @@ def check_plan(plan: Plan) -> None:
         known(weights, plan.variants, label, "weights of variants")
         if weights and not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < math.inf):
             hint = "pass the planned share of units of each variant"
-            refuse(label, "weights from 0, one above it", dict(weights), hint)
+            refuse(label, "weights of at least 0, one of them positive", dict(weights), hint)
 
 
 def known(names: Iterable[str], expected: Collection[str], where: str, what: str) -> None:
@@ -207,7 +207,7 @@ def _check_directions(plan: Plan) -> None:
     for name, said in plan.better.items():
         number = isinstance(said, (int, float)) and not isinstance(said, bool)
         if not (said in _WORDS if isinstance(said, str) else number and math.isfinite(said)):
-            expected = '"higher", "lower", "none", or a number that it should be near to'
+            expected = '"higher", "lower", "none", or a number as its target'
             hint = nearest(said, _WORDS) if isinstance(said, str) else "choose one of these"
             refuse(f"better ({name})", expected, said, hint)
         if name in plan.lower_is_better and said != "lower":
@@ -247,8 +247,8 @@ class Safeguard:
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin < math.inf:
-            hint = "pass the size of the change for the worse that you can accept, without a sign"
-            refuse(f"Safeguard({self.metric!r}).margin", "a number from 0", self.margin, hint)
+            hint = "pass the greatest harm that you can accept, without a sign"
+            refuse(f"Safeguard({self.metric!r}).margin", "a number, at least 0", self.margin, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,9 +330,9 @@ class Plan:
         if rail is not None and found.better == "target":
             refuse(
                 f"guardrails ({watched})",
-                "higher_is_better, since the metric should be near to a target",
+                "higher_is_better, because the metric has a target",
                 None,
-                "pass higher_is_better=False where it is harm that the metric rises, else True",
+                "pass higher_is_better=False if a rise of the metric is harm, else True",
             )
         return found
 

@@ -10,25 +10,29 @@ from typing import Final, Literal
 
 from streammetrics.combine.units import UnitsResult
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.experiments.assignment import Contamination, SampleRatioFound
+from streammetrics.experiments.assignment import (
+    Contamination,
+    SampleRatioFound,
+    in_several_variants,
+)
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, Watched, reading_of
-from streammetrics.experiments.numerals import plain
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.sentence import (
-    disbelief,
+    DISTRUSTED,
     more_units,
     planned,
     sentence_of,
+    why_distrusted,
 )
 from streammetrics.experiments.verdict import (
     Action,
     Recommendation,
     Verdict,
+    cannot_start,
     has_faded,
-    never,
     verdict_of,
-    why_nothing,
+    why_not_started,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import NONE, Direction
@@ -86,7 +90,6 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
 
 # The recommendation, from all findings together.
 
-_DISBELIEVED: Final = "Not to be believed: "
 _ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
 _VERBS: Final[dict[Action, tuple[str, str]]] = {  # for the only treatment, and for one of several
     "ship": ("Ship", "Ship {}"),
@@ -108,38 +111,40 @@ class _Advice:
 
 
 def recommendation_of(
-    plan: Plan, findings: Sequence[Finding], against: str, doubt: str, *, stops: bool = True
+    plan: Plan, findings: Sequence[Finding], against: str, warning: str, *, blocks: bool = True
 ) -> Recommendation:
-    """The recommendation. against: why nothing can be believed, or ""; doubt: the warning on units
-    of several variants, or ""; stops: whether the doubt prevents shipping."""
+    """The recommendation. against: why nothing can be trusted, or ""; warning: on units of several
+    variants, or ""; blocks: whether the warning prevents shipping."""
     if against:
-        why = f"Check the setup: {against.removeprefix(_DISBELIEVED)}"
+        why = f"Check the setup: {against.removeprefix(DISTRUSTED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
     each = {
-        name: _doubted(
-            _on([one for one in findings if one.contrast.treatment_variant == name]),
-            doubt if stops else "",
+        name: _unless_warned(
+            _advice_on([one for one in findings if one.contrast.treatment_variant == name]),
+            warning if blocks else "",
         )
         for name in plan.treatments
     }
     action = next(one for one in _ORDER if any(found.action == one for found in each.values()))
     chosen = {name: one for name, one in each.items() if one.action == action}
     others = {name: one for name, one in each.items() if one.action != action}
-    told = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
+    sentences = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
+    if warning and not any(warning[:-1] in one for one in sentences):
+        sentences.append(warning)
     return Recommendation(
         action,
-        " ".join(told if not doubt or any(doubt[:-1] in one for one in told) else [*told, doubt]),
+        " ".join(sentences),
         tuple(one.contrast.name for found in chosen.values() for one in found.of),
         tuple(chosen),
     )
 
 
-def _doubted(advice: _Advice, doubt: str) -> _Advice:
+def _unless_warned(advice: _Advice, warning: str) -> _Advice:
     """Nothing is shipped while more than a few units are in several variants."""
-    if not doubt or advice.action not in ("ship", "decide"):
+    if not warning or advice.action not in ("ship", "decide"):
         return advice
-    but = f"But for that: {_VERBS[advice.action][0].lower()}, since {advice.reason}."
-    return _Advice("check_setup", doubt.removesuffix("."), advice.of, but)
+    otherwise = f"Otherwise: {_VERBS[advice.action][0].lower()}, because {advice.reason}."
+    return _Advice("check_setup", warning.removesuffix("."), advice.of, otherwise)
 
 
 def _sentence(name: str, advice: _Advice, alone: bool) -> str:
@@ -147,7 +152,7 @@ def _sentence(name: str, advice: _Advice, alone: bool) -> str:
     return " ".join(filter(None, (f"{verb}: {advice.reason}.", advice.after)))
 
 
-def _on(findings: Sequence[Finding]) -> _Advice:
+def _advice_on(findings: Sequence[Finding]) -> _Advice:
     """The advice on one treatment: the first action that has a reason."""
     decisions = [one for one in findings if one.contrast.safeguard is None]
     rails = [one for one in findings if one.contrast.safeguard is not None]
@@ -159,17 +164,18 @@ def _on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in _with(findings, "not_started") if never(one.contrast))
+    blocked = tuple(one for one in _with(findings, "not_started") if cannot_start(one.contrast))
     if blocked:
-        why = f"there will be no always-valid interval of {_names(blocked)}: {blocked[0].reason}"
+        why = f"there is no always-valid interval of {_with_reasons(blocked)}"
         return _Advice("check_setup", why, blocked)
     better, kept = _with(decisions, "better"), _with(rails, "kept")
     undirected = tuple(filter(_is_undirected, decisions))
-    told = (*better, *undirected, *_with(decisions, "no_difference_yet"))
-    ready = len(kept) == len(rails) and len(told) == len(decisions)
+    settled = (*better, *undirected, *_with(decisions, "no_difference_yet"))
+    ready = len(kept) == len(rails) and len(settled) == len(decisions)
     if ready and undirected:
-        why = f"{_each(undirected)}, and it is not declared which direction is better"
-        return _Advice("decide", _joined([_is(better, "better"), why]), (*better, *undirected))
+        known = _joined([_is(better, "better"), _each(undirected)])
+        why = f"{known}, but no direction of {_names(undirected)} is declared as better"
+        return _Advice("decide", why, (*better, *undirected))
     if ready and (better or (kept and not decisions)):
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
         return _Advice("ship", _joined(reasons), (*better, *kept))
@@ -198,12 +204,12 @@ def _waiting(
         _is(better, "better"),
         _each(undirected),
         f"the effect on {_names(faded)} may have faded" if faded else "",
-        f"which is nearer to the target of {_names(nearer)} is not certain" if nearer else "",
-        f"no difference of {_names(nothing)} is shown yet" if nothing and not decided else "",
+        f"it is uncertain which is nearer to the target of {_names(nearer)}" if nearer else "",
+        f"no difference in {_names(nothing)} is shown yet" if nothing and not decided else "",
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
-        f"it is too early to say of {_names(early)} ({early[0].reason})" if early else "",
+        f"it is too early to judge {_with_reasons(early)}" if early else "",
     ]
-    why = "; ".join(filter(None, reasons)) or "no variant can be compared with the control yet"
+    why = "; ".join(filter(None, reasons)) or "no metric has been compared yet"
     rests = (*decided, *faded, *nearer, *(() if decided else nothing), *unknown, *early)
     sizes = [
         found
@@ -215,7 +221,7 @@ def _waiting(
         return _Advice("wait", why, rests)
     ends = len(nothing) == len(decisions) == len(sizes) and not (unknown or early)
     if ends and (not need.more or all(one.excluded for one in sizes)):
-        why = f"no difference of {_names(nothing)} is shown"
+        why = f"no difference in {_names(nothing)} is shown"
         return _Advice("decide", why, rests, planned(need))
     return _Advice("wait", why, rests, planned(need) if need.more else "")
 
@@ -236,10 +242,18 @@ def _names(findings: Sequence[Finding]) -> str:
     return _joined(dict.fromkeys(one.contrast.watched for one in findings))
 
 
+def _with_reasons(findings: Sequence[Finding]) -> str:
+    """The metrics, each reason in parentheses after those that it applies to."""
+    by_reason: dict[str, list[Finding]] = {}
+    for one in findings:
+        by_reason.setdefault(one.reason, []).append(one)
+    return _joined(f"{_names(some)} ({reason})" for reason, some in by_reason.items())
+
+
 def _joined(parts: Iterable[str]) -> str:
     """The parts as a list in a sentence: a, b and c."""
-    told = [one for one in parts if one]
-    return " and ".join(filter(None, (", ".join(told[:-1]), *told[-1:])))
+    known = [one for one in parts if one]
+    return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +266,7 @@ class Finding:
     the metric is better; faded: the last look alone shows less than the looks together. holm: the
     anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them; both
     None for guardrails, and if only some decisions were requested. distrusted: the finding must not
-    be believed, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
+    be trusted, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
     """
 
     contrast: Contrast
@@ -310,11 +324,11 @@ class Outcome:
         holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
         e_values = {one.name: readings[one.name].last.e_value for one in family}
         e_bh = adjust_fdr(e_values=e_values, alpha=1.0 - plan.level)
-        against = disbelief(plan, self.srm, self.in_several)
-        doubt = self.contamination.sentence if self.contamination else ""
+        against = why_distrusted(plan, self.srm, self.in_several)
+        warning = self.contamination.sentence if self.contamination else ""
         findings = tuple(
             _finding(
-                one, readings[one.name], against, doubt, holm.get(one.name), e_bh.get(one.name)
+                one, readings[one.name], against, warning, holm.get(one.name), e_bh.get(one.name)
             )
             for one in contrasts
         )
@@ -325,7 +339,7 @@ class Outcome:
             in_several=self.in_several,
             notes=tuple(_notes(self)),
             recommendation=recommendation_of(
-                plan, findings, against, doubt, stops=plan.on_several_variants != "drop"
+                plan, findings, against, warning, blocks=plan.on_several_variants != "drop"
             ),
             contamination=self.contamination,
         )
@@ -335,7 +349,7 @@ def _finding(
     contrast: Contrast,
     reading: Reading,
     against: str,
-    doubt: str,
+    warning: str,
     holm: float | None,
     e_bh: bool | None,
 ) -> Finding:
@@ -349,14 +363,14 @@ def _finding(
         anytime_pvalue=reading.pvalue,
         e_value=last.e_value,
         gated=last.gated,
-        reason=why_nothing(contrast, reading) if verdict == "not_started" else last.reason,
+        reason=why_not_started(contrast, reading) if verdict == "not_started" else last.reason,
         verdict=verdict,
         direction=contrast.direction,
         faded=faded,
         holm=holm,
         e_bh=e_bh,
         distrusted=verdict == "disbelieved",
-        sentence=f"{sentence} {doubt}" if doubt and not against else sentence,
+        sentence=f"{sentence} {warning}" if warning and not against else sentence,
     )
 
 
@@ -366,22 +380,25 @@ def _notes(found: Outcome) -> list[str]:
     if srm.reason:
         notes.append(f"The sample ratio is not checked: {srm.reason}.")
     elif srm.alarm:
-        notes.append(disbelief(plan, srm, found.in_several))
+        notes.append(why_distrusted(plan, srm, found.in_several))
     if mixed is not None and mixed.units and not mixed.warning:
-        dropped = ", and are dropped" if mixed.dropped else ""
-        verb = "unit was" if mixed.units == 1 else "units were"
-        notes.append(f"{plain(mixed.units, 6)} {verb} seen in several variants{dropped}.")
+        seen = in_several_variants(mixed.units, estimated=mixed.estimated)
+        dropped = " and dropped" if mixed.dropped else ""
+        notes.append(f"{seen[0].upper()}{seen[1:]}{dropped}.")
     compared = [one.comparison for one in contrasts if one.comparison.epochs]
     left_out = sorted({epoch for one in compared for epoch in one.left_out})
     if left_out:
-        names = ", ".join(epoch or "of events without an epoch" for epoch in left_out)
-        notes.append(f"Epochs left out of a comparison, as an arm has too little in them: {names}.")
+        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
+        notes.append(
+            "Epochs left out of a comparison, because an arm has too little data or no finite "
+            f"estimate in them: {names}."
+        )
     known = [one.comparison for one in contrasts if one.comparison.n]
     if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
-        notes.append("Rows are taken as independent: right only if no unit has several.")
+        notes.append("Rows are taken as independent, which is right only if no unit has several.")
     notes += [
-        f"{name} is adjusted for {one.metric}, known before the exposure: less "
-        f"{one.theta:.6g} times it (CUPED)."
+        f"{name} is adjusted for the pre-exposure covariate {one.metric}, with the slope "
+        f"{one.theta:.6g} (CUPED)."
         for name, one in plan.covariates.items()
     ]
     unfit = dict.fromkeys(
@@ -393,8 +410,8 @@ def _notes(found: Outcome) -> list[str]:
     )
     if unfit:
         notes.append(
-            f"The horizon and baseline are those of a rate, which {', '.join(unfit)} is not: its "
-            "always-valid interval may be far wider than it need be; before the data, declare the "
-            "least effect on it that matters, in mdes of the config or horizons of a Plan."
+            "The horizon is that of an unweighted rate, which does not fit "
+            f"{_joined(unfit)}: the always-valid interval may be far wider than necessary. Before "
+            "the data, declare the least effect that matters: mdes in a config, horizons in a Plan."
         )
     return notes

@@ -11,18 +11,24 @@ from dataclasses import dataclass
 from typing import Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import SampleRatioFound, why_unknown
+from streammetrics.experiments.arm import BURN_IN
+from streammetrics.experiments.assignment import (
+    SampleRatioFound,
+    in_several_variants,
+    why_unknown,
+)
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
 from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.verdict import Verdict, never, whales, why_nothing
+from streammetrics.experiments.verdict import Verdict, cannot_start, large_groups, why_not_started
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
-_MANY: Final = 1e12  # more units than anyone would wait for
+_MOST_UNITS: Final = 1e12  # more units than any experiment has
+DISTRUSTED: Final = "Not trustworthy: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ def more_units(contrast: Contrast, lower: float, upper: float) -> MoreUnits | No
     now = 1.0 / error / error
     needed = _information(size, power, tuned(v_opt, contrast.alpha), contrast.alpha, found.df)
     more = counted * (needed / now - 1.0)
-    if not more < _MANY:
+    if not more < _MOST_UNITS:
         return None
     excluded = -size < lower and upper < size
     return MoreUnits(size, max(0.0, more), bool(contrast.units), power, excluded)
@@ -78,67 +84,67 @@ def _information(size: float, power: float, rho: float, alpha: float, df: float)
     return v
 
 
-_SURE: Final = 1e6  # above it the exact e-value does not matter
+_LARGE_E: Final = 1e6  # above it the exact e-value does not matter
 
 
-def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
-    """Why this experiment must not be believed; "" if nothing is known against it."""
+def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
+    """Why this experiment must not be trusted; "" if nothing is known against it."""
     if srm.alarm:
-        e = f"above {plain(_SURE)}" if srm.e_value > _SURE else plain(srm.e_value, 2)
+        e = f"above {plain(_LARGE_E)}" if srm.e_value > _LARGE_E else plain(srm.e_value, 2)
         counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
         found = f"sample-ratio e-value {e}: {counts}"
-        return f"Not to be believed: units fall to the variants as they should not ({found})."
+        return f"{DISTRUSTED}units are not split between the variants as planned ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
-        n, verb = plain(several.units, 6), "unit has" if several.units == 1 else "units have"
-        count = f"{n} {verb} been seen in several variants"
-        return f"Not to be believed: {count}, and the plan says that none may be."
+        count = in_several_variants(several.units, estimated=several.share < 1)
+        return f"{DISTRUSTED}{count}, and the plan allows none."
     why = why_unknown(several) if plan.on_several_variants == "drop" else ""
     if why:
-        which = "units of several variants should be dropped, and which they are is not known"
-        return f"Not to be believed: {which}: {why}."
+        return f"{DISTRUSTED}the units to drop, seen in several variants, are not all known: {why}."
     return ""
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
-    """The conclusion on one contrast of an experiment that can be believed."""
+    """The conclusion on one contrast of an experiment that can be trusted."""
     match verdict:
         case "disbelieved":
             return (
-                f"Not to be believed: the always-valid intervals of {_what(contrast)} exclude one "
-                "another, so the effect drifts or an assumption is false."
+                f"{DISTRUSTED}the always-valid intervals of {_compared(contrast)} exclude one "
+                "another: the effect drifts, an assumption is false, or one misses the effect by "
+                "chance."
             )
         case "not_started":
-            return _nothing(contrast, reading)
+            return _not_started(contrast, reading)
         case "kept" | "broken" | "open":
-            return _guarded(contrast, reading, verdict, faded) + whales(contrast)
+            return _guardrail(contrast, reading, verdict, faded) + large_groups(contrast)
         case "no_difference_yet":
-            return _cannot_tell(contrast, reading) + whales(contrast)
+            return _no_difference(contrast, reading) + large_groups(contrast)
         case "faded":
-            return _was_shown(contrast, reading) + whales(contrast)
+            return _faded(contrast, reading) + large_groups(contrast)
     said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
-    more = f"{_target(contrast, verdict)}{_grown(reading)}{whales(contrast)}"
+    more = f"{_target(contrast, verdict)}{_may_have_grown(reading)}{large_groups(contrast)}"
     return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
 
 
-def _was_shown(contrast: Contrast, reading: Reading) -> str:
+def _faded(contrast: Contrast, reading: Reading) -> str:
     word = "higher" if reading.lower > 0 else "lower"
     return (
-        f"We cannot tell any more: by all looks together {contrast.treatment_variant} is {word} "
-        f"({_interval(contrast, reading)}), but {_last(reading)}: the effect may have faded."
+        f"We can no longer tell: all looks together show that {contrast.treatment_variant} is "
+        f"{word} ({_interval(contrast, reading)}), but {_last_look(reading)}: the effect may have "
+        "faded."
     )
 
 
-def _last(reading: Reading) -> str:
+def _last_look(reading: Reading) -> str:
     last = reading.last
     if not (last.lower > -math.inf or last.upper < math.inf):
         why = f" ({last.reason})" if last.reason else ""
         return f"the last look alone has no interval{why}"
-    estimate = f" and {plain(reading.estimate, signed=True)} as estimate"
+    estimate = f", with the estimate {plain(reading.estimate, signed=True)}"
     known = estimate if math.isfinite(reading.estimate) else ""
     return f"the last look alone gives {_bounds(last.lower, last.upper)}{known}"
 
 
-def _grown(reading: Reading) -> str:
+def _may_have_grown(reading: Reading) -> str:
     """For a difference that is shown: a sentence if the last estimate lies beyond the interval."""
     found, up = reading.estimate, reading.lower > 0
     if not (found > reading.upper if up else found < reading.lower):
@@ -146,7 +152,7 @@ def _grown(reading: Reading) -> str:
     return f" The last look's estimate is {plain(found, signed=True)}: the effect may have grown."
 
 
-def _cannot_tell(contrast: Contrast, reading: Reading) -> str:
+def _no_difference(contrast: Contrast, reading: Reading) -> str:
     found = more_units(contrast, reading.lower, reading.upper)
     bounds = found is not None and (found.excluded or not found.more)
     word = "No difference is shown" if bounds else "We cannot tell yet"
@@ -188,51 +194,52 @@ def _target(contrast: Contrast, verdict: Verdict) -> str:
     return f" Which of the two is nearer to the target, {plain(target)}, is not certain."
 
 
-def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
+def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     rail = contrast.safeguard
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
-    who, what, margin = contrast.treatment_variant, _what(contrast), plain(rail.margin)
+    who, what, margin = contrast.treatment_variant, _compared(contrast), plain(rail.margin)
     if verdict == "kept":
-        left = f"harm above {most(max(0.0, -bound), 4)} is excluded at all looks"
-        return f"{who} keeps the guardrail {what}: {left}; allowed: {margin}."
+        left = f"all looks together exclude harm above {most(max(0.0, -bound), 4)}"
+        return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
     if verdict == "broken":
         shown = f"harm of at least {least(-best, 4)} is shown"
-        then = f" But {_last(reading)}: the effect may have faded." if faded else ""
-        return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}.{then}"
+        then = f" But {_last_look(reading)}: the effect may have faded." if faded else ""
+        return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}.{then}"
     if faded:
         return (
-            f"We cannot tell any more whether {what} keeps its guardrail: all looks together "
-            f"exclude harm above {most(max(0.0, -bound), 4)}, but {_last(reading)}; allowed: "
-            f"{margin}."
+            f"We can no longer tell whether {what} keeps its guardrail: all looks together exclude "
+            f"harm above {most(max(0.0, -bound), 4)}, but {_last_look(reading)}; margin: {margin}."
         )
-    lost = f"harm of up to {most(-bound, 4)} is possible"
-    if bound == -math.inf or (rail.higher_is_better and -bound >= contrast.comparison.control > 0):
+    lost = f"harm of up to {most(-bound, 4)} is not excluded"
+    if bound == -math.inf:
         lost = "no harm is excluded"
-    return f"Not shown yet that {what} keeps its guardrail: {lost}; allowed: {margin}."
+    return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
 
 
-def _nothing(contrast: Contrast, reading: Reading) -> str:
-    found, why = contrast.comparison, why_nothing(contrast, reading)
-    if not never(contrast):
-        return f"Too early to say of {_what(contrast)}: {why}."
+def _not_started(contrast: Contrast, reading: Reading) -> str:
+    found, why = contrast.comparison, why_not_started(contrast, reading)
+    if not cannot_start(contrast):
+        return f"Too early to judge {_compared(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:
         bounds = _bounds(found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = plain(100 * found.level)
-        fixed = f" As the only look, it gives {bounds} at {level} %, {p_value(found.pvalue)}."
-    return f"No always-valid interval of {_what(contrast)}: {why}.{fixed}"
+        few = found.too_skew or found.least_count < BURN_IN[found.kind]  # too few for a p-value
+        p = "" if few else f", {p_value(found.pvalue)}"
+        fixed = f" If this is the only look: {bounds} at {level} %{p}."
+    return f"No always-valid interval of {_compared(contrast)}: {why}.{fixed}"
 
 
-def _what(contrast: Contrast) -> str:
+def _compared(contrast: Contrast) -> str:
     """The metric as the plan names it, with both variants: ctr (bts - random)."""
     return f"{contrast.watched} ({contrast.treatment_variant} - {contrast.control_variant})"
 
 
 def _interval(contrast: Contrast, reading: Reading) -> str:
     bounds = _bounds(reading.lower, reading.upper)
-    return f"the always-valid interval of {_what(contrast)} is {bounds}"
+    return f"the always-valid interval of {_compared(contrast)} is {bounds}"
 
 
 def _bounds(lower: float, upper: float) -> str:

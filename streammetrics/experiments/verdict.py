@@ -11,12 +11,13 @@ from streammetrics.experiments.arm import GROUPS, Arm
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
+from streammetrics.experiments.numerals import least
 from streammetrics.experiments.plan import Safeguard
 
-WHALE = 0.25  # share of an arm's rows in one group, above which a warning follows
+LARGE_GROUP = 0.25  # share of an arm's rows in one group, above which a warning follows
 
 
-def why_nothing(contrast: Contrast, reading: Reading) -> str:
+def why_not_started(contrast: Contrast, reading: Reading) -> str:
     """Why there is no interval; if the last look is older than the states, its own reason."""
     infinite = _infinite(contrast)
     if infinite and contrast.horizon.v_opt is not None:
@@ -39,15 +40,14 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
-        met = f"{found.groups} group{'s' * (found.groups != 1)}"
-        return f"too few users: an arm has {met} of them, and {GROUPS} are needed"
+        return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
     undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
     if undefined:
         return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
-    return reading.last.reason or found.reason or "nothing is known of its standard error"
+    return reading.last.reason or found.reason or "its standard error is unknown"
 
 
-def never(contrast: Contrast) -> bool:
+def cannot_start(contrast: Contrast) -> bool:
     """Whether waiting would not help: no horizon was declared, an estimate is infinite (an infinite
     log loss stays infinite), or there is no standard error for such rows."""
     return contrast.horizon.v_opt is None or bool(_infinite(contrast)) or has_no_error(contrast)
@@ -63,14 +63,15 @@ def has_no_error(contrast: Contrast) -> bool:
     return bool(_variants(contrast, unknown))
 
 
-def whales(contrast: Contrast) -> str:
+def large_groups(contrast: Contrast) -> str:
     """A sentence on arms with over a quarter of their rows in one group of users, else ""."""
     said = [
-        f"one user or group of users has {100 * arm.largest_group:.0f} % of the rows of {name}"
+        f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
+        f"of {name}"
         for name, arm in _arms(contrast)
-        if arm.largest_group > WHALE
+        if arm.largest_group > LARGE_GROUP
     ]
-    return f" Beware: {' and '.join(said)}." if said else ""
+    return f" Warning: {' and '.join(said)}." if said else ""
 
 
 def _infinite(contrast: Contrast) -> list[str]:

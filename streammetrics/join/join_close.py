@@ -54,7 +54,7 @@ def by_id_and_time(ids: Words, times: Times) -> Positions:
     return order
 
 
-def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
+def counted_impressions(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
     """Which impressions count, bool [n], if an id has only one within `horizon`.
 
     In order of time the first of an id counts, and then each that is `horizon` or more after the
@@ -62,7 +62,7 @@ def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
     """
     first = np.ones(len(ids), np.bool_)
     np.not_equal(ids[1:], ids[:-1], out=first[1:])
-    stands = first.copy()
+    counts = first.copy()
     starts = np.flatnonzero(first)
     ends = np.append(starts[1:], len(ids))
     here = np.flatnonzero(ends - starts > 1)
@@ -71,8 +71,8 @@ def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
         at = first_at_least(times, at + 1, end, times[at] + horizon)
         inside = at < end
         at, end = at[inside], end[inside]
-        stands[at] = True
-    return stands
+        counts[at] = True
+    return counts
 
 
 def spans(ids: Words, wanted: Words) -> tuple[Positions, Positions]:
@@ -173,46 +173,46 @@ def closed(
     ids, times = np.append(past.ids, table.ids), np.append(past.times, table.times)
     origin = by_id_and_time(ids, times) if len(past) else np.arange(len(ids))
     ids, times = ids[origin], times[origin]
-    stands = np.ones(len(ids), np.bool_)
+    counts = np.ones(len(ids), np.bool_)
     if terms.attribution == "one":
-        stands = standing(ids, times, remember)
+        counts = counted_impressions(ids, times, remember)
     origin = origin - len(past)
-    leaves = (origin >= 0) & (times < before)
-    conflicts = int(np.count_nonzero(leaves & ~stands))
-    kept = np.flatnonzero(stands)
-    ids, times, origin, leaves = ids[kept], times[kept], origin[kept], leaves[kept]
+    closing = (origin >= 0) & (times < before)
+    conflicts = int(np.count_nonzero(closing & ~counts))
+    kept = np.flatnonzero(counts)
+    ids, times, origin, closing = ids[kept], times[kept], origin[kept], closing[kept]
 
     low, high = spans(ids, later.ids)
     last = first_at_least(times, low, high, later.times + 1) - 1
     every = terms.attribution == "every"
     owner, owned = pairs(times, low, last, later.times, terms.label_window_ms, every)
-    of_leaving = leaves[owner]
-    rank = np.cumsum(leaves) - 1
+    of_closing = closing[owner]
+    rank = np.cumsum(closing) - 1
     labels = _labels(
-        terms.outcomes, later, rank[owner[of_leaving]], owned[of_leaving], int(leaves.sum())
+        terms.outcomes, later, rank[owner[of_closing]], owned[of_closing], int(closing.sum())
     )
 
-    gone = np.flatnonzero(later.times < before)
-    delays = np.full(len(gone), -1)
-    there = np.flatnonzero(last[gone] >= low[gone])
-    delay = later.times[gone[there]] - times[last[gone[there]]]
-    delays[there] = np.where(delay < remember, delay, -1)
-    places = origin[leaves]
+    past_outcomes = np.flatnonzero(later.times < before)
+    delays = np.full(len(past_outcomes), -1)
+    known = np.flatnonzero(last[past_outcomes] >= low[past_outcomes])
+    delay = later.times[past_outcomes[known]] - times[last[past_outcomes[known]]]
+    delays[known] = np.where(delay < remember, delay, -1)
+    places = origin[closing]
     out = ClosedRows(
         table.ids[places],
         table.times[places],
         {name: shown.column(i, places) for i, name in enumerate(sorted(terms.columns))},
         labels,
         conflicts,
-        DictionaryColumn(later.fields[0][gone].astype(np.intp), tuple(terms.outcomes)),
+        DictionaryColumn(later.fields[0][past_outcomes].astype(np.intp), tuple(terms.outcomes)),
         delays,
     )
-    stays = [
+    remaining = [
         shown.picked(np.flatnonzero(table.times >= before)),
         outcome.picked(np.flatnonzero(later.times >= before)),
         RecordSet((), _remembered(ids, times, before, remember)),
     ]
-    return out, stays
+    return out, remaining
 
 
 def _remembered(

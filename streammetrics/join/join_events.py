@@ -56,7 +56,7 @@ def impressions(
     for name in columns:
         if name not in kinds:
             raise InputError(
-                expected=f"columns among {', '.join(sorted(kinds)) or 'none'}",
+                expected=f"only the declared columns: {', '.join(sorted(kinds)) or 'none'}",
                 got=shown(name),
                 where="columns",
                 hint="declare it in the setting columns, or leave it out",
@@ -66,7 +66,7 @@ def impressions(
         given = columns.get(name)
         if given is None:
             raise InputError(
-                expected=f"a column {name}, as the setting columns says",
+                expected=f"a column {name}, as declared in the setting columns",
                 got="none",
                 where=name,
                 hint="pass one value for each impression",
@@ -155,7 +155,7 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
         return out
     if values is None:
         raise InputError(
-            expected='a value for each outcome that counts as "sum"',
+            expected='a value for each outcome of the kind "sum"',
             got="none",
             where="values",
             hint="pass values",
@@ -208,11 +208,11 @@ def checked_names(
     for name, kind in given.items():
         if type(name) is not str or not name or name in taken or kind not in choices:
             raise SettingsError(
-                expected=f"names (none of {', '.join(map(str, taken))}), each with one of"
+                expected=f"names other than {', '.join(map(str, taken))}, each with one of"
                 f" {', '.join(map(str, choices))}",
                 got=shown(value if not isinstance(value, Mapping) else {name: kind}),
                 where=where,
-                hint="correct it",
+                hint="rename it, or choose another kind",
             )
     return {name: given[name] for name in sorted(given)}
 
@@ -230,7 +230,7 @@ def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
             expected="1 to 255 outcomes",
             got=f"{len(found)}",
             where=where,
-            hint='name what may follow an impression, as {"click": "once"}',
+            hint='name each outcome with its kind, such as {"click": "once"}',
         )
     return found
 
@@ -239,10 +239,10 @@ def check_span(value: object, least: int, where: str) -> None:
     """SettingsError unless `value` is in milliseconds, from `least` to 2**53."""
     if type(value) is not int or not least <= value <= MAX_SPAN_MS:
         raise SettingsError(
-            expected=f"whole milliseconds, {least} to 2**53",
+            expected=f"whole milliseconds from {least} to 2**53",
             got=shown(value),
             where=where,
-            hint="pass for instance 1_800_000 for half an hour",
+            hint="pass 1_800_000 for half an hour, for example",
         )
 
 

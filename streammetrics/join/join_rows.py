@@ -224,8 +224,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         window = self.label_window_ms
         remember = self.remember_ms or 2 * window
         terms = Terms(self.columns, self.outcomes, window, self.attribution, remember)
-        out, stays = closed(terms, self._sets(), before_ms)
-        self._put(stays)
+        out, remaining = closed(terms, self._sets(), before_ms)
+        self._put(remaining)
         return out
 
     def split(self, pane_ms: int | None, ranges: int) -> Mapping[tuple[int, int], JoinRows]:
@@ -237,10 +237,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         check_span(pane_ms or 1, 1, "JoinRows.split, pane_ms")
         if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
             raise InputError(
-                expected="a power of two, up to 2**32",
+                expected="a power of two, at most 2**32",
                 got=shown(ranges),
                 where="JoinRows.split, ranges",
-                hint="pass how many ranges there are",
+                hint="pass the number of ranges",
             )
         found: dict[tuple[int, int], JoinRows] = {}
         empty = [RecordSet(one.kinds) for one in self._sets()]

@@ -85,7 +85,7 @@ def _bad(expected: str, got: str) -> SettingsError:
         expected=expected,
         got=got,
         where="Joined.inputs",
-        hint='name them, as {"labels": "click", "scores": "score"}',
+        hint='name them, such as {"labels": "click", "scores": "score"}',
     )
 
 

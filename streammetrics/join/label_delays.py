@@ -80,7 +80,7 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
                 expected="1 to 255 different names",
                 got=shown(given),
                 where="LabelDelays.outcomes",
-                hint='pass names, as ("click", "purchase")',
+                hint='pass names, such as ("click", "purchase")',
             )
         self._set("outcomes", tuple(sorted(self.outcomes)))
         check_span(self.label_window_ms, 1, "LabelDelays.label_window_ms")
@@ -101,8 +101,8 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
         which = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
         bad = np.flatnonzero(delays < -1)
         if len(bad):
-            expected = "delays in milliseconds from 0, or -1 where none is known"
-            hint = "an outcome before its impression has none: pass -1"
+            expected = "delays of at least 0 milliseconds, or -1 if unknown"
+            hint = "pass -1 for an outcome before its impression"
             raise bad_rows(delays, bad, "delays_ms", expected, hint)
         return Batch(len(delays), {"outcomes": which, "delays_ms": delays})
 

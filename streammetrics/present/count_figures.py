@@ -250,7 +250,7 @@ def confusion(
     return figure(
         "confusion",
         title=title,
-        description="Rows by their class and by what was predicted.",
+        description="Rows by true and predicted class.",
         rows=rows,
         layers=layers,
         series=lines + columns,

@@ -30,7 +30,7 @@ Bounds = tuple[float, float, float]  # a value and its certain bounds
 
 PARTS: Final = 20  # equal parts of the rows, for gain and lift
 _ROUNDED: Final = 2.0**-50  # exceeds a few roundings of counts and shares
-_ONE_CLASS: Final = "there are no rows of one of the two classes"
+_ONE_CLASS: Final = "a class has no rows"
 _NO_POSITIVES: Final = "there are no positives"
 
 
@@ -130,7 +130,7 @@ def roc(curves: Mapping[str, Curve], *, title: str = "ROC curve", theme: str = "
     x = quantity("x", "false positive rate", scale={"domain": [0, 1]})
     y = quantity("y", "true positive rate", scale={"domain": [0, 1]})
     chance = straight((0, 0), (1, 1))
-    described = "True positive rate over false positive rate of every threshold."
+    described = "True positive rate over false positive rate, by threshold."
     return _curves("roc", points, [chance], (x, y), title, described, reason, theme)
 
 
@@ -150,7 +150,7 @@ def pr(
     x = quantity("x", "recall", scale={"domain": [0, 1]})
     said = "precision (the axis is cut)" if cut else "precision"
     y = quantity("y", said, scale={"domain": [0, top if cut else 1]})
-    described = "Precision over recall of every threshold."
+    described = "Precision over recall, by threshold."
     return _curves("pr", points, [], (x, y), title, described, reason, theme)
 
 
@@ -298,7 +298,7 @@ def _shares(
         rows=rows,
         layers=[chance, band, line],
         series=names,
-        reason="" if rows else "there are no positives",
+        reason="" if rows else "no value is defined",
         theme=theme,
         size=(360, 320),
     )

@@ -254,7 +254,7 @@ def figure_by_series(
         names = sorted({type(one).__name__ for one in chosen.values()})
         raise InputError(
             expected=f"a figure of {' and '.join(names) or 'no result'}: "
-            f"{', '.join(known) or 'there is none; choose a part of it'}",
+            f"{', '.join(known) or 'none; choose a part of the result'}",
             got=shown(kind),
             where="kind",
             hint="pass one of these, or None for the first",

@@ -26,7 +26,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 _FEW: Final = 30  # looks per series, up to which rules are drawn
-_TOLD_APART: Final = 5  # the most series with drawn intervals; those of more would overlap
+_INTERVALS: Final = 5  # the most series with drawn intervals; those of more would overlap
+_BANDS: Final = (("low", "certain bounds"), ("lower", "intervals"))
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
@@ -89,7 +90,7 @@ def over_time(
     datable = (one for one in found if one.start_ms >= _FIRST_MS and one.end_ms <= _LAST_MS)
     drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
     if found and not drawn:
-        reason = reason or "every window lies before the year 1 or after 9999"
+        reason = reason or "every window is before the year 1 or after the year 9999"
     rows = []
     for one in drawn:
         middle = (one.start_ms + one.end_ms) // 2
@@ -112,19 +113,21 @@ def over_time(
         *(
             _rules(x, axis, series, start, end, width)
             for start, end, width in (("lower", "upper", 1), ("low", "high", 5))
-            if some(rows, start) and len(series) <= _TOLD_APART
+            if some(rows, start) and len(series) <= _INTERVALS
         ),
         _line(x, axis, series),
         _points(x, axis, series, fields),
     ]
-    hides = len(series) > _TOLD_APART and (some(rows, "low") or some(rows, "lower"))
-    hidden = f"intervals of {len(series)} series are not drawn" if hides else ""
+    bands = [name for start, name in _BANDS if some(rows, start)]
+    hides = bands and len(series) > _INTERVALS
+    hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
+    with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
         "windows",
         title=title or y,
-        description=f"{y} by window of event time, with certain bounds and intervals.",
+        description=f"{y} by window of event time{with_bands}.",
         rows=rows,
         layers=layers,
         series=series,
@@ -145,7 +148,7 @@ def effect_over_time(
 ) -> Spec:
     """The effect at each look with its always-valid interval, against no effect.
 
-    Once an interval excludes 0, there is an effect, regardless of the number of looks.
+    An interval that excludes 0 shows an effect, regardless of the number of looks.
 
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2
@@ -190,7 +193,7 @@ def effect_over_time(
         layers=layers,
         series=series,
         subtitle=said,
-        reason=reason or ("" if rows else "nobody has looked yet"),
+        reason=reason or ("" if rows else "there are no looks yet"),
         theme=theme,
     )
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, cast
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.present.theme import DASHES, LABEL, SHAPES, Spec
-from streammetrics.present.theme import theme as look_of
+from streammetrics.present.theme import theme as theme_config
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -183,7 +183,7 @@ def figure(
         "height": size[1],
         "autosize": {"type": "fit-x", "contains": "padding"},
         "layer": layered,
-        "config": look_of(theme),
+        "config": theme_config(theme),
     }
     return cast("Spec", all_drawable(spec))
 

@@ -20,8 +20,8 @@ from streammetrics.kernels.inference.area_interval import area_bounds, placement
 from streammetrics.present.views import Directions, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
 
-_GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
-_COARSE = "widened by what buckets leave open"
+_GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
+_COARSE = "widened by the uncertainty within buckets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ class CalibrationFigures(OfWeightedRows):
     def __repr__(self) -> str:
         names = ("log_loss", "normalized_entropy", "brier", "ratio", "ece")
         figures = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"CalibrationFigures({figures}, rows={self.rows}{self._said_of_weights()})"
+        return f"CalibrationFigures({figures}, rows={self.rows}{self._weights_text()})"
 
     @property
     def _units(self) -> int:

@@ -129,7 +129,7 @@ class ClassCurves(ByValue, RoundedWeights):
         return ScoreCurve(unique, summed, self.exact, rows, self.reason, self.weight_unit)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        why = f"areas of classes share their rows, and how is not kept; {USERS}"
+        why = f"areas of classes share their rows, and their covariances are not kept; {USERS}"
         return asked.none(why, n=self.rows, formula=False)
 
     def __repr__(self) -> str:

@@ -189,5 +189,5 @@ class ClassRates(ByValue, OneVsRest):
     def __repr__(self) -> str:
         said = f"accuracy={self.accuracy!r}, macro_f1={self.macro_f1!r}, kappa={self.kappa!r}"
         first = "".join(f", top_{k}={self.top_k_accuracy(k)!r}" for k in self._first)
-        rows = f"rows={self.rows}{self._said_of_weights()}"
+        rows = f"rows={self.rows}{self._weights_text()}"
         return f"ClassRates({said}{first}, {rows}, n_classes={self.n_classes})"

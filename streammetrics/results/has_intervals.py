@@ -103,7 +103,7 @@ class Asked:
             why = _SCARCE.format(n, one) if n < 2 else "the variance is not defined"
             return self.none(why, n=n)
         if not variance:
-            return self.none("the variance is 0, which says nothing of other rows", n=n)
+            return self.none("the variance is 0, which says nothing about other rows", n=n)
         se, q = math.sqrt(variance), critical(self.level, df)
         scale = logit_bounds if method == "logit" else symmetric_bounds
         return self.bounds(scale(self.estimate, se, q), variance, n, method, df)
@@ -155,7 +155,8 @@ class HasIntervals(Shown):
         text = view_of(self, view)
         share = as_float(level)
         if share is None or not 0 < share < 1:
-            raise _refused("level", "a number between 0 and 1, such as 0.95", level)
+            hint = "pass the confidence level as a share of 1"
+            raise _refused("level", "a number between 0 and 1, such as 0.95", level, hint)
         if method not in METHODS:
             raise _refused("method", " or ".join(map(repr, METHODS)), method)
         asked = Asked(text, float(value), share, method)
@@ -228,7 +229,7 @@ class RoundedWeights(HasIntervals):
         round_weights=True."""
         return None if self.rows_rounded is None else self.weight_unit / 2
 
-    def _said_of_weights(self) -> str:
+    def _weights_text(self) -> str:
         """The end of a repr: the number of rounded rows, and the unit, if there is one."""
         rounded = "" if self.rows_rounded is None else f", rows_rounded={self.rows_rounded}"
         unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
@@ -303,14 +304,12 @@ def widened(found: Interval, value: Bounded) -> Interval:
     found = replace(found, resolution=more)
     if not more > COARSE * found.se:
         return found
-    said = "; ".join(filter(None, (found.reason, "widened by what buckets leave open")))
+    said = "; ".join(filter(None, (found.reason, "widened by the uncertainty within buckets")))
     lower, upper = found.lower - down, found.upper + up
     if found.method in ("wilson", "mapped", "logit"):  # shares stay in [0, 1]
         lower, upper = max(lower, 0.0), min(upper, 1.0)
     return replace(found, lower=lower, upper=upper, reason=said)
 
 
-def _refused(name: str, expected: str, got: object) -> InputError:
-    return InputError(
-        expected=expected, got=shown(got), where=f"interval({name})", hint="pass one of these"
-    )
+def _refused(name: str, expected: str, got: object, hint: str = "pass one of these") -> InputError:
+    return InputError(expected=expected, got=shown(got), where=f"interval({name})", hint=hint)

@@ -164,7 +164,7 @@ class OneVsRest(OfWeightedRows):
         """The number of a class or label as an int."""
         found = whole(number)
         if found is None or not 0 <= found < len(self._hits):
-            raise self._refused(f"a number from 0 to {len(self._hits) - 1}", number, "rates")
+            raise self._refused(f"a whole number from 0 to {len(self._hits) - 1}", number, "rates")
         return found
 
     def _each(self, term: Term, zero_division: float) -> Floats:
@@ -267,7 +267,7 @@ def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval
     if average == "samples":
         known = [(Fraction(y, m), count) for y, m, count in terms if m]
         return of_values(asked, known)
-    why = f"labels of one row are not independent, and how is not kept; {USERS}"
+    why = f"labels of one row are not independent, and their covariances are not kept; {USERS}"
     return asked.none(why, n=n, formula=False)
 
 

@@ -215,7 +215,7 @@ class Rates(NamedRates[float]):
 
     def __repr__(self) -> str:
         counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"
-        return f"Rates({counts}{self._said_of_weights()})"
+        return f"Rates({counts}{self._weights_text()})"
 
     @property
     def _units(self) -> int:

@@ -97,7 +97,7 @@ class Quotient(HasIntervals):
         if self.exact is None or asked.view.name != "ratio":
             return None
         if not self.is_share and self.rows:
-            why = "rows are not all 0 or 1 over 1, and squares of sums are not kept"
+            why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
             return asked.none(f"{why}; {USERS}", n=self.rows)
         return asked.share(int(self.exact[0]), self.rows)
 
@@ -169,4 +169,4 @@ class RegressionErrors(OfWeightedRows):
 
     def __repr__(self) -> str:
         figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"
-        return f"RegressionErrors({figures}, rows={self.rows}{self._said_of_weights()})"
+        return f"RegressionErrors({figures}, rows={self.rows}{self._weights_text()})"

@@ -69,17 +69,17 @@ def compare(where: str, result: object, exact: Exact) -> None:
         return
     low, high = (getattr(result, name, result) for name in ("low", "high"))
     if not (isinstance(low, int | float) and isinstance(high, int | float)):
-        raise AssertionError(f"{where} is {result!r}")
+        raise AssertionError(f"{where} is {result!r}, expected a number or bounds")
     if exact is None:
-        assert math.isnan(low) and math.isnan(high), f"{where} is {result}, but it is undefined"
+        assert math.isnan(low) and math.isnan(high), f"{where} is {result}, expected nan"
         return
-    assert not math.isnan(low) and not math.isnan(high), f"{where} is nan, but it is {exact}"
+    assert not math.isnan(low) and not math.isnan(high), f"{where} is nan, expected {exact}"
     if low is result:  # a number, no interval
-        assert result == _rounded(exact), f"{where} is {result!r}, but it is {_rounded(exact)!r}"
+        assert result == _rounded(exact), f"{where} is {result!r}, expected {_rounded(exact)!r}"
         return
     value = getattr(result, "value", result)
-    assert low <= value <= high, f"{where} is {value!r}, outside its own [{low!r}, {high!r}]"
-    assert low <= exact <= high, f"{where} is in [{low!r}, {high!r}], but it is {exact}"
+    assert low <= value <= high, f"{where} is {value!r}, outside its bounds [{low!r}, {high!r}]"
+    assert low <= exact <= high, f"{where} is in [{low!r}, {high!r}], expected {exact}"
 
 
 def _rounded(exact: Fraction | int) -> float | int:

@@ -62,7 +62,7 @@ def is_kept(column: object, before: object) -> bool:
     return column is before or repr(column) == repr(before)
 
 
-def spoil(column: object) -> None:
+def overwrite(column: object) -> None:
     """Overwrite an array, as a caller that reuses it may."""
     array = column.codes if isinstance(column, DictionaryColumn) else column
     if isinstance(array, np.ndarray):
@@ -82,13 +82,13 @@ def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, obje
         state.update(**columns)
     except StateError:
         assert state.to_bytes() == before, (
-            "an update without the content of a setting did something"
+            "an update without the content of a setting changed the state"
         )
         return empty + state
-    raise AssertionError("an update went without the content of a setting")
+    raise AssertionError("an update without the content of a setting was accepted")
 
 
-_OFTEN: Final = 0.6  # the share of steps after which a state is written and read again
+_READ_SHARE: Final = 0.6  # the share of steps after which a state is written and read again
 
 
 def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -107,7 +107,7 @@ def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         pairs.append((_read(state, "merges", random), twin))
     ((state, twin),) = pairs
     assert _again(state, "merges").to_bytes() == twin.to_bytes(), (
-        "a state that went through bytes in between is not the one that did not"
+        "a state written and read in between differs from one that was not"
     )
 
 
@@ -126,7 +126,7 @@ def _fed(case: Case[Row], rows: Sequence[Row], random: Random) -> tuple[Accumula
 
 def _read(state: Accumulator, after: str, random: Random) -> Accumulator:
     """The state, or by chance the state read from its bytes."""
-    return _again(state, after) if random.random() < _OFTEN else state
+    return _again(state, after) if random.random() < _READ_SHARE else state
 
 
 def _again(state: Accumulator, after: str) -> Accumulator:
@@ -135,7 +135,7 @@ def _again(state: Accumulator, after: str) -> Accumulator:
         back = type(state).from_bytes(data)
     except StateError as error:
         raise AssertionError(f"from_bytes refuses what to_bytes wrote after {after}") from error
-    assert back.to_bytes() == data, f"other bytes after {after} once they were read"
+    assert back.to_bytes() == data, f"after {after}, a state read from bytes writes other bytes"
     return back
 
 
@@ -172,8 +172,10 @@ def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         found, resharded = _intervals(whole), _intervals(parts)
         nothing = _intervals(case.empty.empty())
     for view, interval in found.items():
-        assert resharded[view] == interval, f"{view}: {resharded[view]} sharded, else {interval}"
-    assert all("[-inf, inf]" in printed for _, printed in nothing.values()), "intervals of nothing"
+        assert resharded[view] == interval, f"{view}: {resharded[view]} sharded, {interval} at once"
+    assert all("[-inf, inf]" in printed for _, printed in nothing.values()), (
+        "an interval of no rows"
+    )
 
 
 def _intervals(state: Accumulator) -> dict[str, tuple[str, str]]:
@@ -246,7 +248,7 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     _same_result(states[0], whole)
 
 
-def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+def pending_rows(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     """Every operation that reads a state includes its pending rows."""
 
     def fresh() -> Accumulator:
@@ -258,7 +260,7 @@ def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     settled = fresh()
     data = settled.to_bytes()
     text = repr(settled.compute())
-    assert repr(fresh().compute()) == text, "compute passes over rows that wait"
+    assert repr(fresh().compute()) == text, "compute ignores pending rows"
     empty = case.empty.empty()
     for name, state in (
         ("the left of +", fresh() + empty),
@@ -266,7 +268,7 @@ def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         ("copy", fresh().copy()),
         ("pickle", pickle.loads(pickle.dumps(fresh()))),
     ):
-        assert state.to_bytes() == data, f"{name} passes over rows that wait"
+        assert state.to_bytes() == data, f"{name} ignores pending rows"
 
 
 def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -281,9 +283,9 @@ def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         return
     for merged in (a, a.empty() + b):
         joined, before = merged.to_bytes(), _updated(b, case, rows)
-        assert merged.to_bytes() == joined, "a later update of the argument reached the sum"
+        assert merged.to_bytes() == joined, "a later update of the argument changed the sum"
         _updated(merged, case, rows)
-        assert b.to_bytes() == before, "a later update of the sum reached the argument"
+        assert b.to_bytes() == before, "a later update of the sum changed the argument"
     for narrow in (False, True):
         _arrays_are_kept(case, rows, narrow)
     if random.random() < 0.1:
@@ -303,7 +305,7 @@ def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None
     state.update(**arrays)
     for name, array in arrays.items():
         assert is_kept(array, kept[name]), f"update changed {name}"
-        spoil(array)
+        overwrite(array)
     same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
 
 
@@ -319,7 +321,7 @@ def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
                 parts = (error.expected, error.got, error.where, error.hint)
                 assert all(parts), f"an error without all four parts: {parts}"
             else:
-                raise AssertionError(f"{case} took {columns}")
+                raise AssertionError(f"{case} accepted {columns}")
         assert state.digest() == before, f"{case} changed although it refused {columns}"
 
 
@@ -351,7 +353,7 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     """The state read from bytes is equal, and equal states have equal bytes."""
     state = case.fed(rows)
     data = state.to_bytes()
-    assert state.to_bytes() == data, "to_bytes twice differs"
+    assert state.to_bytes() == data, "a second to_bytes differs"
     back = type(state).from_bytes(data)
     same(back, state, "from_bytes(to_bytes(m))", "m")
     assert back == state and state == back, "equal bytes, but not equal"
@@ -363,9 +365,9 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         twice = state + state
         back = completed(back, case.empty, case.columns(rows))
         back.update(**case.columns(rows))
-        same(back, twice, "a state that went through bytes and on", "m + m")
+        same(back, twice, "a state read from bytes and updated", "m + m")
         pickled.update(**case.columns(rows))
-        same(pickled, twice, "a state that was pickled and went on", "m + m")
+        same(pickled, twice, "a pickled state, updated", "m + m")
     for damaged in (data[:-1], data + b"\0", _flipped(data, random)):
         try:
             type(state).from_bytes(damaged)
@@ -383,17 +385,17 @@ def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         warnings.simplefilter("error")
         result = state.compute()
         text = repr(result)
-        assert repr(state.compute()) == text, "compute twice differs"
+        assert repr(state.compute()) == text, "a second compute differs"
         case.empty.compute()
     assert state.to_bytes() == before, "compute changed the state"
     if rows:
         state.update(**case.columns(rows))
         state.to_bytes()
-        assert repr(result) == text, "a later update reached an earlier result"
+        assert repr(result) == text, "a later update changed an earlier result"
         fresh, merged = repr((case.fed(rows) + case.fed(rows)).compute()), case.fed(rows)
         merged.compute()
         merged.merge(case.fed(rows))
-        assert repr(merged.compute()) == fresh, "a merge after compute does not show"
+        assert repr(merged.compute()) == fresh, "compute ignores a merge after an earlier compute"
 
 
 def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -406,7 +408,7 @@ LAWS: Final[tuple[Callable[..., None], ...]] = (
     monoid,
     sharding,
     idempotence,
-    waiting,
+    pending_rows,
     operands_kept,
     atomic,
     settings_differ,

@@ -42,7 +42,7 @@ def test_an_arm_that_the_weights_do_not_name_is_an_error_and_no_alarm() -> None:
     check = SampleRatio({"control": 1, "new": 1})
     for name, said in (
         ("contorl", "did you mean 'control'"),
-        ("zzz", "declare it with the weight 0"),
+        ("zzz", "an arm that must get no unit with the weight 0"),
     ):
         with pytest.raises(InputError, match="units of the declared arms: control, new") as error:
             check.at({name: 5000, "new": 5000})

@@ -83,37 +83,39 @@ def spent(buyers: int) -> list[float]:
     return np.random.default_rng(buyers).gamma(8, 2, buyers).tolist()
 
 
-FEW_VALUES = "an arm's mean rests on too few values: they weigh as much as {} equal ones, needs 20"
-CELLS = "an arm has {} rows in the least cell that decides the metric; it needs 10"
+FEW_VALUES = "an arm's mean rests on too few values: effective number {}, needs 20"
+CELLS = "an arm has too few rows that decide the metric: {}, needs 10"
+NINE = "an arm has too few successes or failures: 9, needs 10"
+MANY_CLICKS = "an arm has too few effective successes or failures: 2, needs 10"
 
 
 def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
     rich = revenue(4000, spent(300))
     for name, metric, state, other, why in (
-        ("9 successes", "m", clicks(9, 500), None, "9 successes or failures; it needs 10"),
-        ("9 failures", "m", clicks(491, 500), None, "9 successes or failures; it needs 10"),
+        ("9 successes", "m", clicks(9, 500), None, NINE),
+        ("9 failures", "m", clicks(491, 500), None, NINE),
         ("10 successes", "m", clicks(10, 500), clicks(10, 100_000), ""),
         ("10 failures", "m", clicks(490, 500), None, ""),
-        ("an area", "m", area(1, 50, 1.0), None, "positives or negatives; it needs 30"),
+        ("an area", "m", area(1, 50, 1.0), None, "positives or negatives: 22, needs 30"),
         ("more of it", "m", area(1, 100, 1.0), None, ""),
-        ("99 lists", "m", lists(99, 99), None, "an arm has 99 rows; it needs 100"),
+        ("99 lists", "m", lists(99, 99), None, "too few rows or lists: 99, needs 100"),
         ("100 lists", "m", lists(100, 100), None, ""),
         ("few hits", "m", lists(3000, 12), lists(3000, 60), FEW_VALUES.format(9.1)),
         ("hits enough", "m", lists(3000, 60), None, ""),
-        ("19 that are not 1", "m", near_one(19), near_one(500), "equal ones, needs 20"),
+        ("19 that are not 1", "m", near_one(19), near_one(500), ", needs 20"),
         ("21 that are not 1", "m", near_one(21), near_one(500), ""),
         (
             "15 users",
             "m",
             grouped_clicks(1, 15, 0.4),
             None,
-            "of users with rows; it needs 16",
+            "too few groups of users: 11, needs 16",
         ),
         ("400 users", "m", grouped_clicks(1, 400, 0.4), None, ""),
-        ("users of many clicks", "m", few_users(), grouped_clicks(2, 900, 0.1), "it needs 10"),
+        ("users of many clicks", "m", few_users(), grouped_clicks(2, 900, 0.1), MANY_CLICKS),
         ("3 buyers", "m", revenue(4000, spent(3)), rich, "needs 10"),
         ("300 buyers", "m", rich, None, ""),
-        ("nobody buys", "m", rich, revenue(4000, []), "says nothing of other users"),
+        ("nobody buys", "m", rich, revenue(4000, []), "says nothing about other rows"),
         ("F1 of 9", "m.f1", cells(9), None, CELLS.format(9)),
         ("F1 of 12", "m.f1", cells(12), None, ""),
         ("mcc of 5", "m.mcc", cells(12), None, CELLS.format(5)),

@@ -97,7 +97,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare(Panel({"a": Ratio()}), Panel({"a": Ratio()}))
     with pytest.raises(InputError):
         compare(Ratio(), Ratio(), view="auc")
-    with pytest.raises(SettingsError, match="level"):
+    with pytest.raises(SettingsError, match=r"level: .*such as 0\.95"):
         compare(Ratio(), Ratio(), level=1.0)
 
 

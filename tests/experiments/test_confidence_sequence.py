@@ -6,7 +6,9 @@ import math
 
 import pytest
 
+from streammetrics import Ratio
 from streammetrics.core.errors import SettingsError
+from streammetrics.experiments import compare
 from streammetrics.experiments.confidence_sequence import (
     Anytime,
     ConfidenceSequence,
@@ -109,9 +111,17 @@ def test_means_of_bounded_values() -> None:
 
 
 def test_a_kind_that_does_not_fit_says_why() -> None:
-    for kind in ("label", "empirical_bernstein"):
+    for kind, why in (
+        ("label", "no successes with"),
+        ("empirical_bernstein", "the comparison has"),
+    ):
         found = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
-        assert said(found) == NOTHING and found.reason.startswith("this is not a comparison"), kind
+        assert said(found) == NOTHING and found.reason.startswith(why), kind
+    a, b = Ratio(), Ratio()
+    a.update([1, 0, 0])
+    b.update([1, 1, 0])
+    found = ConfidenceSequence(v_opt=None, kind="label").at(compare(a, b))  # without shares
+    assert "in an Experiment" in found.reason
 
 
 def test_settings_out_of_range_are_refused() -> None:

@@ -129,4 +129,4 @@ def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
 def test_arms_without_any_variance_give_no_p_value() -> None:
     found = compare(clicks(0, 5), clicks(5, 5))
     assert (found.effect_size, found.std_error, found.pvalue) == (1.0, 0.0, 1.0)
-    assert found.reason == "the variance of both arms is 0, which says nothing of other rows"
+    assert found.reason == "the variance of both arms is 0, which says nothing about other rows"

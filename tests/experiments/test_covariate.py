@@ -90,7 +90,7 @@ def test_rows_without_groups_or_with_other_groups_are_refused() -> None:
     with pytest.raises(SettingsError, match="UserGroups"):
         compare(a["revenue"], b["revenue"], covariate=plain)
     few = covariate(UserGroups(Ratio(), 16), UserGroups(Ratio(), 16))
-    with pytest.raises(SettingsError, match="same groups"):
+    with pytest.raises(SettingsError, match="same buckets"):
         compare(a["revenue"], b["revenue"], covariate=few)
     none = covariate(a["revenue"].empty(), b["revenue"].empty())
     found = compare(a["revenue"], b["revenue"], covariate=none)
@@ -142,7 +142,7 @@ def test_a_plan_takes_its_covariate_out_by_the_frozen_slope() -> None:
     assert found.anytime.upper - found.anytime.lower < plain.anytime.upper - plain.anytime.lower
     notes = Experiment(PLAN, {"": states()}).report().notes
     assert (
-        "revenue is adjusted for before, known before the exposure: less 1.25 times it (CUPED)."
+        "revenue is adjusted for the pre-exposure covariate before, with the slope 1.25 (CUPED)."
         in notes
     )
 
@@ -172,7 +172,7 @@ def test_slopes_and_names_that_are_none_are_refused() -> None:
     with pytest.raises(SettingsError, match="metrics of decision and guardrails"):
         replace(PLAN, covariates={"revenu": PlannedCovariate("before", 1.0)})
     totals = UserTotals.of([1.0], [1.0])
-    with pytest.raises(SettingsError, match="theta, or users"):
+    with pytest.raises(SettingsError, match="theta or users"):
         Covariate(control=Ratio(), treatment=Ratio(), theta=1.0, users=(totals, totals))
     with pytest.raises(InputError, match="x, row 1"):
         UserTotals.of([1.0, math.inf], [1.0, 2.0])

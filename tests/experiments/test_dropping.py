@@ -69,12 +69,12 @@ def test_what_is_left_is_as_if_they_had_never_come() -> None:
     dropped, clean = experiment(MIXED), experiment(CLEAN)
     assert dropped.contrasts() == clean.contrasts()
     assert dropped.report().recommendation.action == clean.report().recommendation.action
-    assert "2 units have been seen in several variants, 1.5 % of all, and are dropped." in (
+    assert "2 units (1.5 % of all) were seen in several variants and dropped." in (
         dropped.report().findings[0].sentence
     )
     kept = experiment(MIXED, "keep")
     assert kept.contrasts() != clean.contrasts()
-    assert "2 units have been seen in several variants, 1.5 % of all, and blur the difference." in (
+    assert "2 units (1.5 % of all) were seen in several variants, which may bias the" in (
         kept.report().findings[0].sentence
     )
 
@@ -86,17 +86,27 @@ def test_the_sample_ratio_is_of_all_who_were_assigned() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "why"),
-    [({"max_units": 3}, "more than max_units=3"), ({"share": 0.5}, "50 % of all units are kept")],
+    [({"max_units": 3}, "more than max_units=3"), ({"share": 0.5}, "only 50 % of the units are")],
 )
 def test_where_nobody_knows_which_they_are_nothing_is_believed(
     settings: dict[str, float], why: str
 ) -> None:
     found = experiment(MIXED, units=settings).report()
-    assert all("Not to be believed" in one.sentence and why in one.sentence
+    assert all("Not trustworthy: " in one.sentence and why in one.sentence
                for one in found.findings)  # fmt: skip
-    assert not any("are dropped" in note for note in found.notes)
+    assert not any("dropped" in note for note in found.notes)
     uncounted = Experiment(experiment(MIXED).plan, experiment(MIXED).states).report()
     assert "units are not counted" in uncounted.findings[0].sentence
+
+
+def test_units_of_several_variants_in_a_sample_are_estimates() -> None:
+    for word, said in (("keep", "About "), ("error", "Not trustworthy: about ")):
+        found = experiment(MIXED, word, {"share": 0.5}).report()
+        assert found.findings[0].contrast is not None
+        several = found.in_several
+        assert several is not None and several.sampled
+        expected = f"{said}{several.units:g} unit"
+        assert any(expected in text for text in (found.findings[0].sentence, *found.notes))
 
 
 def test_a_metric_that_adds_users_up_cannot_drop_them() -> None:

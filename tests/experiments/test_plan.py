@@ -41,16 +41,22 @@ def test_without_it_there_is_none_and_the_reason_says_why() -> None:
 
 def test_what_can_be_no_horizon_is_refused() -> None:
     for wrong, expected in (
-        ({"mde": -1.0}, r"Horizon\(mde\): expected a size, from 0, got -1"),
+        ({"mde": -1.0}, r"Horizon\(mde\): expected a size of at least 0, got -1"),
         *(
             ({"mde": 0.1, one: 0.1}, f"got {one}, mde; leave out")
             for one in ("units", "baseline", "variance")
         ),
         ({"mde": 0.1, "units": 9.0, "baseline": 0.1}, "got units, baseline, mde"),
-        ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, got nan"),
-        ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, got -5.0"),
-        ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number from 0"),
-        ({"mde": math.nan}, "mde.: expected a finite number from 0, got nan"),
+        (
+            {"units": math.nan, "baseline": 0.5},
+            "a finite number, at least 0, got nan",
+        ),
+        (
+            {"units": -5.0, "baseline": 0.5},
+            "a finite number, at least 0, got -5.0",
+        ),
+        ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number, at least 0"),
+        ({"mde": math.nan}, "mde.: expected a finite number, at least 0, got nan"),
         ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, got 2.0; pass"),
     ):
         with pytest.raises(SettingsError, match=expected):

@@ -86,33 +86,33 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
     ),
     "no direction": (
         {"better": {}}, {}, "decide",
-        "Decide: ctr is higher, and it is not declared which direction is better.", CTR,
+        "Decide: ctr is higher, but no direction of ctr is declared as better.", CTR,
     ),
     "the planned size is excluded": (
         {"horizon": Horizon(mde=0.05)}, {"rates": EQUAL}, "decide",
-        "Decide: no difference of ctr is shown. A difference of the planned size, 0.05, is "
+        "Decide: no difference in ctr is shown. A difference of the planned size, 0.05, is "
         "excluded.", CTR,
     ),
     "too few rows": (
         ALONE, {"rates": (4, 20)}, "wait",
-        "Wait: it is too early to say of ctr (an arm has 4 successes or failures; it needs 10).",
-        CTR,
+        "Wait: it is too early to judge ctr (an arm has too few successes or failures: 4, needs "
+        "10).", CTR,
     ),
     "too little declared": (
         {**ALONE, "horizon": Horizon()}, {}, "check_setup",
-        "Check the setup: there will be no always-valid interval of ctr: neither a horizon nor an "
-        "mde was declared before the data.", CTR,
+        "Check the setup: there is no always-valid interval of ctr (neither a horizon nor an mde "
+        "was declared before the data).", CTR,
     ),
     "few units in several variants": ({}, {"counted": seen(19)}, "ship", f"Ship: {KEPT}", BOTH),
     "one in a hundred": (
         {}, {"counted": seen(20)}, "check_setup",
-        "Check the setup: 20 units have been seen in several variants, 1 % of all, and blur the "
-        f"difference. But for that: ship, since {KEPT}", BOTH,
+        "Check the setup: 20 units (1 % of all) were seen in several variants, which may bias the "
+        f"difference. Otherwise: ship, because {KEPT}", BOTH,
     ),
     "contamination does not hide a broken guardrail": (
         {}, {"shifts": BROKEN, "counted": seen(100)}, "do_not_ship",
-        "Do not ship: guardrail auc is broken. 100 units have been seen in several variants, 5.2 % "
-        "of all, and blur the difference.", AUC,
+        "Do not ship: guardrail auc is broken. 100 units (5.2 % of all) were seen in several "
+        "variants, which may bias the difference.", AUC,
     ),
 }  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_what_is_open_says_how_much_more_would_show_a_difference() -> None:
     small = planned(horizon=Horizon(mde=0.005))
     found = advised(small, EQUAL, counted=(range(4500), range(4500, 9000)))
     assert found.action == "wait"
-    assert found.sentence.startswith("Wait: no difference of ctr is shown yet. About ")
+    assert found.sentence.startswith("Wait: no difference in ctr is shown yet. About ")
     assert " more units would show a difference of the planned size, 0.005, with" in found.sentence
     assert " more rows would show" in advised(small, EQUAL).sentence
 
@@ -136,7 +136,7 @@ def test_a_sample_ratio_that_is_off_comes_before_all() -> None:
     found = advised(planned(), counted=(range(9000), range(10_000, 15_000)))
     assert (found.action, found.rests_on, found.treatments) == ("check_setup", (), ("new",))
     assert found.sentence.startswith(
-        "Check the setup: units fall to the variants as they should not (sample-ratio e-value "
+        "Check the setup: units are not split between the variants as planned (sample-ratio "
     )
 
 
@@ -158,23 +158,28 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     found = Experiment(two, {"": states}).report().recommendation
     assert (found.action, found.rests_on) == ("decide", ("ctr.ratio/new", "bounce.ratio/new"))
     assert found.sentence == (
-        "Decide: ctr is better and bounce is higher, and it is not declared which direction is "
+        "Decide: ctr is better and bounce is higher, but no direction of bounce is declared as "
         "better."
     )
     states["new"]["bounce"] = clicks(4, 9)
     early = Experiment(two, {"": states}).report().recommendation
-    assert early.sentence.startswith("Wait: ctr is better; it is too early to say of bounce (")
+    assert early.sentence.startswith("Wait: ctr is better; it is too early to judge bounce (")
+    states["new"]["ctr"] = clicks(0, 9)
+    assert Experiment(two, {"": states}).report().recommendation.sentence == (
+        "Wait: it is too early to judge ctr (new has no success yet) and bounce (an arm has too "
+        "few successes or failures: 4, needs 10)."
+    )
     told = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
                    better={"ctr": "higher", "bounce": 0.25})  # fmt: skip
-    states["new"]["bounce"] = clicks(2700, 9000)
+    states["new"] = {"ctr": clicks(690, 9000), "bounce": clicks(2700, 9000)}
     equal = Experiment(told, {"": states}).report().recommendation
     assert equal.sentence == (
-        "Wait: ctr is better; which is nearer to the target of bounce is not certain."
+        "Wait: ctr is better; it is uncertain which is nearer to the target of bounce."
     )
     half = planned(decision=("ctr", "bounce"), guardrails=(), horizons={}, better={"bounce": 0.25})
     mixed = Experiment(half, {"": states}).report().recommendation
     assert mixed.sentence == (
-        "Wait: ctr is higher; which is nearer to the target of bounce is not certain."
+        "Wait: ctr is higher; it is uncertain which is nearer to the target of bounce."
     )
 
 
@@ -203,7 +208,7 @@ def test_of_each_treatment_contamination_is_said_once() -> None:
     ids = range(1000), range(900, 1900), range(3000, 4000)
     found = advised(three, (460, 260, 690), (0.8,) * 3, ids)
     assert found.action == "check_setup" and found.treatments == ("new",)
-    assert found.sentence.count("100 units have been seen in several variants") == 1
+    assert found.sentence.count("100 units (") == 1
     worse = advised(three, (690, 260, 460), (0.8,) * 3, ids)
     assert worse.action == "do_not_ship"
-    assert worse.sentence.count("100 units have been seen in several variants") == 1
+    assert worse.sentence.count("100 units (") == 1

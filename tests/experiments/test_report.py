@@ -53,8 +53,8 @@ def test_looks_decide_where_there_are_some() -> None:
     )
     apart = finding(better, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
     assert apart.sentence == (
-        "Not to be believed: the always-valid intervals of ctr (bts - random) exclude one another, "
-        "so the effect drifts or an assumption is false."
+        "Not trustworthy: the always-valid intervals of ctr (bts - random) exclude one another: "
+        "the effect drifts, an assumption is false, or one misses the effect by chance."
     )
     assert apart.anytime_pvalue == math.exp(-2.0) and apart.verdict == "disbelieved"
     untaken = {NAME: Monitor().watched("x", 1, NAME)}
@@ -92,8 +92,9 @@ def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
     found = Experiment(plan(), {"start": arms, "late": late}).report()
     assert found.notes == (
         "The sample ratio is not checked: units are not counted.",
-        "Epochs left out of a comparison, as an arm has too little in them: late.",
-        "Rows are taken as independent: right only if no unit has several.",
+        "Epochs left out of a comparison, because an arm has too little data or no finite estimate "
+        "in them: late.",
+        "Rows are taken as independent, which is right only if no unit has several.",
     )
     users = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
     assert len(of_states(*users, cluster="groups").report().notes) == 1
@@ -104,13 +105,13 @@ def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
     rails = (Safeguard("auc", 0.02), Safeguard("auc.gini", 0.02))
     *_, note = Experiment(plan(guardrails=rails), {"": arms}).report().notes
     assert note == (
-        "The horizon and baseline are those of a rate, which auc, auc.gini is not: its "
-        "always-valid interval may be far wider than it need be; before the data, declare the "
-        "least effect on it that matters, in mdes of the config or horizons of a Plan."
+        "The horizon is that of an unweighted rate, which does not fit auc and auc.gini: the "
+        "always-valid interval may be far wider than necessary. Before the data, declare the least "
+        "effect that matters: mdes in a config, horizons in a Plan."
     )
     own = {"auc": Horizon(mde=0.02)}
     *_, note = Experiment(plan(guardrails=rails, horizons=own), {"": arms}).report().notes
-    assert note.startswith("The horizon and baseline are those of a rate, which auc.gini is not")
+    assert "an unweighted rate, which does not fit auc.gini: the" in note
     for fine in (
         plan(guardrails=rails, horizons={**own, "auc.gini": Horizon(mde=0.04)}),
         plan(guardrails=rails, horizon=Horizon(mde=0.02)),
@@ -125,13 +126,13 @@ def test_a_mean_is_no_rate_either_and_of_no_rows_nothing_is_doubted() -> None:
     revenue.update([0.0, 12.5] * 200)
     states = {name: {"ctr": clicks(460, 9000), "revenue": revenue} for name in ("random", "bts")}
     found = Experiment(plan(decision=("ctr", "revenue")), {"": states}).report()
-    assert "those of a rate, which revenue is not" in found.notes[-1]
+    assert "an unweighted rate, which does not fit revenue: the" in found.notes[-1]
     for few in (
         {},
         {"": {"random": {"ctr": clicks(0, 0)}}},
         {"": {"random": {"ctr": clicks(4, 90)}}},
     ):
-        assert not any("of a rate" in one for one in Experiment(plan(), few).report().notes)
+        assert not any("unweighted" in one for one in Experiment(plan(), few).report().notes)
 
 
 def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
@@ -165,17 +166,20 @@ def test_no_difference_is_said_with_the_interval() -> None:
 def test_without_a_horizon_the_only_look_is_told() -> None:
     assert said(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
         "No always-valid interval of ctr (bts - random): neither a horizon nor an mde was declared "
-        "before the data. As the only look, it gives +0.0001965 to +0.004455 at 95 %, p 0.031."
+        "before the data. If this is the only look: +0.0001965 to +0.004455 at 95 %, p 0.031."
     )
     assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
+    few = two((0, 50), (10, 500), horizon=Horizon())  # p is 0.0014, but from normal theory
+    assert said(few).endswith("only look: -0.05193 to +0.03642 at 95 %.")
 
 
 def test_too_early() -> None:
     assert said(two((4, 100), (20, 100))) == (
-        "Too early to say of ctr (bts - random): an arm has 4 successes or failures; it needs 10."
+        "Too early to judge ctr (bts - random): an arm has too few successes or failures: 4, "
+        "needs 10."
     )
     assert said(Experiment(plan(), {})) == (
-        "Too early to say of ctr (bts - random): random and bts have no rows yet."
+        "Too early to judge ctr (bts - random): random and bts have no rows yet."
     )
 
 
@@ -186,19 +190,19 @@ def test_guardrails() -> None:
 
     kept = rail(0.004, (520, 10_000), (585, 10_000))
     assert kept == (
-        "bts keeps the guardrail ctr (bts - random): harm above 0.002691 is excluded at all "
-        "looks; allowed: 0.004."
+        "bts keeps the guardrail ctr (bts - random): all looks together exclude harm above "
+        "0.002691; margin: 0.004."
     )
     broken = rail(0.001, (690, 9000), (460, 9000))
     assert broken.startswith("bts breaks the guardrail ctr (bts - random): harm of at least 0.01")
-    assert broken.endswith("; allowed: 0.001.")
+    assert broken.endswith("; margin: 0.001.")
     open_ = rail(0.001, (520, 10_000), (585, 10_000))
     assert open_ == (
-        "Not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.002691 is "
-        "possible; allowed: 0.001."
+        "It is not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.002691 "
+        "is not excluded; margin: 0.001."
     )
     lower = rail(0.01, (585, 10_000), (520, 10_000))
-    assert lower.startswith("Not shown yet") and "harm of up to 0.0157 is possible" in lower
+    assert lower.startswith("It is not shown") and "harm of up to 0.0157 is not excluded" in lower
     less = rail(0.001, (460, 9000), (690, 9000), higher=False)
     assert less.startswith("bts breaks the guardrail")
 
@@ -206,7 +210,7 @@ def test_guardrails() -> None:
 def test_units_that_fall_as_they_should_not_come_before_all() -> None:
     report = two((460, 9000), (690, 9000), seen=(range(5000), range(6000, 10_000))).report()
     assert report.findings[0].sentence.startswith(
-        "Not to be believed: units fall to the variants as they should not (sample-ratio e-value "
+        "Not trustworthy: units are not split between the variants as planned (sample-ratio "
     )
     assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
     assert report.notes[0] == report.findings[0].sentence
@@ -217,14 +221,13 @@ def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None
     rates, seen = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
     strict = two(*rates, seen=seen, on_several_variants="error").report()
     assert strict.findings[0].sentence == (
-        "Not to be believed: 3 units have been seen in several variants, and the plan says that "
-        "none may be."
+        "Not trustworthy: 3 units were seen in several variants, and the plan allows none."
     )
     kept = two(*rates, seen=seen, **UP).report()
     assert kept.findings[0].sentence.startswith("bts is better")
     assert (strict.findings[0].distrusted, kept.findings[0].distrusted) == (True, False)
     assert kept.findings[0].sentence.endswith(
-        " 3 units have been seen in several variants, 1.5 % of all, and blur the difference."
+        " 3 units (1.5 % of all) were seen in several variants, which may bias the difference."
     )
     assert kept.recommendation.action == "check_setup"
 

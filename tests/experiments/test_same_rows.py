@@ -46,7 +46,7 @@ METRICS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
         "lists with", lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, groups=u),
     ),
     "whole lists": (
-        "lists with something relevant",
+        "lists with a relevant item",
         lambda y, s, u: fed(
             RankingMetrics(["MRR"]), labels=y.reshape(-1, 4), scores=s.reshape(-1, 4)
         ),
@@ -93,7 +93,7 @@ def test_provenance_says_for_certain_that_rows_are_shared() -> None:
     b.provenance.add("clicks/0", 400, 900, "week 1")
     c.provenance.add("clicks/0", 0, 500, "week 2")
     expected = (
-        r"by their provenance both states counted \[400, 500\) of clicks/0, week 1, so the arms"
+        r"by their provenance, both states counted \[400, 500\) of clicks/0, week 1, so the arms"
     )
     with pytest.warns(UserWarning, match=expected):
         compare(a, b)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from streammetrics import END_OF_TIME, DictionaryColumn, JoinRows
 from streammetrics.join.join_close import (
     by_id_and_time,
+    counted_impressions,
     first_at_least,
     pairs,
     spans,
-    standing,
     sums,
 )
 from streammetrics.join.join_events import ATTRIBUTIONS
@@ -179,9 +179,9 @@ def test_the_first_time_that_is_late_enough_is_found_in_each_span() -> None:
 
 
 def test_an_impression_stands_unless_one_that_stands_came_shortly_before() -> None:
-    assert standing(IDS, TIMES, 4).tolist() == [True, False, True, True, True, False]
-    assert standing(IDS, TIMES, 9).tolist() == [True, False, False, True, True, False]
-    assert standing(IDS[:0], TIMES[:0], 9).tolist() == []
+    assert counted_impressions(IDS, TIMES, 4).tolist() == [True, False, True, True, True, False]
+    assert counted_impressions(IDS, TIMES, 9).tolist() == [True, False, False, True, True, False]
+    assert counted_impressions(IDS[:0], TIMES[:0], 9).tolist() == []
 
 
 def test_an_outcome_belongs_to_the_last_impression_in_its_window_or_to_each() -> None:

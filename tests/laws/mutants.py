@@ -390,7 +390,7 @@ class NormalisesEachBatch(Clicks, schema="mutant-normalises/1"):
         return Batch(batch.n, {"labels": (scaled > 0.5).astype(np.uint8), "scores": scaled})
 
 
-class ForgetsWhatWaits(Clicks, schema="mutant-forgets-waiting/1"):
+class ForgetsPendingRows(Clicks, schema="mutant-forgets-waiting/1"):
     """`compute` looks at the state and not at the stage."""
 
     counts = Counts(2)

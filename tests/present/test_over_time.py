@@ -51,13 +51,13 @@ def test_intervals_of_many_series_are_in_the_tooltips_alone() -> None:
 
 def test_nothing_yet_is_said() -> None:
     assert check(over_time([]))["usermeta"]["reason"] == "there are no windows yet"
-    assert check(effect_over_time([]))["usermeta"]["reason"] == "nobody has looked yet"
+    assert check(effect_over_time([]))["usermeta"]["reason"] == "there are no looks yet"
 
 
 def test_windows_without_a_date_are_left_out() -> None:
     far = WindowValue(-(2**63), -(2**63) + 1, "bts", 0.5)
     reason = check(over_time([far]))["usermeta"]["reason"]
-    assert reason == "every window lies before the year 1 or after 9999"
+    assert reason == "every window is before the year 1 or after the year 9999"
     assert len(check(over_time([far, WindowValue(0, DAY, "bts", 0.5)]))["data"]["values"]) == 1
 
 

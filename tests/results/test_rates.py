@@ -169,7 +169,9 @@ def test_without_rows_everything_is_possible() -> None:
 
 def test_where_the_variance_is_zero_nothing_is_said() -> None:
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
-    assert perfect.interval("kappa").reason == "the variance is 0, which says nothing of other rows"
+    assert (
+        perfect.interval("kappa").reason == "the variance is 0, which says nothing about other rows"
+    )
     assert perfect.interval("f_beta(2)").reason and not perfect.interval("f_beta(2)").defined
     wilson = 5 / (5 + 1.959963984540054**2)  # the lower end of 5 of 5
     assert perfect.interval("f1").lower == approx(2 * wilson / (1 + wilson), rel=1e-14)

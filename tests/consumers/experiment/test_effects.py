@@ -64,7 +64,7 @@ def test_the_covariate_is_taken_out_of_every_window_and_of_looks(tmp_path: Path)
     assert comparison(found)["looks"] == 1
     with closing(Ledger.open(str(found))) as ledger:
         results = read_results(ledger, parse_query())
-    assert "ctr is adjusted for before, known before the exposure" in " ".join(results.notes)
+    assert "ctr is adjusted for the pre-exposure covariate before" in " ".join(results.notes)
     assert {row.metric for row in results.rows} == {"before", "ctr"}
     assert [row.metric for row in results.comparisons] == ["ctr"]
     config = found.with_name("clicks.toml")  # another slope is another plan
@@ -109,7 +109,7 @@ def test_users_of_several_variants_are_ignored_and_stay_stored(
     assert mine == theirs and mine != all_
     mixed = dropped.contamination
     assert mixed is not None and (mixed.units, mixed.share, mixed.dropped) == (2.0, 0.05, True)
-    assert "2 units have been seen in several variants, 5 % of all, and are dropped." in (
+    assert "2 units (5 % of all) were seen in several variants and dropped." in (
         dropped.comparisons[0].sentence
     )
     rows = [(row.metric, row.value, row.digest) for row in dropped.rows]

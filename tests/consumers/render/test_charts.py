@@ -89,5 +89,5 @@ def test_an_effect_is_a_series_by_its_treatment_and_looks_without_a_time_are_lef
     data = figure_of_effects(of(0, (effect,)), (), "ctr", "light")
     assert [(row["series"], row["lower"]) for row in rows(data)] == [("new", -0.1)] * 2
     nothing: Any = figure_of_effects(of(0), (), "ctr", "light")
-    assert nothing["usermeta"]["reason"] == "nobody has looked yet"
+    assert nothing["usermeta"]["reason"] == "there are no looks yet"
     assert not math.isnan(nothing["height"])
