@@ -174,10 +174,10 @@ class Accumulator(Declared, ABC):
             self.__dict__["_total_count"] = self._exact_total_count()
         if self._total_count + more > MAX_TOTAL_COUNT:
             raise StateError(
-                expected=f"at most {MAX_TOTAL_COUNT} rows (or units of weight) in one state",
+                expected=f"at most {MAX_TOTAL_COUNT} rows (or weight quanta) in one state",
                 got=f"{self._total_count} and {more} more",
                 where=f"{type(self).__name__}.{where}",
-                hint="keep separate states, for instance one for each day",
+                hint="keep separate states, for example one per day",
             )
 
     def _exact_total_count(self) -> int:
@@ -361,9 +361,9 @@ class Accumulator(Declared, ABC):
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
-                got=f"one of {type(specification).__name__}",
+                got=f"a state of {type(specification).__name__}",
                 where="state bytes",
-                hint="read it with streammetrics.load, which takes any",
+                hint="read it with streammetrics.load, which reads every metric",
             )
         state = specification._decode(1, reader)
         reader.finish()
@@ -403,10 +403,10 @@ class Accumulator(Declared, ABC):
 def unlimited(metric: Accumulator) -> SettingsError:
     """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
     return SettingsError(
-        expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
+        expected="max_rows=None, because each sealed part has fewer rows than the whole",
         got=f"max_rows={metric.settings()['max_rows']}",
-        where=f"{type(metric).__name__}, to be sealed",
-        hint="leave max_rows out; a task holds the rows of its bucket only",
+        where=f"sealing {type(metric).__name__}",
+        hint="leave max_rows out; a task holds only the rows of its bucket",
     )
 
 
@@ -426,8 +426,8 @@ class WithoutRows(Accumulator):
 
     def _refuse(self) -> NoReturn:
         raise InputError(
-            expected="a state that takes rows",
-            got=f"a sealed one of {type(self).__name__}",
+            expected="a state that accepts rows",
+            got=f"a sealed state of {type(self).__name__}",
             where="update",
-            hint="compute the whole scope again from its rows, and seal that",
+            hint="recompute the whole scope from its rows, and seal the result",
         )

@@ -192,7 +192,7 @@ def test_equal_rows_have_equal_digests_however_they_were_counted() -> None:
 def test_bytes_name_their_metric() -> None:
     data = fed(1).to_bytes()
     assert type(Accumulator.from_bytes(data)) is Tally
-    with pytest.raises(StateError, match="a state of Reach, got one of Tally"):
+    with pytest.raises(StateError, match="a state of Reach, got a state of Tally"):
         Reach.from_bytes(data)
 
 
@@ -228,7 +228,7 @@ def test_what_takes_no_rows_says_so() -> None:
     sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
     assert isinstance(sealed, WithoutRows)
     for refused in (sealed.update, sealed.check, users._totals().update):
-        with pytest.raises(InputError, match="compute the whole scope again"):
+        with pytest.raises(InputError, match="recompute the whole scope"):
             refused(labels=[1])
     assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))
 
@@ -246,7 +246,7 @@ def test_it_is_the_interval_of_the_result_with_what_is_taken_as_independent() ->
     plain, of_result = clicks().confidence_interval(cluster="none"), clicks().compute().interval()
     assert plain == of_result and plain.reason == ""
     found = clicks().confidence_interval()
-    assert found.reason == "rows are taken as independent, as no users are known"
+    assert found.reason == "rows are taken as independent because no users are known"
     assert (found.lower, found.upper) == (plain.lower, plain.upper)
 
 
