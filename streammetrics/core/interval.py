@@ -142,9 +142,7 @@ def interval_of(
             expected='"auto" or "none"',
             got=shown(cluster),
             where=f"{kind}.confidence_interval(cluster)",
-            hint=f"use UserGroups({kind}(...)), which groups rows by user"
-            if users
-            else "choose one",
+            hint=f"use UserGroups({kind}(...)), which groups by user" if users else "choose one",
         )
     if not callable(getattr(result, "interval", None)):
         why = f"no formula for {kind}; UserGroups has one, from groups of users"

@@ -85,7 +85,7 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
     if len(bad):
         expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
-        hint = "pass DictionaryColumn(codes, values) whose codes are indices into values"
+        hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
     whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update must cost no more than the batch.
