@@ -21,66 +21,66 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-setup: .venv/.dev  ## make .venv and install what development needs
+setup: .venv/.dev  ## create .venv and install the development dependencies
 
 check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in about a minute
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target static fast-tests
 
-static: .venv/.dev  ## ruff, ruff format --check and mypy alone
+static: .venv/.dev  ## only ruff, ruff format --check and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-fast-tests: .venv/.dev  ## the fast tests alone; ARGS=--durations=30
+fast-tests: .venv/.dev  ## only the fast tests; ARGS=--durations=30
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests $(ARGS)
 
-test: .venv/.dev  ## all tests but those below, and doctests; skips say why, and how to enable them
+test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
 	$(PYTEST) -n 3 -m "not faults" $(DOCTESTS) tests $(ARGS)
 
-test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
+test-faults: .venv/.dev  ## tests that kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers
 
-test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
+test-engines: .venv/.dev  ## tests of Spark, Beam and the recipes for other engines (downloads 2 GB)
 	$(MAKE) test-spark test-beam test-recipes
 
-test-cluster: .cache/spark/.made  ## kill an executor of a Spark of two hosts, let one be slow
+test-cluster: .cache/spark/.made  ## tests that kill or slow down an executor of a two-host Spark cluster
 	$(call ENGINE_TEST,spark) -m cluster
 
-chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare; ARGS=--help
+chaos: .venv/.dev  ## kill workers, broker and stores for 10 minutes, then compare the results; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx (3 GB), beside which more tests run then
+peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval and ranx (3 GB) for the tests that compare with them
 
-engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## what test-engines needs (2 GB)
+engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
 
-docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json, and what a new metric adds
+docs: .venv/.dev  ## write the generated parts of the docs, and the entries of a new metric
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m benchmarks.page
 
-screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; ARGS=--help
+screenshots: .venv/.dev  ## take pictures of the page in three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
-demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
+demo: .venv/.serve  ## run the main job on a simulated stream; ARGS=--once prints the table and exits
 	$(BIN)/python -m streammetrics_consumers.demo $(ARGS)
 
-bench: .cache/bench/.made .cache/ranx/.made  ## speed beside peers; ARGS=--quick, --json FILE, --help
+bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)
 
-coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (20 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
-mutants: .venv/.dev  ## which test fails when the code is wrong (docs/testing.md); ARGS=--help
+mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help
 	nice $(BIN)/python -m tests.mutation $(ARGS)
 
 # The environment is brought up to date whenever pyproject.toml changes. Two marks, because the
 # demo needs a fifth of what development needs.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "needs Python 3.11: install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	  echo "Python 3.11 is required: install it, or pass its path: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
-	  echo "needs Python's venv module: on Debian the package python3.11-venv" >&2; exit 1; }
+	  echo "Python's venv module is required: on Debian, install python3.11-venv" >&2; exit 1; }
 
 .venv/.serve: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[serve]'

@@ -134,6 +134,6 @@ else:  # so that type checkers still reject unknown names
     def __getattr__(name: str) -> object:
         """The former name of `DictionaryColumn`, for one release."""
         if name == "Coded":
-            warnings.warn("`Coded` is `DictionaryColumn` now", DeprecationWarning, stacklevel=2)
+            warnings.warn("`Coded` is now `DictionaryColumn`", DeprecationWarning, stacklevel=2)
             return DictionaryColumn
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,5 +6,5 @@ from streammetrics.present import *  # noqa: F403 - the same names
 from streammetrics.present import __all__ as __all__
 
 warnings.warn(
-    "streammetrics.figures is streammetrics.present now", DeprecationWarning, stacklevel=2
+    "streammetrics.figures is now streammetrics.present", DeprecationWarning, stacklevel=2
 )

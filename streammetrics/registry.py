@@ -25,7 +25,7 @@ __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 
 _PACKAGES = (classification, ranking, combine, join)
 _OUTPUTS = (Sealed,)  # classes that are read from bytes as metrics are, but count nothing
-_PLACE: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
+_PATH: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 
 
 def metric_types() -> Mapping[str, type[Accumulator]]:
@@ -67,8 +67,8 @@ def metric_type(name: str) -> type[Accumulator]:
     if name in ours:
         return ours[name]
     installed = entry_points_of(METRICS).get(name)
-    place = name if installed is None else installed.value
-    found = _PLACE.fullmatch(place)
+    path = name if installed is None else installed.value
+    found = _PATH.fullmatch(path)
     if found is None:
         raise SettingsError(
             expected=f"one of {', '.join(metric_names())}, or module:Class",
@@ -133,7 +133,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
     for name in settings or {}:
         if name not in takes and name not in kind._formerly.values():
             raise SettingsError(
-                expected=f"a setting of {type_name} ({', '.join(takes) or 'it has none'})",
+                expected=f"a setting of {type_name} ({', '.join(takes) or 'none'})",
                 got=repr(name),
                 where=f"{type_name}.{name}",
                 hint="correct the name or leave it out",
@@ -145,7 +145,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
             expected=f"the settings of {type_name} ({', '.join(takes)})",
             got=str(error),
             where=type_name,
-            hint="give those that are missing",
+            hint="pass the missing settings",
         ) from None
     return made
 

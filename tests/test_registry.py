@@ -120,7 +120,7 @@ def test_a_registered_name_stays_that_of_its_class() -> None:
     for _ in range(2):
         register_measure(mine)
     assert parse_measure("Mine(rel=2)@3") == mine(rel=2) @ 3
-    with pytest.raises(SettingsError, match=r"expected Mine as it was registered, .*\._A, got"):
+    with pytest.raises(SettingsError, match=r"expected the registered Mine, .*\._A, got"):
         register_measure(other)
 
 

@@ -91,7 +91,7 @@ def test_a_replaced_word_is_found() -> None:
 
 
 def test_a_former_public_name_works_and_warns() -> None:
-    with pytest.warns(DeprecationWarning, match="`Coded` is `DictionaryColumn` now"):
+    with pytest.warns(DeprecationWarning, match="`Coded` is now `DictionaryColumn`"):
         assert streammetrics.Coded is streammetrics.DictionaryColumn
     with pytest.raises(AttributeError, match="no attribute 'Encoded'"):
         assert streammetrics.Encoded

@@ -102,10 +102,10 @@ class Calibration(Accumulator, schema="calibration/3"):
                 expected="a number above 0 and at most 1/2, or None",
                 got=shown(self.clip),
                 where="Calibration.clip",
-                hint="pass a small one such as 1e-15, or leave it out for the log loss as it is",
+                hint="pass a small number such as 1e-15, or leave it out for the exact log loss",
             )
         self._set("clip", clip)
-        hint = "pass how many bins of equal width there are, or leave it out for 15"
+        hint = "pass the number of bins of equal width, or leave it out for 15"
         self._set("bins", check_number(self.bins, 1, _MOST_BINS, "Calibration.bins", hint))
 
     if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Calibration(Accumulator, schema="calibration/3"):
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
-        what = "sums of scores that no rows have"
+        what = "impossible sums of scores"
         finite = new.predicted.inner, new.predicted_of_positives, new.squares, new.tiny_squares
         for column in (*finite, new.brier_squares):
             require_finite(column, what)

@@ -179,16 +179,16 @@ def add_counts(
     _require_plain(state.settings(), type(state).__name__)
     name, given, n_cells = cells
     truth = checks.binary_labels(labels)
-    places = checks.integers(given, name)
+    indices = checks.integers(given, name)
     numbers = checks.integers(counts, "counts")
-    for column, array in ((name, places), ("counts", numbers)):
+    for column, array in ((name, indices), ("counts", numbers)):
         checks.same_length(len(truth), array, column, of="labels")
-    _require_within(places, name, n_cells - 1)
+    _require_within(indices, name, n_cells - 1)
     _require_within(numbers, "counts", (1 << 63) - 1)
     total = sum(numbers.tolist())
     state._require_room(total, "from_counts")
     here = np.flatnonzero(numbers)
-    counted.add(truth[here].astype(np.intp) * n_cells + places[here], None, numbers[here])
+    counted.add(truth[here].astype(np.intp) * n_cells + indices[here], None, numbers[here])
     state.__dict__["_total_count"] = total
     return state
 
@@ -196,7 +196,7 @@ def add_counts(
 def _require_plain(settings: Mapping[str, Setting], name: str) -> None:
     if settings["weight_unit"] != 1 or settings["round_weights"]:
         raise SettingsError(
-            expected="weight_unit=1, as each row that is counted weighs 1",
+            expected="weight_unit=1, because each counted row weighs 1",
             got=f"weight_unit={settings['weight_unit']}, round_weights={settings['round_weights']}",
             where=f"{name}.from_counts",
             hint="update it with rows and their weights",
@@ -206,5 +206,5 @@ def _require_plain(settings: Mapping[str, Setting], name: str) -> None:
 def _require_within(values: NDArray[np.int64], name: str, most: int) -> None:
     bad = np.flatnonzero((values < 0) | (values > most))
     if len(bad):
-        hint = "count rows by the same cells as this metric"
+        hint = "count rows in the cells of this metric"
         raise bad_rows(values, bad, name, f"integers from 0 to {most}", hint)

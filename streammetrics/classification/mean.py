@@ -65,7 +65,7 @@ class Mean(Accumulator):
             self.squares.add(np.square(batch.value), slots)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new, what = super()._read(columns, width), "means that no rows have"
+        new, what = super()._read(columns, width), "impossible means"
         require_finite(new.total, what)
         require(not new.squares.infinities[:width, 0].any(), what)
         for slot in range(width):

@@ -102,7 +102,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         for name in _OF_A_GRID if self.exact else _OF_A_BAG:
             default = getattr(type(self), name)
             if getattr(self, name) != default:
-                wanted = "none where" if self.exact else "none unless"
+                wanted = "none with" if self.exact else "none without"
                 raise refused_setting(self, name, f"{wanted} exact=True")
             self._set(name, default)  # 8.0 equals 8
         for name, value in check_grid(self).items():

@@ -93,10 +93,10 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         within = {k for k in known if k is not None and 1 <= k <= most}
         if not all(k in within for k in known):
             raise SettingsError(
-                expected=f"whole numbers from 1 to {self.n_classes}, as (1, 3)",
+                expected=f"whole numbers from 1 to {self.n_classes}, such as (1, 3)",
                 got=shown(ks),
                 where="MulticlassConfusion.top_k",
-                hint="pass those for which top_k_accuracy is wanted, or leave it out",
+                hint="pass each k for top_k_accuracy, or leave it out",
             )
         self._set("top_k", tuple(sorted(within)))
 
@@ -132,7 +132,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         """The result of `among_first` for no rows; InputError for any row, which needs scores."""
         if n:
             raise InputError(
-                expected=f"scores [n, {self.n_classes}], as top_k is {self.top_k}",
+                expected=f"scores [n, {self.n_classes}], because top_k={self.top_k}",
                 got="one predicted class for each row",
                 where="predictions",
                 hint="pass the scores of all classes, or leave top_k out",
@@ -166,9 +166,9 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
                 for slot in range(width):
                     units = exact_total(cells.occupied(slot)[1])
                     by_k = first.dense(slot).reshape(-1, 4).tolist()
-                    require(all(sum(of_k) == units for of_k in by_k), "ranks of other rows")
+                    require(all(sum(of_k) == units for of_k in by_k), "ranks for different rows")
                     hits = [of_k[1] + of_k[3] for of_k in by_k]
-                    require(hits == sorted(hits), "fewer hits among more classes")
+                    require(hits == sorted(hits), "fewer hits for a larger k")
         return new
 
     def compute(self) -> ClassRates:

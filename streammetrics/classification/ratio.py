@@ -89,14 +89,14 @@ class Ratio(Accumulator, schema="ratio/2"):
         if (
             numerators is not None and denominators is not None
         ):  # one pass proves that most are shares
-            endless = new.numerator.infinities[:width] | new.denominator.infinities[:width]
-            sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~endless.any(axis=1)
+            infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
+            sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~infinite_sums.any(axis=1)
             doubtful = np.flatnonzero(~(sure & (numerators >= 0) & (numerators <= denominators)))
         for slot in doubtful.tolist():
             shares, others = rows[slot].tolist()
             infinite = sum(int(column.infinities[slot].max()) for column in sums)
             numerator, denominator = (column.quanta(slot) for column in sums)
-            what = "sums that no rows have"
+            what = "impossible sums"
             if others:
                 require(infinite <= 2 * others, what)
             else:

@@ -141,8 +141,8 @@ class Regression(Accumulator, schema="regression/2"):
                 _require_possible(units, [of_scales(sums[i::_SUMS]) for i in range(_SUMS)], 1)
             else:
                 _require_possible(units, [c.quanta(slot) for c in new._columns()], QUANTA)
-            endless = int(new.absolute.infinities[slot, 1])
-            require(endless <= units, "more infinite errors than rows")
+            infinite = int(new.absolute.infinities[slot, 1])
+            require(infinite <= units, "more infinite errors than rows")
             if new.round_weights:
                 sums = [*new.rounded_sums.fractions(slot)]
                 of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
@@ -159,9 +159,9 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
     labels: Floats = batch.labels.astype(np.float64, copy=False)
     scores: Floats = batch.scores.astype(np.float64, copy=False)
     far = not (ordinary(labels) and ordinary(scores))
-    if far and (endless := np.isinf(scores)).any():
-        yield 0, _ABSOLUTE, np.where(endless, np.inf, 0.0)
-        scores = np.where(endless, 0.0, scores)
+    if far and (infinite := np.isinf(scores)).any():
+        yield 0, _ABSOLUTE, np.where(infinite, np.inf, 0.0)
+        scores = np.where(infinite, 0.0, scores)
     terms: tuple[tuple[int, Floats, Floats | None], ...] = (
         # |y - s| as two terms, max and -min: exact, and finite even if y - s overflows.
         (_ABSOLUTE, np.maximum(labels, scores), None),
@@ -179,7 +179,7 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
 def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
     """StateError unless `units` of weight can have these five sums; one: 1 in their quanta."""
     absolute, labels, of_labels, of_scores, of_both = sums
-    what = "sums of errors that no rows have"
+    what = "impossible sums of errors"
     require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)
     require_moments(units, labels, of_labels, what, one)
     require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what, one)

@@ -75,10 +75,10 @@ class SlidingAUC:
         """SettingsError unless exactly one of rows and seconds is given, and positive."""
         if (rows is None) == (seconds is None):
             raise SettingsError(
-                expected="rows or seconds, one of the two",
+                expected="either rows or seconds",
                 got="neither" if rows is None else "both",
                 where="SlidingAUC",
-                hint="pass for instance rows=1000, or seconds=3600",
+                hint="pass rows=1000 or seconds=3600, for example",
             )
         n = whole(rows)
         if rows is not None and (n is None or n < 1):
@@ -155,10 +155,10 @@ class SlidingAUC:
             got = times[bad[0]]
             why = f"{shown(got)} after {shown(before[bad[0]])}"
             raise InputError(
-                expected="finite times in seconds, none below the one before it",
+                expected="finite times in seconds that do not decrease",
                 got=why if np.isfinite(got) else shown(got),
                 where=f"times_s[{bad[0]}]",
-                hint="pass rows in order of time; drop late ones, or use Windows for them",
+                hint="pass rows in time order; drop late ones, or use Windows for them",
                 rows=bad,
             )
         found: list[float] = times.tolist()
@@ -226,5 +226,5 @@ def _bad_setting(expected: str, got: object, name: str) -> SettingsError:
         expected=expected,
         got=shown(got),
         where=f"SlidingAUC.{name}",
-        hint="pass for instance rows=1000, or seconds=3600",
+        hint="pass rows=1000 or seconds=3600, for example",
     )

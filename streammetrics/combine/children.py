@@ -151,11 +151,11 @@ class MapColumn(Column):
             kept, evicted = ranked[: self.max_keys], ranked[self.max_keys :]
             to[[keys[key] for key in kept]] = np.arange(n, n + len(kept))
             old_other = self.other.get(slot)
-            gone = [keys[key] for key in evicted] + ([] if old_other is None else [old_other])
+            removed = [keys[key] for key in evicted] + ([] if old_other is None else [old_other])
             self.index[slot] = {key: n + i for i, key in enumerate(kept)}
             n += len(kept)
-            if gone:
-                to[gone] = self.other[slot] = n
+            if removed:
+                to[removed] = self.other[slot] = n
                 n += 1
             if evicted:
                 self.ceiling[slot] = _rank(kept[-1])
@@ -254,9 +254,9 @@ class MapColumn(Column):
                     self.index[slot][decode_key(name)] = n
                 n += 1
             if self.max_keys is None and slot in self.other:
-                raise damaged("a state of other keys where there is no limit")
+                raise damaged("a state of other keys without max_keys")
             if self.max_keys is not None and len(self.index[slot]) > self.max_keys:
-                raise damaged(f"{len(self.index[slot])} keys where {self.max_keys} are kept")
+                raise damaged(f"{len(self.index[slot])} keys, more than max_keys={self.max_keys}")
             if slot in self.other and len(self.index[slot]) == self.max_keys:
                 self.ceiling[slot] = max(map(_rank, self.index[slot]))
         self.child, self.n_children = self.child._decode(n, data), n

@@ -36,7 +36,7 @@ else:
 A = TypeVar("A", bound=Accumulator)
 K = TypeVar("K")
 R_co = TypeVar("R_co", covariant=True)
-_APART: Final = "rows of each metric"  # no column has this name
+_SPLIT: Final = "rows of each metric"  # no column has this name
 
 
 class Computes(Protocol[R_co]):
@@ -91,9 +91,9 @@ class Reader(NamedTuple):
             elif required:
                 raise InputError(
                     expected=f"the column {column!r}",
-                    got=f"only {', '.join(sorted(columns)) or 'nothing'}",
+                    got=f"columns {', '.join(sorted(columns))}" if columns else "no columns",
                     where=f"Panel.update, metric {self.name!r}",
-                    hint="pass it as a keyword, or rename another with `inputs`",
+                    hint="pass it as a keyword, or name another with `inputs`",
                 )
         try:
             return self.metric.check(**mine)
@@ -302,29 +302,29 @@ class Panel(Accumulator, schema="panel/1"):
         if plan.sure and len(known) == len(plan.validators):
             return Batch(n, {**known})
         # If a metric is certain to accept its columns, its rows are made when they are counted.
-        apart = {
+        split = {
             reader.name: reader.check(columns)
             for reader, needs in zip(self._readers, plan.needs, strict=True)
             if not needs or not needs <= known.keys()
         }
-        sizes = {name: apart[name].n if name in apart else n for name in self.metrics}
+        sizes = {name: split[name].n if name in split else n for name in self.metrics}
         first, size = next(iter(sizes.items()))
         for name, other in sizes.items():
             if other != size:
                 raise InputError(
-                    expected=f"{size} rows, as {first!r} has",
+                    expected=f"{size} rows, as in metric {first!r}",
                     got=f"{other}",
                     where=f"Panel.update, metric {name!r}",
-                    hint="put metrics of lists and metrics of events into panels of their own",
+                    hint="put metrics of lists and metrics of events into separate panels",
                 )
-        shared = known if len(apart) < len(self.metrics) else {}
-        total = max([size, *(batch.total for batch in apart.values())])
-        return Batch(size, {**shared, _APART: Batch(size, {**apart})}, total)
+        shared = known if len(split) < len(self.metrics) else {}
+        total = max([size, *(batch.total for batch in split.values())])
+        return Batch(size, {**shared, _SPLIT: Batch(size, {**split})}, total)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        apart = batch.as_batch(_APART).columns if _APART in batch.columns else {}
+        split = batch.as_batch(_SPLIT).columns if _SPLIT in batch.columns else {}
         for reader in self._readers:
-            own = cast("Batch", apart[reader.name]) if reader.name in apart else reader.rows(batch)
+            own = cast("Batch", split[reader.name]) if reader.name in split else reader.rows(batch)
             self.states.by_name[reader.name]._feed(own, slots)
 
     def compute(self) -> PanelResult:
@@ -367,18 +367,18 @@ def require_empty(metric: object, where: str) -> Accumulator:
         )
     if isinstance(metric, WithoutRows) and not metric._nests:
         raise SettingsError(
-            expected="a metric that takes rows",
+            expected="a metric that accepts rows",
             got=f"a {type(metric).__name__}",
             where=where,
-            hint="merge such states by themselves",
+            hint="merge these states outside a panel",
         )
     counted = metric._total_count or metric._buffer.n
     if counted and metric != metric.empty():  # a comparison takes the bytes of both
         raise SettingsError(
             expected="an empty metric",
-            got="one that has counted rows",
+            got="a metric that has counted rows",
             where=where,
-            hint="pass metric.empty(), and merge what it counted afterwards",
+            hint="pass metric.empty(), and merge the counted state afterwards",
         )
     return metric.empty()
 

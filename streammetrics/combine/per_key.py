@@ -63,7 +63,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "PerKey.metric"))
-        hint = "pass how many keys may be kept apart"
+        hint = "pass the maximum number of keys"
         found = check_number(self.max_keys, 1, 1 << 31, "PerKey.max_keys", hint)
         self._set("max_keys", found)
 

@@ -46,7 +46,7 @@ class Sealing:
         for name in ("of", "hash", "scope"):
             text: object = getattr(self, name)
             if not isinstance(text, str) or ("/" in text and name != "scope"):
-                raise _bad(name, "a text" + " without /" * (name != "scope"), text)
+                raise _bad(name, "a string" + " without /" * (name != "scope"), text)
         if type(self.n_buckets) is not int or not 1 <= self.n_buckets <= _MAX_BUCKETS:
             raise _bad("n_buckets", f"an integer from 1 to {_MAX_BUCKETS}", self.n_buckets)
 
@@ -120,7 +120,7 @@ class Sealed(WithoutRows, schema="sealed/1"):
         _require_sealable(self.metric)
         given: object = self.scope
         if not isinstance(given, str):
-            raise _bad("scope", "a text", given)
+            raise _bad("scope", "a string", given)
 
     def arguments(self) -> Mapping[str, bool]:
         return {}
@@ -158,7 +158,7 @@ class Sealed(WithoutRows, schema="sealed/1"):
                 got=_said(theirs),
                 where="Sealed.merge",
                 hint="seal all rows of a scope by one hash of one column, and keep groups apart; "
-                "of groups that share users, count the whole again",
+                "if groups share users, recompute the whole from its rows",
             )
         super()._merge(other)
 
@@ -172,10 +172,10 @@ class Sealed(WithoutRows, schema="sealed/1"):
         if named is None or named[2] != self.scope or rows[-1][3] > int(named[1]):
             said = ", ".join(f"{source}: [{start}, {end})" for source, _, start, end in rows[:3])
             raise StateError(
-                expected=f"a sealed state that says which buckets of {shown(self.scope)} it has",
-                got=f"{shown(said)} beside it" if rows else "nothing beside it",
+                expected=f"a sealed state with its list of buckets of {shown(self.scope)}",
+                got=f"provenance {shown(said)}" if rows else "no provenance",
                 where="Sealed",
-                hint="keep the whole envelope, to_file_bytes(), and not the bare state bytes",
+                hint="keep the whole envelope, to_file_bytes(), not only the state bytes",
             )
         return found.pop()
 
@@ -214,7 +214,7 @@ def _require_sealable(metric: Accumulator) -> None:
         if totals_of(inner) is not inner:
             raise SettingsError(
                 expected=f"a {type(inner).__name__} by itself or in a Panel",
-                got=f"one in a {type(metric).__name__}, whose parts share users",
+                got=f"one inside a {type(metric).__name__}, whose parts share users",
                 where="Sealed.metric",
                 hint="group the rows by the key or the window, and seal each group",
             )

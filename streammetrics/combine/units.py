@@ -102,7 +102,7 @@ class Units(Accumulator, schema="units/1"):
         if self.max_units is not None and (
             type(self.max_units) is not int or not 1 <= self.max_units < 1 << 63
         ):
-            hint = "pass how many units a state may hold before it is given up"
+            hint = "pass the maximum number of units in a state"
             raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, hint)
 
     if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
     shares = {one.share for one in each}
     if len(shares) > 1:
         hint = "count the units of all arms with one share"
-        raise _bad("share", "one share of all arms", sorted(shares), hint)
+        raise _bad("share", "the same share in all arms", sorted(shares), hint)
     share = shares.pop() if shares else 1.0
     unknown = next((one.reason for one in each if one.sampled is None), "")
     if unknown:
@@ -209,7 +209,7 @@ def _leave_out(state: Accumulator, hashes: Words) -> None:
             expected="a metric that keeps the rows of each user apart, such as GroupedAUC",
             got=type(state).__name__,
             where="without_units",
-            hint="leave such users out before their rows are counted",
+            hint="leave these users out before counting rows",
         )
 
 
@@ -228,8 +228,8 @@ def _without_in(owner: Accumulator, bag: BagColumn, hashes: Words) -> BagColumn:
     if bag.surplus.any():
         raise SettingsError(
             expected="rows of weight 1",
-            got="rows with weights, of which the number is not kept by user",
+            got="weighted rows, whose number per user is not kept",
             where=f"without_units of {type(owner).__name__}",
-            hint="leave such users out before their rows are counted",
+            hint="leave these users out before counting rows",
         )
     return bag_without(bag, hashes, SALT)

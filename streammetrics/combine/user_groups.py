@@ -235,8 +235,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             if not isinstance(value, str) and (name == "salt" or value is not None):
                 raise _bad(name, "a string", value, "pass any text")
         if self.assignment_salt == self.salt:
-            hint = "choose another: with the same hash a variant has users in some groups only"
-            raise _bad("salt", "another salt than that of the assignment", self.salt, hint)
+            hint = "choose another: with the same hash, a variant has users in only some buckets"
+            raise _bad("salt", "a salt other than that of the assignment", self.salt, hint)
         self._set("assignment_salt", None)
 
     @property
@@ -296,7 +296,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         users, *more = [*first, *named] or [None]
         if users is None or more:
             raise InputError(
-                expected=f"one column of ids of users, first or as {self._ids}=",
+                expected=f"one column of user ids, first or as {self._ids}=",
                 got="several" if more else "none",
                 where="UserGroups.update",
                 hint=f"pass {self._ids}=, and the metric's own columns by name",

@@ -42,7 +42,7 @@ from streammetrics.results.has_intervals import HasIntervals, widened
 _FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
 _BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
-_AGREE: Final = "all groups agree, so that rows are taken as independent"
+_AGREE: Final = "all groups agree, so rows are taken as independent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def clustered(
     why = _why_undefined(found)
     if why:
         n = plain.n or rows
-        return Interval.undefined(why, level=level, method=_said(form), n=n, estimate=float(value))
+        return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
     agree = not variance.variance
     lower, upper = found.bounds(level, _classes(result))
     made = Interval(
@@ -127,7 +127,7 @@ def clustered(
         se=variance.se,
         level=level,
         df=variance.df,
-        method=_said(form),
+        method=_name(form),
         n=plain.n or rows,
         n_eff=found.effective(),
         deff=found.deff,
@@ -146,19 +146,19 @@ def _plain(result: object, view: str, estimate: float, level: float, rows: int) 
 
 def _chosen(plain: Interval, method: str) -> str:
     form = _FORMS.get(plain.method, JACKKNIFE)
-    if method in ("auto", _said(form)):
+    if method in ("auto", _name(form)):
         return form
     if method == JACKKNIFE:
         return method
     raise InputError(
-        expected=" or ".join(dict.fromkeys(('"auto"', f'"{_said(form)}"', f'"{JACKKNIFE}"'))),
+        expected=" or ".join(dict.fromkeys(('"auto"', f'"{_name(form)}"', f'"{JACKKNIFE}"'))),
         got=shown(method),
         where="interval(method)",
         hint="pass one of these",
     )
 
 
-def _said(form: str) -> str:
+def _name(form: str) -> str:
     """The name of the method: the source of the variance, and the form of the bounds."""
     return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
 
@@ -169,9 +169,9 @@ def _why_undefined(found: Clustered) -> str:
     if not math.isfinite(found.variance.variance):
         return found.variance.reason or "the variance is not defined"
     if not found.variance.variance and found.form not in ("wilson", "area"):
-        return "the variance is 0, which says nothing of other users"
+        return "the variance is 0, which says nothing about other users"
     if found.form == "logit" and not 0 < found.estimate < 1:
-        return f"the logit of {found.estimate} has no error"
+        return f"the logit of {found.estimate} has no standard error"
     return ""
 
 
@@ -243,9 +243,9 @@ def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
     for size in reversed([1 << i for i in range((states._width - 1).bit_length())]):
         part = positions // size
         outside = outside._take(np.arange(part[-1] + 1) // 2)
-        beside = part ^ 1  # the other half of their common part
-        here = np.flatnonzero(beside <= part[-1])
-        outside._merge_slots(states._take(here), beside[here])
+        siblings = part ^ 1  # the other half of their common part
+        here = np.flatnonzero(siblings <= part[-1])
+        outside._merge_slots(states._take(here), siblings[here])
     return outside
 
 
@@ -341,7 +341,7 @@ class UserGroupsResult(Generic[R], Shown):
         """
         if view in _ABOUT:
             found = getattr(self, str(view))
-            why = f"no formula for {view}, which itself says how far the estimate may be off"
+            why = f"no formula for {view}, which is itself a measure of error"
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=found, formula=False
             )

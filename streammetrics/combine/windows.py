@@ -205,7 +205,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
                     expected="a positive number of seconds, in whole milliseconds, up to 10 years",
                     got=shown(value),
                     where=f"Windows.{name}",
-                    hint="pass for instance 3600 for an hour",
+                    hint="pass 3600 for an hour, for example",
                 )
             # 60 and 60.0 are one setting, and so one state.
             self._set(name, int(value) if value == int(value) else value)
@@ -214,12 +214,12 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
                 expected=f"at most size_s={self.size_s}, so that no row falls between windows",
                 got=shown(self.slide_s),
                 where="Windows.slide_s",
-                hint="slide by no more than a window's length",
+                hint="slide by at most the length of a window",
             )
         if self.size_ms > _MAX_OVERLAP * self.slide_ms:
             raise SettingsError(
-                expected=f"at most {_MAX_OVERLAP:,} windows that hold the same row, since a result "
-                "names each of them",
+                expected=f"at most {_MAX_OVERLAP:,} windows per row, because a result names "
+                "each of them",
                 got=f"size_s={self.size_s}, slide_s={self.slide_s}",
                 where="Windows.slide_s",
                 hint=f"slide by at least {_least_slide(self.size_ms)} s",
@@ -291,10 +291,10 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         for name, value in (("start_ms", start_ms), ("end_ms", end_ms)):
             if value % self.pane_ms:
                 raise SettingsError(
-                    expected=f"a multiple of the panes' {self.pane_ms} ms",
+                    expected=f"a multiple of the pane length, {self.pane_ms} ms",
                     got=shown(value),
                     where=f"Windows.window_state, {name}",
-                    hint="ask for whole windows",
+                    hint="pass the bounds of whole panes",
                 )
         return self._sum([at for pane, at in self._panes().items() if start_ms <= pane < end_ms])
 
@@ -335,7 +335,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         for keys in new.states.index:
             for key in keys:
                 if type(key) is not int or key % pane_ms or not first <= key <= last:
-                    raise damaged("a window that does not begin with a pane")
+                    raise damaged("a window that does not begin at a pane")
         return new
 
 

@@ -168,10 +168,10 @@ class Accumulator(Declared, ABC):
             self.__dict__["_total_count"] = self._exact_total_count()
         if self._total_count + more > MAX_TOTAL_COUNT:
             raise StateError(
-                expected=f"at most {MAX_TOTAL_COUNT} rows (or units of weight) in one state",
+                expected=f"at most {MAX_TOTAL_COUNT} rows (or weight quanta) in one state",
                 got=f"{self._total_count} and {more} more",
                 where=f"{type(self).__name__}.{where}",
-                hint="keep separate states, for instance one for each day",
+                hint="keep separate states, for example one per day",
             )
 
     def _exact_total_count(self) -> int:
@@ -355,9 +355,9 @@ class Accumulator(Declared, ABC):
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
-                got=f"one of {type(specification).__name__}",
+                got=f"a state of {type(specification).__name__}",
                 where="state bytes",
-                hint="read it with streammetrics.load, which takes any",
+                hint="read it with streammetrics.load, which reads every metric",
             )
         state = specification._decode(1, reader)
         reader.finish()

@@ -68,9 +68,9 @@ class Bounded:
         raise TypeError(f"numpy's {name} takes numbers, not a Bounded: {_ADVICE}")
 
 
-_ADVICE = "pass float(x) for the value, or x.low or x.high for an end that is certain"
+_ADVICE = "pass float(x) for the value, or x.low or x.high for a certain bound"
 
 
 def _refuse(sign: str, other: object) -> NoReturn:
     what = "another Bounded" if isinstance(other, Bounded) else f"a {type(other).__name__}"
-    raise TypeError(f"a Bounded is an interval, so that {sign} {what} has no answer: {_ADVICE}")
+    raise TypeError(f"a Bounded is an interval, so {sign} {what} is undefined: {_ADVICE}")

@@ -121,7 +121,7 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
         bad = np.arange(len(array))
     if len(bad):
         what = "strings" if isinstance(positive, str) else "integers"
-        expected = f"{what}, as positive={shown(positive)} is"
+        expected = f"{what}, like positive={shown(positive)}"
         raise _bad_labels(array, name, bad, expected, "pass labels of the same kind as positive=")
     if not len(array):
         return np.empty(0, np.uint8)
@@ -166,7 +166,7 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     # `argmax` stops at a NaN, and is the fastest pass.
     if len(array) and isnan(array.item(array.argmax())):
         bad = np.flatnonzero(np.isnan(array))
-        raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} nan row(s)")
+        raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} NaN row(s)")
     return array
 
 
@@ -247,7 +247,7 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
     else:
         bad = np.arange(len(array))
     if isinstance(array[bad[0]], np.longdouble):
-        hint = "round them first, as astype(numpy.float64) does"
+        hint = "round them first with astype(numpy.float64)"
         raise _of_type(array, bad, name, "numbers of at most 64 bits", hint)
     raise _of_type(array, bad, name, "numbers", "pass floats or integers")
 
@@ -368,7 +368,7 @@ def check_max_rows(value: object, where: str) -> None:
             expected="a number of rows from 1, or None for no limit",
             got=shown(value),
             where=where,
-            hint="pass how many rows a state may hold before it is given up",
+            hint="pass the maximum number of rows in a state",
         )
 
 
@@ -377,7 +377,7 @@ def check_number(
     least: int,
     most: int,
     where: str,
-    hint: str = "pass how many there are, those that never occur included",
+    hint: str = "pass the total number, including those that never occur",
 ) -> int:
     """A setting as a whole number from `least` to `most`, of any integer type."""
     found = whole(value)
@@ -438,10 +438,10 @@ def _class_instead(value: object, n_rows: int) -> str:
         return "were labels and scores swapped?"
     number = plain(value)
     if not isinstance(number, int | float):
-        return "number your classes first, from 0"
+        return "number your classes from 0"
     if number < 0 or (isinstance(number, float) and not number.is_integer()):
-        return "number your classes by whole numbers from 0"
-    return "pass n_classes as large as it must be"
+        return "number your classes with whole numbers from 0"
+    return "increase n_classes"
 
 
 def score_table(

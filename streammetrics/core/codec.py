@@ -44,7 +44,7 @@ def damaged(got: str, where: str = "state bytes") -> StateError:
         expected="an undamaged state of this library",
         got=got,
         where=where,
-        hint="restore the bytes from where they were written, or count again",
+        hint="restore the original bytes, or count again",
     )
 
 
@@ -131,7 +131,7 @@ class Reader:
     def raw(self, n: int) -> memoryview:
         """The next `n` bytes."""
         if n < 0 or n > self.left:
-            raise damaged(f"a claim of {n} bytes where {self.left} are left")
+            raise damaged(f"a length of {n} bytes with {self.left} left")
         self.at += n
         return self.data[self.at - n : self.at]
 
@@ -143,7 +143,7 @@ class Reader:
         self.at = at + 1
         width = self.data[at]
         if width and width not in KINDS:
-            raise damaged(f"integers of {width} bytes")
+            raise damaged(f"an integer width of {width} bytes")
         return width
 
     def uint(self, limit: int = 1 << 63) -> int:
@@ -161,7 +161,7 @@ class Reader:
                 raise damaged(f"an integer above its limit of {limit}")
             if byte < 128:
                 if not byte:
-                    raise damaged("an integer that is longer than it needs to be")
+                    raise damaged("an integer with redundant bytes")
                 return n
 
     def narrow(self, n: int) -> tuple[NDArray[np.unsignedinteger], int]:
@@ -205,7 +205,7 @@ class Reader:
         packed = np.frombuffer(self.raw((n + 7) // 8), np.uint8)
         flags = np.unpackbits(packed, count=n).astype(np.bool_)
         if not np.array_equal(np.packbits(flags), packed):
-            raise damaged("flags of states that are not there")
+            raise damaged("flags of states that do not exist")
         return flags
 
     def text(self, limit: int) -> bytes:
@@ -215,14 +215,14 @@ class Reader:
     def finish(self) -> None:
         """Refuse unread bytes."""
         if self.left:
-            raise damaged(f"{self.left} bytes too many")
+            raise damaged(f"{self.left} unread bytes at the end")
 
 
 def _unfit(top: int, width: int) -> StateError:
     """The error for integers whose greatest is too large, or too small for their width."""
     if top >= 1 << 63:
         return damaged("a count of 2**63 or more")
-    return damaged(f"integers of {width} bytes that need fewer")
+    return damaged(f"integers stored in {width} bytes that fit in fewer")
 
 
 def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
@@ -275,9 +275,9 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
             if other != magic and data[:4] == other:
                 raise StateError(
                     expected=f"the bytes of {_READERS[magic][0]}",
-                    got=f"those of {name}",
+                    got=f"the bytes of {name}",
                     where="state bytes",
-                    hint=f"read them with {reader}, or with streammetrics.load, which takes either",
+                    hint=f"read them with {reader}, or with streammetrics.load, which reads both",
                 )
         raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
     _, version, n_head, n_body = _START.unpack_from(data)
@@ -290,7 +290,7 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
         )
     too_long = magic == STATE_MAGIC and n_head > MAX_HEAD
     if too_long or 21 + n_head + n_body != size:
-        raise damaged(f"{size} bytes where {21 + n_head + n_body} are claimed")
+        raise damaged(f"{size} bytes instead of {21 + n_head + n_body}")
     if zlib.crc32(data) != _RESIDUE:
         raise damaged("a checksum that does not match")
     return bytes(data[17 : 17 + n_head]), Reader(data, 17 + n_head, size - 4)

@@ -21,7 +21,7 @@ from streammetrics.core.errors import InputError, shown
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
 
-FLOAT64: Final = "a number within the range of float64, and if whole one that it holds exactly"
+FLOAT64: Final = "a number in the range of float64 (an integer only if float64 holds it exactly)"
 
 
 def plain(value: object) -> object:
@@ -100,7 +100,7 @@ def share(value: object, where: str, expected: str = "a share from 0 to 1") -> F
     """A number from 0 to 1."""
     found = exact(value)
     if found is not None and 1 < found <= 100:
-        raise refused(where, expected, value, f"if it is in per cent, pass {shown(value)} / 100")
+        raise refused(where, expected, value, f"if it is a percentage, pass {shown(value)} / 100")
     if found is None or not 0 <= found <= 1:
         raise refused(where, expected, value)
     return found
@@ -110,7 +110,7 @@ def weight_of_recall(b: object, where: str) -> Fraction:
     """The b of an F-measure: a number of at least 0."""
     found = exact(b)
     if found is None or found < 0:
-        raise refused(where, "a number of at least 0", b, "pass 1 where both weigh the same")
+        raise refused(where, "a number of at least 0", b, "pass 1 for equal weights")
     return found
 
 
@@ -181,7 +181,7 @@ def listed(array: NDArray[np.generic], name: str) -> str | None:
     """The hint for an iterable that numpy takes as one value, such as a generator."""
     value = None if array.ndim else array.item()
     several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-    return f"pass a list, as list({name}) makes one" if several else None
+    return f"pass list({name})" if several else None
 
 
 def _flattened(array: NDArray[Any], name: str) -> str:
@@ -190,11 +190,11 @@ def _flattened(array: NDArray[Any], name: str) -> str:
         single = hint if array.item() is None else f"{hint} (wrap a single value in a list)"
         return listed(array, name) or single
     if array.ndim == 2 and array.shape[1] == 1:
-        return f"{hint}, as ravel() does"
+        return f"{hint}, for example with ravel()"
     if array.ndim == 2 and name == "scores" and array.shape[1] == 2:
-        return f"{hint}: of two classes the column of the positive class, proba[:, 1]"
+        return f"{hint}: for two classes, the column of the positive class, proba[:, 1]"
     if array.ndim == 2 and name == "labels":
-        return f"{hint}: where they are one-hot, pass argmax(axis=1)"
+        return f"{hint}: if they are one-hot, pass argmax(axis=1)"
     return hint
 
 
@@ -261,10 +261,10 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
             expected="values in the memory of the CPU",
             got=f"{type(values).__name__} on {device}",
             where=name,
-            hint="copy them there first, as tensor.cpu() does",
+            hint="copy them first, for example with tensor.cpu()",
         )
     return InputError(
-        expected="an array, in which all rows are of one length",
+        expected="an array whose rows have equal lengths",
         got=f"{type(values).__name__} ({shown(str(error))})",
         where=name,
         hint="pass one value, or one row of values, for each row",
@@ -291,8 +291,8 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
     positions = np.argwhere(missing)
     raise InputError(
         expected="a value in each row",
-        got="a missing one",
+        got="a missing value",
         where=f"{name}[{', '.join(map(str, positions[0].tolist()))}]",
-        hint=f"drop or fill the {len(rows)} row(s) where one is missing",
+        hint=f"drop or fill the {len(rows)} row(s) with a missing value",
         rows=rows,
     )

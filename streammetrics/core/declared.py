@@ -120,11 +120,12 @@ class Declared:
     def __setattr__(self, name: str, value: object) -> None:
         if "_width" in self.__dict__:
             what = "a setting" if name in self._settings else "state" if name in self._parts else ""
-            raise AttributeError(f"{type(self).__name__}.{name} is {what or 'not to be set'}")
+            why = what and f": it is {what}"
+            raise AttributeError(f"{type(self).__name__}.{name} cannot be set{why}")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__}.{name} is not to be deleted")
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
@@ -141,7 +142,7 @@ class Declared:
     def _require_same_settings(self, other: object) -> None:
         if not isinstance(other, Declared):
             raise SettingsError(
-                expected=f"a state of {type(self).__name__}, or several",
+                expected=f"one or more states of {type(self).__name__}",
                 got=f"{shown(other)} ({type(other).__name__})",
                 where=f"{type(self).__name__}.merge",
                 hint=_loaded(other),
@@ -153,7 +154,7 @@ class Declared:
             expected=f"{where}={mine}",
             got=f"{where}={theirs}",
             where=f"{type(self).__name__}.merge",
-            hint="merge states of equal settings, or count anew with one of them",
+            hint="merge states with equal settings, or count again with one of them",
         )
 
 
@@ -166,14 +167,14 @@ def operands(given: object) -> Iterable[object]:
 def _loaded(other: object) -> str:
     """The hint for an operand that is not a state."""
     if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "read it first, as merge(streammetrics.load(...)) does"
+        return "load it first: merge(streammetrics.load(...))"
     if isinstance(other, Mapping):
         return "pass its values()"
     return "pass metrics that have counted, not their results"
 
 
 _UPDATE: Final = "Count these rows, or raise InputError and change nothing."
-_CHECK: Final = "What `update` would count, or InputError; changes nothing."
+_CHECK: Final = "Return the rows that `update` would count, or raise InputError; change nothing."
 
 
 def _install(metric: type[Declared], inputs: Inputs) -> None:

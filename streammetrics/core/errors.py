@@ -60,13 +60,13 @@ class StreamMetricsError(ValueError):
     @property
     def came(self) -> str:
         """The former name of `got`, for one release."""
-        warnings.warn("`came` is `got` now", DeprecationWarning, stacklevel=2)
+        warnings.warn("`came` is now `got`", DeprecationWarning, stacklevel=2)
         return self.got
 
     @property
     def todo(self) -> str:
         """The former name of `hint`, for one release."""
-        warnings.warn("`todo` is `hint` now", DeprecationWarning, stacklevel=2)
+        warnings.warn("`todo` is now `hint`", DeprecationWarning, stacklevel=2)
         return self.hint
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -163,7 +163,7 @@ class Binary(Input):
     def __init__(self, positive: str | None = None) -> None:
         super().__init__()
         self.positive = positive
-        self.meaning = "[n] of 0/1 or False/True" + ", or as `positive` says" * bool(positive)
+        self.meaning = "[n] of 0/1 or False/True" + ", or labels like `positive`" * bool(positive)
 
     def reader(self, metric: Declared, name: str) -> Reader:
         return partial(checks.binary_labels, name=name, positive=self._positive(metric))
@@ -219,7 +219,7 @@ class Amount(Input):
 
     def __init__(self, *, optional: bool = False) -> None:
         super().__init__(optional=optional)
-        self.meaning = "[n], no NaN" + ", or 1 each" * optional
+        self.meaning = "[n], no NaN" + "; 1 each by default" * optional
 
     def reader(self, metric: Declared, name: str) -> Reader:
         return partial(checks.addends, name=name)
@@ -302,7 +302,7 @@ class Ids(Input):
 
     keyword = True
     type_text = IDS
-    meaning = "[n] ids, integers or strings as `ids` says"
+    meaning = "[n] ids, integers or strings, according to `ids`"
 
     def __init__(self, ids: str = "ids") -> None:
         super().__init__()
@@ -357,7 +357,7 @@ class Weights(Input):
     """
 
     keyword = True
-    meaning = "[n], at least 0, or 1 each; a row of weight 0 is ignored"
+    meaning = "[n], at least 0, 1 each by default; a row of weight 0 is ignored"
 
     def __init__(self, per_row: str | None = None) -> None:
         super().__init__(optional=True)
@@ -383,7 +383,7 @@ class Inputs:
             if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
                 raise TypeError(f"no input can be called {name!r}: the name is reserved")
             if isinstance(column, Weights) and name != "weights":
-                raise TypeError(f"the input of weights is called weights, and not {name!r}")
+                raise TypeError(f"the input of weights must be called weights, not {name!r}")
 
     def __iter__(self) -> Iterator[tuple[str, Input]]:
         yield from self.columns.items()

@@ -142,16 +142,16 @@ def interval_of(
             expected='"auto" or "none"',
             got=shown(cluster),
             where=f"{kind}.confidence_interval(cluster)",
-            hint=f"count with UserGroups({kind}(...)), which knows users" if users else "pass one",
+            hint=f"use UserGroups({kind}(...)), which groups by user" if users else "choose one",
         )
     if not callable(getattr(result, "interval", None)):
         why = f"no formula for {kind}; UserGroups has one, from groups of users"
         if isinstance(result, Mapping):
-            why = f"{kind} is of several results: ask each of them for its interval"
+            why = f"{kind} has several results: ask each for its interval"
         return Interval.undefined(why, level=level, method=method, formula=False)
     known = cast("HasInterval", result)
     found = known.interval(view, level=level, method=method)
     if cluster == "auto" and known.independent and found.defined:
-        said = f"{known.independent} are taken as independent, as no users are known"
-        return replace(found, reason="; ".join(filter(None, (said, found.reason))))
+        note = f"{known.independent} are taken as independent because no users are known"
+        return replace(found, reason="; ".join(filter(None, (note, found.reason))))
     return found

@@ -40,7 +40,7 @@ class Provenance:
         named = all(isinstance(name, str) for name in (source, piece))
         if not (named and all(hasattr(offset, "__index__") for offset in (start, end))):
             got = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
-            raise _bad_range("names that are strings, and offsets that are integers", got)
+            raise _bad_range("string names and integer offsets", got)
         start, end = index(start), index(end)
         if not 0 <= start <= end:
             raise _bad_range("0 <= start <= end", f"[{start}, {end})")
@@ -148,7 +148,7 @@ def _bad_range(expected: str, got: str) -> InputError:
         expected=expected,
         got=got,
         where="Provenance.add",
-        hint="pass a source, its first offset and the one after the last",
+        hint="pass a source, its first offset and the offset after its last",
     )
 
 

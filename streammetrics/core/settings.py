@@ -104,7 +104,7 @@ def register(metric: type[Declared]) -> None:
             expected="a schema that no other metric has",
             got=f"{metric.schema!r}, that of {known.__module__}.{known.__qualname__}",
             where=f"{metric.__name__}(schema)",
-            hint="choose another, such as 'my-package.my-metric/1'",
+            hint="choose another schema, such as 'my-package.my-metric/1'",
         )
     CLASSES[metric.schema] = metric  # a notebook cell that runs again redefines its class
     _HEADS.clear()
@@ -136,8 +136,8 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
             expected=f"a known schema ({', '.join(sorted(CLASSES))})",
             got=shown(schema),
             where="state bytes",
-            hint="import the module that defines it, install the package that names it among its"
-            f" entry points, or use the release that wrote it{failed}",
+            hint="import the module that defines it, install the package that registers it as an"
+            f" entry point, or use the release that wrote it{failed}",
         )
     made = CLASSES[schema]
     if set(settings) != {made._formerly.get(name, name) for name in made._settings}:
@@ -149,7 +149,7 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
         # A metric checks the values of its settings; hostile bytes may hold any type.
-        raise damaged(f"settings that {made.__name__} refuses ({shown(str(error))})") from None
+        raise damaged(f"settings that {made.__name__} rejects ({shown(str(error))})") from None
 
 
 def _inner(schema: str, settings: Mapping[str, Setting], depth: int) -> Json:
@@ -177,7 +177,7 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
         }
     raise SettingsError(
         expected="a bool, integer, float, string, None, Fraction, tuple, mapping from strings,"
-        f" or metric (at most {MAX_NESTING} within each other)",
+        f" or metric (nested at most {MAX_NESTING} deep)",
         got=f"{shown(value)} ({type(value).__name__})",
         where=where,
         hint="convert it",
@@ -235,14 +235,14 @@ def named_settings(
     """Decorate an `__init__`: an error lists the settings where Python would raise a TypeError, and
     former names are accepted with a DeprecationWarning."""
 
-    def told(init: Callable[P, None]) -> Callable[P, None]:
+    def decorate(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
         def checked(*given: P.args, **named: P.kwargs) -> None:
             use_current_names(type(given[0]).__name__, formerly, named)
             n = len(given) - 1  # without self
             twice = [f"{name} twice" for name in names[:n] if name in named]
             got = [shown(name) for name in named if name not in names] + twice
-            got += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
+            got += [f"no value for {r}" for r in required if r not in named and r not in names[:n]]
             if n > len(names):
                 got.append(f"{n} values")
             if got:
@@ -250,13 +250,13 @@ def named_settings(
                     expected=f"settings among {', '.join(names)}" if names else "no settings",
                     got=got[0],
                     where=type(given[0]).__name__,
-                    hint="give each by one of these names" + ", once" * bool(twice),
+                    hint="pass each setting by one of these names" + ", once" * bool(twice),
                 )
             init(*given, **named)
 
         return checked
 
-    return told
+    return decorate
 
 
 # -- differences ----------------------------------------------------------------------------------
@@ -346,10 +346,10 @@ class Content:
         if self.data is None:
             metric, _, name = where.rpartition(".")
             raise StateError(
-                expected=f"the numbers of {name}, which rows are counted with",
-                got=f"their hash alone, {self.digest}, since bytes hold no more",
+                expected=f"the numbers of {name}, which counting needs",
+                got=f"only their hash, {self.digest}, as in all state bytes",
                 where=where,
-                hint=f"merge this state into an empty one whose {metric} was given them",
+                hint=f"merge this state into an empty one whose {metric} has the numbers",
             )
         return np.frombuffer(self.data, "<f8").astype(np.float64, copy=False).reshape(self.shape)
 
@@ -414,5 +414,5 @@ def load_all(group: str) -> tuple[Mapping[str, object], str]:
             found[name] = one.load()
         except Exception as error:  # one bad package must not disable the others
             failed.append(f"{name} = {one.value} ({type(error).__name__}: {error})")
-    said = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
-    return found, said
+    failures = f"; these entry points of {group} failed: {'; '.join(failed)}" if failed else ""
+    return found, failures

@@ -33,9 +33,9 @@ def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str
         return
     rows = np.flatnonzero([label in likely for label in given])
     first = given[rows[0]]
-    expected = f"the positive class written as positive={shown(positive)}, or another class"
-    hint = f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1"
-    got = f"{shown(first)}, which differs from it in case or spaces alone"
+    expected = f"the positive class spelled as in positive={shown(positive)}, or another class"
+    hint = f"pass positive={shown(first)} if that is the spelling, or labels of 0 and 1"
+    got = f"{shown(first)}, which differs only in case or spaces"
     raise bad_rows(given, rows, name, expected, hint, got)
 
 
@@ -43,9 +43,9 @@ def labels_instead(labels: NDArray[np.generic]) -> str | None:
     """The hint for labels other than 0 and 1, if the mistake is clear; else None."""
     array: NDArray[Any] = labels
     if array.dtype.kind in "if" and bool(((array == -1) | (array == 1)).all()):
-        return "of classes -1 and 1 pass labels == 1"
+        return "for classes -1 and 1, pass labels == 1"
     if array.dtype.kind == "O" and all(type(v) in (int, float) and v in (-1, 1) for v in array):
-        return "of classes -1 and 1 pass [label == 1 for label in labels]"
+        return "for classes -1 and 1, pass [label == 1 for label in labels]"
     return None
 
 
@@ -54,8 +54,8 @@ def ids_instead(value: object) -> str | None:
     if not isinstance(value, float | np.floating):
         return None
     return (
-        "pass integers: a column of integers becomes one of floats where some are missing, so drop "
-        'those rows and use astype("int64")'
+        "pass integers: missing values turn a column of integers into floats, so drop those rows "
+        'and use astype("int64")'
     )
 
 
@@ -72,9 +72,9 @@ def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
         bad = np.flatnonzero((bits >> _EXACT_BITS) >= np.maximum(lowest, np.uint64(1)))
     if not len(bad):
         return
-    hint = "pass smaller ones, such as their ranks or differences, or round them first, as "
-    hint += "astype(numpy.float64) does"
-    expected = "integers that float64 holds, as it holds all up to 2**53"
+    hint = "pass smaller integers, such as ranks or differences, or round them first with "
+    hint += "astype(numpy.float64)"
+    expected = "integers that float64 holds exactly, such as all up to 2**53"
     raise bad_rows(integers, bad, name, expected, hint)
 
 
@@ -97,8 +97,8 @@ def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
         if len(bad):
             first = int(times_ms[bad[0]])
             fix = f"{name} * 1000" if factor == 1 else f"{name} // {factor // 1000}"
-            hint = f"pass {fix}; to times since a start of your own add that start"
-            got = f"{first}, which is a time in {unit} of the years 1995 to 2052"
+            hint = f"pass {fix}; if your times count from another start, add that start"
+            got = f"{first}, a time in {unit} between 1995 and 2052"
             raise bad_rows(times_ms, bad, name, "Unix times in milliseconds", hint, got)
 
 
@@ -107,5 +107,5 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
     bad = np.flatnonzero((times_s >= FIRST_MS) & (times_s < _AFTER_S * 1000.0))
     if len(bad):
         first = shown(times_s[bad[0]])
-        got = f"{first}, which is a time in milliseconds of the years 1995 to 2052"
+        got = f"{first}, a time in milliseconds between 1995 and 2052"
         raise bad_rows(times_s, bad, name, "times in seconds", f"pass {name} / 1000", got)

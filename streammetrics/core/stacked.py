@@ -72,8 +72,8 @@ def _noted(data: bytes, counted: Provenance) -> bool:
     """Record the provenance in a state file; False if it is damaged or overlaps."""
     if data[:4] == FILE_MAGIC:
         try:
-            said = Provenance.from_json(opened(FILE_MAGIC, data)[0])
-            counted.accept(counted.united(said))
+            ranges = Provenance.from_json(opened(FILE_MAGIC, data)[0])
+            counted.accept(counted.united(ranges))
         except (StateError, OverlapError):
             return False
     return True

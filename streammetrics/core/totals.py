@@ -31,10 +31,10 @@ def totals_of(metric: Accumulator) -> Accumulator:
 def unlimited(metric: Accumulator) -> SettingsError:
     """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
     return SettingsError(
-        expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
+        expected="max_rows=None, because each sealed part has fewer rows than the whole",
         got=f"max_rows={metric.settings()['max_rows']}",
-        where=f"{type(metric).__name__}, to be sealed",
-        hint="leave max_rows out; a task holds the rows of its bucket only",
+        where=f"sealing {type(metric).__name__}",
+        hint="leave max_rows out; a task holds only the rows of its bucket",
     )
 
 
@@ -56,8 +56,8 @@ class WithoutRows(Accumulator):
 
     def _refuse(self) -> NoReturn:
         raise InputError(
-            expected="a state that takes rows",
-            got=f"a sealed one of {type(self).__name__}",
+            expected="a state that accepts rows",
+            got=f"a sealed state of {type(self).__name__}",
             where="update",
-            hint="compute the whole scope again from its rows, and seal that",
+            hint="recompute the whole scope from its rows, and seal the result",
         )

@@ -52,9 +52,9 @@ def unit_of(value: object, where: str) -> Fraction:
     ):
         unit = Fraction(value)
     if unit is None or not 0 < unit.numerator <= _MOST or unit.denominator > _MOST:
-        hint = 'pass weight_unit=Fraction(1, 10), or "1/10", to take tenths'
+        hint = 'pass weight_unit=Fraction(1, 10), or "1/10", for tenths'
         if isinstance(value, float):
-            hint = f"a float is not what it looks like: {hint}"
+            hint = f"floats are inexact: {hint}"
         raise SettingsError(
             expected="a positive Fraction, an integer, or a string such as '1/10'",
             got=f"{shown(value)} ({type(value).__name__})",
@@ -75,7 +75,7 @@ def check_weight_settings(metric: Declared) -> None:
             expected="True or False",
             got=shown(rounding),
             where=f"{name}.round_weights",
-            hint="pass True to round weights that are no multiples of weight_unit",
+            hint="pass True to round weights that are not multiples of weight_unit",
         )
 
 
@@ -183,7 +183,7 @@ def _units(
 def _units_of_one(unit: Fraction) -> int:
     if unit.numerator != 1:
         raise InputError(
-            expected=f"weights, since a row without one weighs 1, which is no multiple of {unit}",
+            expected=f"weights, because the default weight 1 is not a multiple of {unit}",
             got="none",
             where="weights",
             hint="pass weights, or a weight_unit that divides 1",
@@ -328,7 +328,7 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     exact, _ = _fraction(first)
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
-    hint = "pass the weight_unit of which they are multiples, or round_weights=True"
+    hint = "pass a weight_unit that divides them, or round_weights=True"
     if exact < _COARSE * unit:  # rounding to a few units would change it much
         digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
         hint += f' with a smaller unit, such as weight_unit="1/{10**digits}"'

@@ -63,7 +63,7 @@ def renamed_columns(
         if was in names and not {argument, was} & renamed.keys():
             if argument in names:
                 raise InputError(
-                    expected=f"the column of {argument!r} named, since {was!r} is its former name",
+                    expected=f"a named column for {argument!r}, because {was!r} is its former name",
                     got=f"columns {argument!r} and {was!r}",
                     where=where,
                     hint=f"pass columns={{{argument!r}: ...}}, or give each metric its own column "
@@ -97,7 +97,7 @@ def _put(
         return
     flat = array.flatten()
     if array.null_count or flat.null_count:
-        raise _refused(column, "lists without a null", "some are null", "leave these rows out")
+        raise _refused(column, "lists without nulls", "null lists or items", "leave these rows out")
     if kinds.is_fixed_size_list(kind):
         offsets = np.arange(len(array) + 1, dtype=np.int64) * kind.list_size
     else:
@@ -111,7 +111,10 @@ def _put(
     known = found.setdefault(_OFFSETS, offsets)
     if not np.array_equal(np.asarray(known), offsets):
         raise _refused(
-            column, "lists as long as those of other columns", "others", "pass an item in each"
+            column,
+            "lists as long as those of other columns",
+            "other lengths",
+            "pass an item in each",
         )
 
 
@@ -120,7 +123,7 @@ def _table(column: str, values: Values, sizes: NDArray[np.int64]) -> NDArray[np.
         raise _refused(column, "lists of numbers", "lists of other values", "convert them")
     if len(sizes) and int(sizes.min()) != int(sizes.max()):
         got = f"lists of {sizes.min()} to {sizes.max()}"
-        raise _refused(column, "lists of one length, a value for each class", got, "fill them up")
+        raise _refused(column, "lists of equal length, a value for each class", got, "pad them")
     return values.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0)
 
 

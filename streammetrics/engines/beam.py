@@ -130,7 +130,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         state = mutable_accumulator
         if state is None or self._spec is None:
             raise InputError(
-                expected="states as bytes, where StatesFn has no spec",
+                expected="states as bytes, because StatesFn has no spec",
                 got=type(element).__name__,
                 where="StatesFn",
                 hint="pass the spec, StatesFn(spec), to count rows",
@@ -152,7 +152,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
     def extract_output(self, accumulator: Accumulator | None) -> bytes:
         if accumulator is None:
             raise InputError(
-                expected="at least one state, where StatesFn has no spec",
+                expected="at least one state, because StatesFn has no spec",
                 got="none",
                 where="StatesFn",
                 hint="pass the spec, or use CombineGlobally(StatesFn()).without_defaults()",

@@ -42,7 +42,7 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
                 expected="strings, integers or bools",
                 got=str(kind),
                 where=f"by, column {name!r}",
-                hint="cast the column, a date for instance to a string",
+                hint="cast the column, for example a date to a string",
             )
         if name in (BUCKET, STATE) or list(by).count(name) > 1:
             raise InputError(
@@ -160,7 +160,7 @@ def require_users(user: str | None, n_buckets: int | None) -> None:
             expected="user and n_buckets together, or neither",
             got=f"user={shown(user)}, n_buckets={shown(n_buckets)}",
             where="states",
-            hint="name the column whose rows shall meet in a task, and in how many buckets",
+            hint="pass the column of the users and the number of buckets",
         )
     if n_buckets is not None:
         require_buckets(n_buckets)
@@ -173,7 +173,7 @@ def require_buckets(n: int) -> None:
             expected=f"an integer from 1 to {MAX_BUCKETS}",
             got=shown(n),
             where="n_buckets",
-            hint="pass how many buckets users are hashed into",
+            hint="pass the number of buckets that users are hashed into",
         )
 
 

@@ -54,7 +54,7 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
             expected="at least one state",
             got="none",
             where="merged",
-            hint="take the empty metric where nothing was counted",
+            hint="use the empty metric if nothing was counted",
         )
     return total
 
@@ -95,7 +95,7 @@ def _state_bytes(data: object) -> bytes:
             expected="the bytes of a state",
             got=shown(data),
             where="states",
-            hint="leave out rows without a state, which an outer join makes for instance",
+            hint="leave out rows without a state, for example those of an outer join",
         )
     return bytes(data)
 

@@ -80,7 +80,7 @@ class Counted:
                 expected="an offset in each row",
                 got=f"{column.null_count} nulls",
                 where=f"column {self._positions.offset!r}",
-                hint="leave these rows out, or name a Task instead",
+                hint="leave these rows out, or pass a Task instead",
             )
         offsets = np.array(column.to_numpy(zero_copy_only=False), np.int64)
         sources = grouped(batch, self._positions.source)

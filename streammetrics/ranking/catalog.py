@@ -86,7 +86,7 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
     def check_settings(self) -> None:
         self._set("k", checked_cut(self.k, "CatalogMetrics.k"))
-        hint = "pass how many items the catalog has, shown or not"
+        hint = "pass the number of items in the catalog, shown or not"
         n_items = check_number(self.n_items, 1, MAX_CATALOG, "CatalogMetrics.n_items", hint)
         self._set("n_items", n_items)
 

@@ -92,7 +92,7 @@ def refuse_doubles(
     at = int(bad[0])
     raise InputError(
         expected="each item once in a list",
-        got=f"item {_named(items, at)} again in list {_named(groups, at)}",
+        got=f"item {_named(items, at)} twice in list {_named(groups, at)}",
         where=f"items[{at}]",
         hint=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
         rows=bad,
@@ -104,10 +104,10 @@ def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDA
     bad = np.flatnonzero(~known & (grades > 0))
     if len(bad):
         raise InputError(
-            expected="label 0 where nobody judged the item",
+            expected="label 0 for an item that is not judged",
             got=f"{grades[bad[0]]}",
             where=f"labels[{bad[0]}]",
-            hint="set judged where there is a grade",
+            hint="set judged to True where there is a grade",
             rows=bad,
         )
     return np.where(known, grades, np.uint8(NOT_JUDGED))

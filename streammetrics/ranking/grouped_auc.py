@@ -139,13 +139,13 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
                 if getattr(self, name) != default:
-                    raise refused_setting(self, name, "none where there is no grid")
+                    raise refused_setting(self, name, "none without a grid")
                 self._set(name, default)  # 8.0 equals 8
             return
         for name, value in check_grid(self).items():
             self._set(name, value)
         if self.score_type != "float32":
-            raise refused_setting(self, "score_type", "none where a grid compares scores")
+            raise refused_setting(self, "score_type", "none with a grid")
 
     @property
     def _in_unit(self) -> bool:
@@ -180,7 +180,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         if new.round_weights:
             codes = new.rounded.inner.table().codes
             zero = codes_of(np.zeros(1, np.float32))[0]
-            require(bool((codes == zero).all()), "scores where only labels are counted")
+            require(bool((codes == zero).all()), "scores in a state of labels alone")
         return new
 
     def compute(self) -> GroupedArea:

@@ -129,11 +129,11 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     max_rows: int | None = None
     inputs = Inputs(
         labels=Unchecked("[n] grades, integers from 0 to 15"),
-        scores=Unchecked("[n], no NaN; -inf where an item was not shown"),
+        scores=Unchecked("[n], no NaN; -inf where the item was not shown"),
         groups=Unchecked("[n] ids of lists", keyword=True, type_text=IDS, formerly="lists"),
         items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
-        judged=Unchecked("[n] bool, False where nobody judged it", keyword=True, optional=True),
-        shown=Unchecked("[n] bool, False where it was not shown", keyword=True, optional=True),
+        judged=Unchecked("[n] bool, False where not judged", keyword=True, optional=True),
+        shown=Unchecked("[n] bool, False where not shown", keyword=True, optional=True),
     )
     bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
     items = Bag("int64", labels=1, ids="ids")

@@ -47,7 +47,7 @@ def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Rag
 
 def checked_cut(k: object, where: str) -> int:
     """The checked setting `k`: the number of first items of a list that count."""
-    hint = "pass how many of the first items of a list count"
+    hint = "pass the number of first items to count"
     return checks.check_number(k, 1, (1 << 31) - 1, where, hint)
 
 
@@ -109,8 +109,8 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
     bad = []
     for rows, items in by_length(lists.values, lists.offsets):
         ordered = np.sort(items, axis=1)
-        doubled = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-        bad += rows[doubled].tolist()
+        has_duplicates = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        bad += rows[has_duplicates].tolist()
     if not bad:
         return
     first = min(bad)
@@ -118,9 +118,9 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
     at = next(j for j, item in enumerate(items) if item in items[:j])
     raise InputError(
         expected="each item once in a list",
-        got=f"{items[at]} for the second time",
+        got=f"{items[at]} twice",
         where=f"lists[{first}][{at}]",
-        hint=f"drop what is repeated in {len(bad)} list(s)",
+        hint=f"drop the repeated items in {len(bad)} list(s)",
         rows=np.array(sorted(bad), np.intp),
     )
 

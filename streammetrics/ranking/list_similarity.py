@@ -70,10 +70,10 @@ def item_vectors(vectors: Vectors, similarity: str) -> Content:
         zero = np.flatnonzero(~values.any(axis=1))
         if len(zero):
             _refuse(
-                "vectors that are not zero, since those have no cosine",
+                "nonzero vectors, because a zero vector has no cosine",
                 "a zero vector",
                 f"[{zero[0]}]",
-                "leave such items out, or give them a vector",
+                "leave these items out, or give them a vector",
             )
     return vectors if isinstance(vectors, Content) else Content.of(values)
 
@@ -101,10 +101,10 @@ def _numbers(given: object, similarity: str) -> Floats:
     if values.ndim == 2 and not good.all():
         row, column = np.argwhere(~good)[0]
         _refuse(
-            f"finite numbers (of a table: up to {LARGEST:g})",
+            f"finite numbers (in a table, of magnitude at most {LARGEST:g})",
             shown(values[row, column]),
             f"[{row}, {column}]",
-            "fix or leave out such items",
+            "fix or leave out these items",
         )
     return values
 
@@ -143,7 +143,7 @@ def _array(given: object) -> NDArray[np.generic]:
     try:
         array = array_of(given, _WHERE)
     except InputError as error:
-        _refuse("an array [n_items, d]", error.got, "", "give all items rows of one length")
+        _refuse("an array [n_items, d]", error.got, "", "give all items rows of equal length")
     # numpy converts integers beside strings to strings; they must stay distinct
     return np.asarray(given, object) if array.dtype.kind == "U" else array
 
@@ -182,17 +182,17 @@ def register_similarity(name: str, function: Similarity) -> None:
             hint="choose another name",
         )
     known = _named.get(name, function)
-    if _place(known) != _place(function):
+    if _import_path(known) != _import_path(function):
         raise SettingsError(
-            expected=f"{name} as it was registered, {'.'.join(_place(known))}",
-            got=".".join(_place(function)),
+            expected=f"the registered {name}, {'.'.join(_import_path(known))}",
+            got=".".join(_import_path(function)),
             where="register_similarity",
             hint="choose another name: stored states rely on this one",
         )
     _named[name] = function
 
 
-def _place(function: Similarity) -> tuple[str, str]:
+def _import_path(function: Similarity) -> tuple[str, str]:
     return (
         getattr(function, "__module__", ""),
         getattr(function, "__qualname__", type(function).__qualname__),
@@ -286,7 +286,7 @@ def _called(
             )
         if not bool((np.abs(given) <= LARGEST).all()):
             at = int(np.argmin(np.abs(given) <= LARGEST))
-            _refuse_values(name, f"numbers of at most {LARGEST:g} in size", shown(given[at]))
+            _refuse_values(name, f"numbers of magnitude at most {LARGEST:g}", shown(given[at]))
         found[some] = given
     return found
 
@@ -393,7 +393,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         long = np.flatnonzero(sizes > MAX_ITEMS)
         if len(long):
             raise InputError(
-                expected=f"lists of at most {MAX_ITEMS} items, since every pair is looked at",
+                expected=f"lists of at most {MAX_ITEMS} items, because every pair is compared",
                 got=f"{sizes[long[0]]} items",
                 where=f"lists[{long[0]}]",
                 hint="give IntraListSimilarity a k",
@@ -425,7 +425,7 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
             require_finite(column, "an infinite similarity")
         for slot in range(width):
             total, squares = new.sums.quanta(slot), new.squares.quanta(slot)
-            kept, what = int(new.lists.dense(slot)[0]), "similarities that no lists have"
+            kept, what = int(new.lists.dense(slot)[0]), "impossible similarities"
             require_rounded_moments(kept, total, squares, what)
         return new
 

@@ -126,7 +126,7 @@ class MomentsColumn(Column):
 
     def require_possible(self, lists: int, slot: int = 0) -> None:
         """StateError unless this number of lists can have these sums."""
-        what = "measures that no lists have"
+        what = "impossible measures"
         for columns in self.sums:
             for column in columns:
                 require_finite(column, what)

@@ -36,14 +36,14 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
             expected=f"offsets from 0 to {n_items}, the number of {of}",
             got=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
             where="offsets",
-            hint="pass where each list begins and, last, where the last one ends",
+            hint="pass the start of each list, then the end of the last one",
         )
     falls = ends[1:] < ends[:-1]
     if falls.any():
         falling = np.flatnonzero(falls)
         at = int(falling[0])
         raise InputError(
-            expected="offsets that do not fall",
+            expected="offsets that do not decrease",
             got=f"{ends[at]}, then {ends[at + 1]}",
             where=f"offsets[{at + 1}]",
             hint="pass the lists one after the other",
@@ -86,7 +86,7 @@ def graded_lists(
             expected="labels [lists, items], or flat labels [items] with offsets [lists + 1]",
             got=f"labels of shape {list(array.shape)} and {given}",
             where="labels",
-            hint="pass one list as [[...]], lists of unequal length flat, with their offsets",
+            hint="pass one list as [[...]], and lists of unequal length flat with offsets",
         )
     flat_scores = None
     try:
@@ -121,8 +121,8 @@ def _judged(
     known: NDArray[np.bool_] = array.reshape(-1).astype(np.bool_, copy=False)
     bad = np.flatnonzero(~known & (grades > 0))
     if len(bad):
-        hint = "set judged where there is a grade"
-        error = bad_rows(grades, bad, "labels", "0 where nobody judged the item", hint)
+        hint = "set judged to True where there is a grade"
+        error = bad_rows(grades, bad, "labels", "0 for an item that is not judged", hint)
         raise _of_lists(error, ends, labels.shape)
     return known
 
@@ -133,7 +133,7 @@ def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], n
             expected=f"the shape of labels, {list(labels.shape)}",
             got=f"{list(other.shape)}",
             where=name,
-            hint="pass one for each label",
+            hint="pass one value for each label",
         )
 
 
@@ -153,7 +153,7 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
     n = len(lists)
     if n_relevant.ndim not in (1, 2) or len(n_relevant) != n or n_relevant.shape[1:] > (MAX_GRADE,):
         raise InputError(
-            expected=f"n_relevant [{n}], or [{n}, g] with the items of grade 1 to g",
+            expected=f"n_relevant [{n}], or [{n}, g] with the items of each grade from 1 to g",
             got=f"shape {list(n_relevant.shape)}",
             where="n_relevant",
             hint="pass one number for each list",
@@ -186,7 +186,7 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             f"at least the relevant items in the list, {seen[i].tolist()}, "
             f"and at most {MAX_UNSEEN} more",
             f"{known[i].tolist()}",
-            "count all known relevant items, those in the list included",
+            "count all known relevant items, including those in the list",
         )
     if not by_grade:
         graded = np.full(n, graded_from == 0)
@@ -197,7 +197,7 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
                 bad,
                 "the grades of relevant items that the list lacks",
                 "only their number",
-                "pass n_relevant as [lists, g], column j the number of items of grade j + 1",
+                "pass n_relevant as [lists, g], where column j counts the items of grade j + 1",
             )
     of_all = np.zeros((n, MAX_GRADE + 1), np.int64)
     of_all[:, 1 : 1 + columns] = unseen
@@ -231,17 +231,17 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
             expected=f"{len(ranked)} truths, one for each list",
             got=f"{len(known)}",
             where="truths",
-            hint="pass as many truths as lists; an empty one where nothing is known",
+            hint="pass as many truths as lists, an empty one if nothing is known",
         )
-    doubled = [i for i, ids in enumerate(ranked) if len(set(ids)) != len(ids)]
-    if doubled:
-        [(twice, _)] = Counter(ranked[doubled[0]]).most_common(1)
+    duplicates = [i for i, ids in enumerate(ranked) if len(set(ids)) != len(ids)]
+    if duplicates:
+        [(twice, _)] = Counter(ranked[duplicates[0]]).most_common(1)
         raise InputError(
             expected="each id once in a list",
             got=f"{shown(twice)} twice",
-            where=f"lists[{doubled[0]}]",
-            hint=f"drop the later ones in these {len(doubled)} list(s)",
-            rows=np.array(doubled, np.intp),
+            where=f"lists[{duplicates[0]}]",
+            hint=f"drop the later ones in these {len(duplicates)} list(s)",
+            rows=np.array(duplicates, np.intp),
         )
     _refuse_other_types(ranked, known)
     unseen = np.zeros((len(ranked), MAX_GRADE + 1), np.int64)
@@ -266,7 +266,7 @@ def _require_no_mapping(given: object, name: str) -> None:
             expected=f"a sequence of {name}",
             got=f"a mapping ({type(given).__name__})",
             where=name,
-            hint="of two mappings by query pass [run[q] for q in truth] and [truth[q] for q in "
+            hint="for two mappings by query, pass [run[q] for q in truth] and [truth[q] for q in "
             "truth]",
         )
 
@@ -308,16 +308,16 @@ def _refuse_other_types(
     i = bad[0]
     theirs = types[i][1]
     got = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in theirs)
-    hint = "convert the ids of one side, as str(id) does"
+    hint = "convert the ids on one side, for example with str(id)"
     if isinstance(got, float):
-        of_scores = "of scores pass a mapping id -> score"
+        of_scores = "for scores, pass a mapping id -> score"
         hint = (ids_instead(got) if theirs == {"int"} else None) or of_scores
     if isinstance(got, tuple) and len(got) == 2:
-        hint = "of pairs (id, score) pass dict(pairs), a mapping id -> score"
+        hint = "for pairs (id, score), pass dict(pairs), a mapping id -> score"
     elif theirs == {"tuple"}:
-        hint = "of pairs (id, grade) in the truth pass dict(pairs), a mapping id -> grade"
+        hint = "for pairs (id, grade) in the truth, pass dict(pairs), a mapping id -> grade"
     raise InputError(
-        expected=f"ids of the type of those in its truth, {' or '.join(sorted(theirs))}",
+        expected=f"ids of the same type as in its truth, {' or '.join(sorted(theirs))}",
         got=f"{shown(got)} ({type(got).__name__})",
         where=f"lists[{i}]",
         hint=hint,

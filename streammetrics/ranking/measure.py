@@ -20,7 +20,7 @@ Parameter: TypeAlias = str | int | float
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_CUT: Final = 999_999_999
-WRITE: Final = "write it as NDCG @ 10 in Python, or as the text that it prints"
+WRITE: Final = "write it as NDCG @ 10 in Python, or as its printed text"
 
 
 class Values(NamedTuple):
@@ -75,7 +75,9 @@ class Measure(ABC):
         except TypeError:
             k = 0
         if self.cuts == "cannot":
-            raise refused(f"{self}, which looks at whole lists", f"@{shown(cut)}", str(self))
+            raise refused(
+                f"{self} without a cut, because it reads whole lists", f"@{shown(cut)}", str(self)
+            )
         if isinstance(cut, (bool, np.bool_)) or not 1 <= k <= MAX_CUT:
             raise refused("a cut from 1 to 999999999", shown(cut), f"{self.name} @")
         return replace(self, cut=k)
@@ -117,6 +119,6 @@ def too_high(measure: Measure, got: str, where: str, rows: NDArray[np.intp]) -> 
         expected=f"grades up to {measure.highest}, the highest of {measure}",
         got=got,
         where=where,
-        hint=f"give {measure.name} the highest grade there is: {measure.name}(max_grade=...)",
+        hint=f"pass {measure.name} the highest grade: {measure.name}(max_grade=...)",
         rows=rows,
     )

@@ -33,7 +33,7 @@ from streammetrics.kernels.ranking.rank_tables import GAINS
 from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
 
 _CHOOSE: Final = "choose one of these"
-_PASS: Final = "pass how likely a user goes on to the next item"
+_PASS: Final = "pass the probability that a user continues to the next item"
 
 
 def _check_choice(measure: Measure, name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -314,10 +314,10 @@ def register_measure(measure: Measure) -> None:
             hint="choose another name, and register the measure without `@`",
         )
     known = _registered.get(name, measure)
-    if _place(known) != _place(measure):
+    if _import_path(known) != _import_path(measure):
         raise SettingsError(
-            expected=f"{name} as it was registered, {_place(known)}",
-            got=_place(measure),
+            expected=f"the registered {name}, {_import_path(known)}",
+            got=_import_path(measure),
             where="register_measure",
             hint="choose another name: stored states rely on this one",
         )
@@ -325,7 +325,7 @@ def register_measure(measure: Measure) -> None:
     _measures_of.cache_clear()
 
 
-def _place(measure: Measure) -> str:
+def _import_path(measure: Measure) -> str:
     return f"{type(measure).__module__}.{type(measure).__qualname__}"
 
 
@@ -373,7 +373,7 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
     if isinstance(measures, (Measure, str)):
         measures = (measures,)
     elif not isinstance(measures, Iterable):
-        raise refused("measures such as NDCG @ 10, or their texts", shown(measures), "measures")
+        raise refused("measures such as NDCG @ 10, or their names", shown(measures), "measures")
     return _measures_of(tuple(measures))
 
 
@@ -387,9 +387,9 @@ def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
         if type(_measure(measure.name, str(measure))) is not type(measure):
             raise refused(
                 f"the measure that is registered as {measure.name}",
-                _place(measure),
+                _import_path(measure),
                 "measures",
-                "register it, under a name of its own",
+                "register it under another name",
             )
         if measure.cuts == "must" and measure.cut is None:
             name = measure.name

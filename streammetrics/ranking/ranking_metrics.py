@@ -87,7 +87,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     empty: EmptySetting = EmptySetting()
     inputs = Inputs(
         labels=Unchecked("grades from 0 to 15 [lists, items], or flat with offsets"),
-        scores=Unchecked("like labels, no NaN; None: lists are ranked already", optional=True),
+        scores=Unchecked("like labels, no NaN; None if lists are already ranked", optional=True),
         offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
         n_relevant=Unchecked("[lists] or [lists, g]: known items", keyword=True, optional=True),
         judged=Unchecked("bool like labels", keyword=True, optional=True),

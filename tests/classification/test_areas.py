@@ -77,7 +77,7 @@ def test_past_max_rows_a_state_says_so() -> None:
     full.update([0], [0.5])
     result = full.compute()
     assert math.isnan(float(result.auc)) and result.rows == 5 and result.positives is None
-    assert result.reason == "5 rows are more than max_rows=4"
+    assert result.reason == "5 rows exceed max_rows=4"
     one = ExactAUC(max_rows=4)
     one.update([1, 0, 0, 0, 1], [0.0, 9.0, 9.0, 8.0, 1.0])
     assert one == full  # the number of rows is all that is left
@@ -258,7 +258,7 @@ def test_past_max_rows_of_many_classes_only_their_number_is_known() -> None:
     assert math.isnan(float(result.macro_auc)) and math.isnan(float(result.map))  # type: ignore[arg-type]
     assert math.isnan(float(result.auc("micro")))  # type: ignore[arg-type]
     assert result.rows == len(ROWS)
-    assert result.reason == f"{len(ROWS)} rows are more than max_rows=5"
+    assert result.reason == f"{len(ROWS)} rows exceed max_rows=5"
     assert result.support == (None, None, None)
     metric.update([0], [[0.5] * 3], weights=[2])
     weighted = metric.compute()

@@ -71,9 +71,9 @@ def four_fed() -> Panel:
 def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
     error = refused({"labels": LABELS, "scores": SCORES})
     assert error.expected == "the column 'users'"
-    assert error.got == "only labels, scores"
+    assert error.got == "columns labels, scores"
     assert error.where == "Panel.update, metric 'gauc'"
-    assert refused({}).got == "only nothing"
+    assert refused({}).got == "no columns"
     assert refused({"labels": LABELS, "scores": None, "users": USERS}).where.endswith("'auc'")
 
 
@@ -101,7 +101,7 @@ def test_metrics_of_lists_and_metrics_of_events_do_not_mix() -> None:
         {"rank": RankingMetrics(["MRR"]), "hits": Tally()}, inputs={"hits": {"cells": "shown"}}
     )
     panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2])
-    with pytest.raises(InputError, match="expected 3 rows, as 'hits' has, got 2"):
+    with pytest.raises(InputError, match="expected 3 rows, as in metric 'hits', got 2"):
         panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2, 3])
 
 
@@ -131,7 +131,7 @@ def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> No
 def test_a_metric_that_has_counted_is_no_specification() -> None:
     fed = Tally()
     fed.update([1])
-    with pytest.raises(SettingsError, match="one that has counted rows"):
+    with pytest.raises(SettingsError, match="a metric that has counted rows"):
         Panel({"t": fed})
 
 

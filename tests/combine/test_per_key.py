@@ -323,7 +323,7 @@ def test_maps_that_nobody_writes_are_refused() -> None:
 def test_a_state_of_other_keys_is_refused_where_all_keys_are_kept() -> None:
     data = map_bytes({"a": one(1)}, other=one(2))
     empty(1, 1).read(Reader(data))
-    with pytest.raises(StateError, match="no limit"):
+    with pytest.raises(StateError, match="without max_keys"):
         empty(None, 1).read(Reader(data))
 
 

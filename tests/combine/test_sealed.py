@@ -233,10 +233,10 @@ def test_an_empty_state_is_the_identity_and_a_copy_keeps_the_proof() -> None:
 def test_it_takes_no_rows_and_is_part_of_nothing() -> None:
     a = hashed()[0]
     for refuse in (a.update, a.check):
-        with pytest.raises(InputError, match="compute the whole scope again"):
+        with pytest.raises(InputError, match="recompute the whole scope"):
             refuse(labels=[1], scores=[0.5], groups=[1])
     for make in (lambda: Panel({"a": a.empty()}), lambda: PerKey(a.empty())):
-        with pytest.raises(SettingsError, match="merge such states by themselves"):
+        with pytest.raises(SettingsError, match="merge these states outside a panel"):
             make()
 
 
@@ -288,7 +288,7 @@ def test_a_list_too_long_to_be_ranked_leaves_the_result_undefined(
 def test_totals_that_are_no_whole_numbers_are_no_state() -> None:
     good = seal(fed(some_rows(40, 2)), sealing(1))
     good.inner.sums.add(np.array([0.5]), np.array([2]))
-    with pytest.raises(StateError, match="no whole numbers"):
+    with pytest.raises(StateError, match="not whole numbers"):
         Sealed.from_bytes(good.to_bytes())
 
 
@@ -317,6 +317,6 @@ def test_what_takes_no_rows_says_so() -> None:
     sealed = seal(users, sealing(1))
     assert isinstance(sealed, WithoutRows)
     for refused in (sealed.update, sealed.check, totals_of(users).update):
-        with pytest.raises(InputError, match="compute the whole scope again"):
+        with pytest.raises(InputError, match="recompute the whole scope"):
             refused(labels=[1])
     assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))

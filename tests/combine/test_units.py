@@ -192,6 +192,6 @@ def test_what_adds_up_users_or_weights_is_refused() -> None:
     weighted = GroupedAUC()
     weighted.update([0, 1], [0.1, 0.2], groups=[1, 1], weights=[2, 1])
     for state in (Ratio(), UserGroups(Ratio()), weighted):
-        with pytest.raises(SettingsError, match="before their rows are counted"):
+        with pytest.raises(SettingsError, match="before counting rows"):
             without_units(state, units([1]).compute())
     assert not keeps_units(UserGroups(Ratio())) and keeps_units(GroupedScores([NDCG @ 3]))

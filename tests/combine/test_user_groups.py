@@ -134,7 +134,7 @@ def test_few_groups_and_a_whale_are_said_in_the_interval() -> None:
     state.update([1] * 50 + list(others.values())[:4], numerators=[1, 0] * 27)
     found = state.compute()
     assert found.doubts == (
-        "only 5 groups have rows; 16 make a variance",
+        "only 5 groups have rows; a reliable variance needs 16",
         "one group has 93 % of the weight",
     )
     assert all(doubt in found.interval().reason for doubt in found.doubts)
@@ -185,7 +185,7 @@ def test_groups_are_those_of_the_hash_of_integers_of_strings_and_of_their_hashes
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
-    with pytest.raises(SettingsError, match="another salt than that of the assignment"):
+    with pytest.raises(SettingsError, match="a salt other than that of the assignment"):
         UserGroups(Ratio(), salt="exp-7", assignment_salt="exp-7")
     assert UserGroups(Ratio(), assignment_salt="exp-7") == UserGroups(Ratio())  # it is not kept
     with pytest.raises(SettingsError, match="cluster"):

@@ -141,11 +141,11 @@ def test_what_buckets_leave_open_widens_it_and_an_area_stays_within_0_and_1() ->
 def test_what_has_no_variance_or_no_error_is_infinite_and_says_why() -> None:
     nothing, perfect = Rates(tp=0, fp=0, fn=0, tn=5), Rates(tp=5, fp=0, fn=0, tn=5)
     for result, view, variance, reason in (
-        (RATES, "mcc", 0.0, "the variance is 0, which says nothing of other users"),
+        (RATES, "mcc", 0.0, "the variance is 0, which says nothing about other users"),
         (RATES, "f1", math.nan, "the variance is not defined"),
         (RATES, "f1", math.inf, "the variance is not defined"),
         (nothing, "recall", 0.25, "the estimate is nan"),
-        (perfect, "f1", 0.25, "the logit of 1.0 has no error"),
+        (perfect, "f1", 0.25, "the logit of 1.0 has no standard error"),
     ):
         interval = found(result, view, variance)
         assert (interval.lower, interval.upper) == (-math.inf, math.inf), reason
@@ -157,7 +157,7 @@ def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() ->
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
     interval = found(perfect, "recall", 0.0, groups=64)
     assert (interval.lower, interval.upper) == wilson_bounds(5, 5, critical(0.95, 63.0))
-    assert interval.reason == "all groups agree, so that rows are taken as independent"
+    assert interval.reason == "all groups agree, so rows are taken as independent"
 
 
 def test_doubts_stand_behind_what_else_is_said() -> None:

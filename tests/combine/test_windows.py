@@ -88,7 +88,7 @@ def test_only_whole_panes_are_summed() -> None:
     assert state.window_state(-DAY, DAY) == state.total_state()
     assert state.window_state(DAY, 2 * DAY) == Tally(1)
     assert state.window_state(MINUTE, 0) == Tally(1)
-    with pytest.raises(SettingsError, match="multiple of the panes' 60000 ms"):
+    with pytest.raises(SettingsError, match="multiple of the pane length, 60000 ms"):
         state.window_state(1, MINUTE)
 
 
@@ -221,7 +221,7 @@ def test_a_state_of_windows_that_are_refused_is_refused() -> None:
     state = Windows(Tally(1), 3_600, 60)
     state.update([0], cells=[0])
     few = hostile(state, b'"size_s":3600,"slide_s":60', b'"size_s":3600,"slide_s":1', of_head=True)
-    with pytest.raises(StateError, match="Windows refuses"):
+    with pytest.raises(StateError, match="Windows rejects"):
         load(hostile(state, b'"slide_s":60', b'"slide_s":0.9', of_head=True))
     assert isinstance(load(few), Windows)
 
@@ -233,7 +233,7 @@ def test_a_pane_that_no_row_can_have_is_refused(key: object) -> None:
     state.compute()
     keys = state.states.index[0]
     keys[key] = keys.pop(60_000)  # type: ignore[index]
-    with pytest.raises(StateError, match="does not begin with a pane"):
+    with pytest.raises(StateError, match="does not begin at a pane"):
         load(state.to_bytes())
 
 

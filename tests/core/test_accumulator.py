@@ -191,7 +191,7 @@ def test_equal_rows_have_equal_digests_however_they_were_counted() -> None:
 def test_bytes_name_their_metric() -> None:
     data = fed(1).to_bytes()
     assert type(Accumulator.from_bytes(data)) is Tally
-    with pytest.raises(StateError, match="a state of Reach, got one of Tally"):
+    with pytest.raises(StateError, match="a state of Reach, got a state of Tally"):
         Reach.from_bytes(data)
 
 
@@ -235,7 +235,7 @@ def test_it_is_the_interval_of_the_result_with_what_is_taken_as_independent() ->
     plain, of_result = clicks().confidence_interval(cluster="none"), clicks().compute().interval()
     assert plain == of_result and plain.reason == ""
     found = clicks().confidence_interval()
-    assert found.reason == "rows are taken as independent, as no users are known"
+    assert found.reason == "rows are taken as independent because no users are known"
     assert (found.lower, found.upper) == (plain.lower, plain.upper)
 
 

@@ -28,22 +28,22 @@ def test_it_is_its_value_with_its_interval() -> None:
 def test_a_comparison_with_a_number_says_what_to_pass() -> None:
     area = Bounded(0.75, 0.5, 1.0)
     compared: list[tuple[Callable[[Any], object], str]] = [
-        (lambda x: x > 0.5, "a Bounded is an interval, so that > a float has no answer"),
-        (lambda x: x > 1, "so that > a int has no answer"),
-        (lambda x: x <= x, "so that <= another Bounded has no answer"),
-        (lambda x: x >= 1, "so that >= a int has no answer"),
-        (lambda x: x == 0.75, "so that == a float has no answer"),
-        (lambda x: x != 0.75, "so that == a float has no answer"),
+        (lambda x: x > 0.5, "a Bounded is an interval, so > a float is undefined"),
+        (lambda x: x > 1, "so > a int is undefined"),
+        (lambda x: x <= x, "so <= another Bounded is undefined"),
+        (lambda x: x >= 1, "so >= a int is undefined"),
+        (lambda x: x == 0.75, "so == a float is undefined"),
+        (lambda x: x != 0.75, "so == a float is undefined"),
         (lambda x: np.float64(0.75) == x, "numpy's equal takes numbers, not a Bounded"),
         (lambda x: np.float64(0.5) < x, "numpy's less takes numbers, not a Bounded"),
         (lambda x: np.isnan(x), "numpy's isnan takes numbers, not a Bounded"),
-        (lambda x: sorted([x, x]), "so that < another Bounded has no answer"),
+        (lambda x: sorted([x, x]), "so < another Bounded is undefined"),
     ]
     for compare, said in compared:
         with pytest.raises(TypeError) as error:
             compare(area)
         assert said in str(error.value)
-        advice = ": pass float(x) for the value, or x.low or x.high for an end that is certain"
+        advice = ": pass float(x) for the value, or x.low or x.high for a certain bound"
         assert str(error.value).endswith(advice)
 
 

@@ -48,7 +48,7 @@ def test_integers_lead_back_to_themselves(n: int, values: list[int]) -> None:
 def test_a_varint_is_seven_bits_a_byte_with_the_low_bits_first() -> None:
     assert [varint(n) for n in (0, 127, 128, 300)] == [b"\0", b"\x7f", b"\x80\x01", b"\xac\x02"]
     for longer in (b"\x80\x00", b"\x81\x80\x00", b"\xff\x80\x80\x00"):
-        with pytest.raises(StateError, match="longer than it needs"):
+        with pytest.raises(StateError, match="redundant bytes"):
             Reader(longer).uint()
     endless = Reader(b"\xff" * (1 << 20))
     with pytest.raises(StateError, match="above its limit of 1000"):
@@ -70,13 +70,13 @@ def test_ints_take_the_least_width_that_holds_the_largest() -> None:
 def test_ints_that_no_writer_writes_are_refused() -> None:
     for data, n, what in (
         *(  # the largest that needs fewer
-            (bytes((w,)) + (256 ** (w // 2) - 1).to_bytes(w, "little"), 1, "that need fewer")
+            (bytes((w,)) + (256 ** (w // 2) - 1).to_bytes(w, "little"), 1, "that fit in fewer")
             for w in (1, 2, 4, 8)
         ),
-        (b"\x01", 0, "integers of 1 bytes"),
-        *((bytes((w,)) + bytes(100), 1, f"integers of {w} bytes") for w in (3, 5, 9, 255)),
+        (b"\x01", 0, "integers stored in 1 bytes"),
+        *((bytes((w,)) + bytes(100), 1, f"integer width of {w} bytes") for w in (3, 5, 9, 255)),
         (b"\x08" + (1 << 63).to_bytes(8, "little"), 1, "2\\*\\*63"),
-        (b"\x08" + bytes(8), 10**9, "claim of 8000000000 bytes where 8 are left"),
+        (b"\x08" + bytes(8), 10**9, "length of 8000000000 bytes with 8 left"),
     ):
         with pytest.raises(StateError, match=what):
             Reader(data).ints(n)
@@ -91,14 +91,14 @@ def test_text_is_bounded_by_its_limit_and_by_what_is_left() -> None:
     assert Reader(out.bytes_()).text(3) == b"abc"
     with pytest.raises(StateError, match="limit of 2"):
         Reader(out.bytes_()).text(2)
-    with pytest.raises(StateError, match="claim of 3 bytes where 2 are left"):
+    with pytest.raises(StateError, match="length of 3 bytes with 2 left"):
         Reader(out.bytes_()[:-1]).text(3)
 
 
 def test_bytes_that_nothing_has_read_are_refused() -> None:
     reader = Reader(b"ab")
     reader.raw(1)
-    with pytest.raises(StateError, match="1 bytes too many"):
+    with pytest.raises(StateError, match="1 unread bytes at the end"):
         reader.finish()
 
 
@@ -116,7 +116,7 @@ def test_a_frame_is_laid_out_as_the_readme_draws_it() -> None:
 
 def test_a_frame_that_is_cut_or_longer_or_has_another_byte_is_refused() -> None:
     data = frame(STATE_MAGIC, b"head", b"the body")
-    with pytest.raises(StateError, match="34 bytes where 33 are claimed"):
+    with pytest.raises(StateError, match="34 bytes instead of 33"):
         unframe(STATE_MAGIC, data + b"!")
     for at in range(len(data)):
         with pytest.raises(StateError):
@@ -139,9 +139,9 @@ def test_a_later_version_says_to_read_it_with_a_later_release() -> None:
 
 
 def test_a_state_and_a_state_file_are_told_apart() -> None:
-    with pytest.raises(StateError, match=r"a state, got those of a state file.*from_file_bytes"):
+    with pytest.raises(StateError, match=r"got the bytes of a state file.*from_file_bytes"):
         unframe(STATE_MAGIC, frame(FILE_MAGIC, b"[]", b""))
-    with pytest.raises(StateError, match=r"a state file, got those of a state.*from_bytes"):
+    with pytest.raises(StateError, match=r"a state file, got the bytes of a state.*from_bytes"):
         unframe(FILE_MAGIC, frame(STATE_MAGIC, b"[]", b""))
     with pytest.raises(StateError, match="do not begin with SMST"):
         unframe(STATE_MAGIC, b"PK" + bytes(40))

@@ -111,7 +111,7 @@ def test_columns_of_integers_are_labels_numbers_ids_keys_and_times() -> None:
             "times_ms": refused(Windows(Ratio(), 1).update, missing, numerators=ones),
         }.items():
             assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3]), kind
-            assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
+            assert (error.got, error.hint[:22]) == ("a missing value", "drop or fill the 2 row")
 
 
 def test_columns_of_floats_are_scores() -> None:
@@ -137,7 +137,7 @@ def test_columns_of_strings_are_ids_and_keys() -> None:
             refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
             refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
         ):
-            assert (error.got, error.rows.tolist()) == ("a missing one", [1])
+            assert (error.got, error.rows.tolist()) == ("a missing value", [1])
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
@@ -193,7 +193,7 @@ def test_columns_of_lists_of_any_length_are_lists_of_items() -> None:
         catalog.update(make([[0, 1, 2], [3]]))
         assert catalog.compute().coverage == 0.5
         error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
-        assert "with their offsets" in error.hint
+        assert "flat with offsets" in error.hint
 
 
 def test_a_missing_value_of_a_table_is_refused_with_its_place() -> None:
@@ -283,7 +283,7 @@ def test_what_is_no_array_is_refused() -> None:
     whole = Tensor(np.array([1, 2]), dtype="QInt8")
     for values in (whole, [[1, 2], [3]], object(), "abc", {1, 2}):
         assert refused(vector, values, "scores").where == "scores"
-    with pytest.raises(SettingsError, match="rows of one length"):
+    with pytest.raises(SettingsError, match="rows of equal length"):
         IntraListSimilarity([[1.0, 2.0], [3.0]])
 
 
@@ -341,8 +341,7 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         RATES.f_beta,
         ("1",),
-        "Rates.f_beta(b): expected a number of at least 0, got '1'; "
-        "pass 1 where both weigh the same",
+        "Rates.f_beta(b): expected a number of at least 0, got '1'; pass 1 for equal weights",
     ),
     (
         RATES.f_alpha,
@@ -380,7 +379,7 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         CURVE.partial_auc,
         (2,),
         "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, got 2; "
-        "if it is in per cent, pass 2 / 100",
+        "if it is a percentage, pass 2 / 100",
     ),
     (
         CURVE.best,

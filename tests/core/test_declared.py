@@ -80,9 +80,9 @@ def test_an_abstract_metric_cannot_be_made() -> None:
 
 def test_settings_are_fixed_for_life() -> None:
     state = Tally(size=5)
-    with pytest.raises(AttributeError, match=r"Tally\.size is a setting"):
+    with pytest.raises(AttributeError, match=r"Tally\.size cannot be set: it is a setting"):
         state.size = 6
-    with pytest.raises(AttributeError, match=r"Tally\.size is not to be deleted"):
+    with pytest.raises(AttributeError, match=r"Tally\.size cannot be deleted"):
         del state.size
     with pytest.raises(AttributeError):
         state.__init__(7)  # type: ignore[misc]
@@ -92,9 +92,9 @@ def test_settings_are_fixed_for_life() -> None:
 def test_state_cannot_be_rebound() -> None:
     state = Tally()
     assert isinstance(Tally.counts, Counts) and isinstance(state.counts, CountsColumn)
-    with pytest.raises(AttributeError, match=r"Tally\.counts is state"):
+    with pytest.raises(AttributeError, match=r"Tally\.counts cannot be set: it is state"):
         state.counts = Tally().counts  # type: ignore[assignment]
-    with pytest.raises(AttributeError, match=r"Tally\.threshold is not to be set"):
+    with pytest.raises(AttributeError, match=r"Tally\.threshold cannot be set$"):
         state.threshold = 0.5  # type: ignore[attr-defined]
 
 
@@ -102,11 +102,11 @@ def test_settings_are_given_by_name_or_in_order_each_once() -> None:
     assert Tally(note="x", size=3).settings() == {"size": 3, "note": "x"}
     make: Any = Tally
     for call, said in (
-        (lambda: make(sizes=3), "Tally: expected settings among size, note, got 'sizes'; give"),
-        (lambda: make(1, "x", 2), "settings among size, note, got 3 values; give each"),
-        (lambda: make(1, size=2), r"got size twice; give each by .* names, once"),
+        (lambda: make(sizes=3), "Tally: expected settings among size, note, got 'sizes'; pass"),
+        (lambda: make(1, "x", 2), "settings among size, note, got 3 values; pass each"),
+        (lambda: make(1, size=2), r"got size twice; pass each setting by .* names, once"),
         (lambda: make(size=0), "Tally.size"),
-        (lambda: MulticlassConfusion(), "MulticlassConfusion: .* got none for n_classes"),  # type: ignore[call-arg]
+        (lambda: MulticlassConfusion(), "MulticlassConfusion: .* got no value for n_classes"),  # type: ignore[call-arg]
     ):
         with pytest.raises(SettingsError, match=said):
             call()

@@ -64,28 +64,28 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         HistogramAUC().update,
         ([0, 1], TWO),
         f"scores: {VECTOR} shape [2, 2]; pass one value for each row: "
-        "of two classes the column of the positive class, proba[:, 1]",
+        "for two classes, the column of the positive class, proba[:, 1]",
     ),
     (
         ExactAUC().update,
         ([[0, 1], [1, 0]], [0.1, 0.2]),
         f"labels: {VECTOR} shape [2, 2]; pass one value for each row: "
-        "where they are one-hot, pass argmax(axis=1)",
+        "if they are one-hot, pass argmax(axis=1)",
     ),
     (
         ExactAUC().update,
         ([0, 1], [[0.1], [0.2]]),
-        f"scores: {VECTOR} shape [2, 1]; pass one value for each row, as ravel() does",
+        f"scores: {VECTOR} shape [2, 1]; pass one value for each row, for example with ravel()",
     ),
     (
         ExactAUC().update,
         ([0, 1], {0.1, 0.2}),
-        f"scores: {VECTOR} a set; pass a list, as list(scores) makes one",
+        f"scores: {VECTOR} a set; pass list(scores)",
     ),
     (
         MulticlassAUC(2).update,
         ([0, 1], (s for s in TWO)),
-        "scores: expected an array [n, 2], got a generator; pass a list, as list(scores) makes one",
+        "scores: expected an array [n, 2], got a generator; pass list(scores)",
     ),
     (
         ExactAUC().update,
@@ -110,7 +110,7 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         f"{BINARY} 'yes'; map your labels to these first",
     ),
     *(
-        (Calibration().update, (bad, [0.1, 0.2]), f"{BINARY} -1; of classes -1 and 1 {fix}")
+        (Calibration().update, (bad, [0.1, 0.2]), f"{BINARY} -1; for classes -1 and 1, {fix}")
         for bad, fix in (
             ([-1, 1], "pass labels == 1"),
             (np.array([-1, 1], np.int8), "pass labels == 1"),
@@ -121,15 +121,15 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         BinaryConfusion(positive="yes").update,
         ([1, 0], [0.1, 0.2]),
-        "labels[0]: expected strings, as positive='yes' is, got 1; "
+        "labels[0]: expected strings, like positive='yes', got 1; "
         "pass labels of the same kind as positive=",
     ),
     (
         ExactAUC(positive="yes").update,
         (["no", "Yes", "YES"], [0.1, 0.2, 0.3]),
-        "labels[1]: expected the positive class written as positive='yes', or another class, "
-        "got 'Yes', which differs from it in case or spaces alone; "
-        "pass positive='Yes' if that is how it is written, or labels of 0 and 1",
+        "labels[1]: expected the positive class spelled as in positive='yes', or another class, "
+        "got 'Yes', which differs only in case or spaces; "
+        "pass positive='Yes' if that is the spelling, or labels of 0 and 1",
     ),
     (
         HistogramAUC().update,
@@ -146,42 +146,41 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         ExactAUC().update,
         ([0, 1], np.array([LONG, LONG])),
         f"scores[0]: expected numbers of at most 64 bits, got {LONG!r} of {LONG.dtype}; "
-        "round them first, as astype(numpy.float64) does",
+        "round them first with astype(numpy.float64)",
     ),
     (
         Ratio().update,
         ([1, HOLDS + 1],),
-        "numerators[1]: expected integers that float64 holds, as it holds all up to 2**53, "
-        "got 9007199254740993; pass smaller ones, such as their ranks or differences, or round "
-        "them first, as astype(numpy.float64) does",
+        "numerators[1]: expected integers that float64 holds exactly, such as all up to 2**53, "
+        "got 9007199254740993; pass smaller integers, such as ranks or differences, or round "
+        "them first with astype(numpy.float64)",
     ),
     *(
         (classes, ([0, bad],), f"labels[1]: expected a class number from 0 to 2, got {bad!r}; {do}")
         for bad, do in (
             (0.5, "were labels and scores swapped?"),
-            (1.5, "number your classes by whole numbers from 0"),
+            (1.5, "number your classes with whole numbers from 0"),
             (NAN, "drop or fill the 1 row(s) without a class"),
-            (3, "pass n_classes as large as it must be"),
+            (3, "increase n_classes"),
         )
     ),
     (
         classes,
         (["a", "b"],),
-        "labels[0]: expected a class number from 0 to 2, got 'a'; "
-        "number your classes first, from 0",
+        "labels[0]: expected a class number from 0 to 2, got 'a'; number your classes from 0",
     ),
     (
         partial(SlidingAUC(seconds=60).update, times_s=NOW_S * 1000.0),
         (1, 0.5),
-        "times_s[0]: expected times in seconds, got 1763000000000.0, which is a time in "
-        "milliseconds of the years 1995 to 2052; pass times_s / 1000",
+        "times_s[0]: expected times in seconds, got 1763000000000.0, a time in "
+        "milliseconds between 1995 and 2052; pass times_s / 1000",
     ),
     *(
         (
             weighed,
             (weight, unit),
-            f"weights[0]: expected multiples of weight_unit={unit}, got {weight}; pass the "
-            f"weight_unit of which they are multiples, or round_weights=True{finer}",
+            f"weights[0]: expected multiples of weight_unit={unit}, got {weight}; pass a "
+            f"weight_unit that divides them, or round_weights=True{finer}",
         )
         for weight, unit, finer in (
             (1 / 3, "1", ' with a smaller unit, such as weight_unit="1/10000000"'),
@@ -199,7 +198,7 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         partial(HistogramAUC, edges=(0.1, 0.5)),
         (),
-        'HistogramAUC(edges): expected none where grid="relative", got (0.1, 0.5); '
+        'HistogramAUC(edges): expected none with grid="relative", got (0.1, 0.5); '
         'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)',
     ),
     (
@@ -224,36 +223,37 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         partial(HistogramAUC, positiv=0),
         (),
         "HistogramAUC: expected settings among grid, resolution, range, floor, ceiling, edges, "
-        "positive, weight_unit, round_weights, got 'positiv'; give each by one of these names",
+        "positive, weight_unit, round_weights, got 'positiv'; "
+        "pass each setting by one of these names",
     ),
     (
         partial(SlidingAUC, 5, positiv=0),
         (),
         "SlidingAUC: expected settings among rows, seconds, positive, got 'positiv'; "
-        "give each by one of these names",
+        "pass each setting by one of these names",
     ),
     (
         HistogramAUC().merge,
         (3,),
-        "HistogramAUC.merge: expected a state of HistogramAUC, or several, got 3 (int); "
+        "HistogramAUC.merge: expected one or more states of HistogramAUC, got 3 (int); "
         "pass metrics that have counted, not their results",
     ),
     (
         Ratio().merge,
         ({},),
-        "Ratio.merge: expected a state of Ratio, or several, got {} (dict); pass its values()",
+        "Ratio.merge: expected one or more states of Ratio, got {} (dict); pass its values()",
     ),
     (
         Ratio.from_bytes,
         (Ratio().to_file_bytes(),),
-        "state bytes: expected the bytes of a state, got those of a state file; "
-        "read them with from_file_bytes, or with streammetrics.load, which takes either",
+        "state bytes: expected the bytes of a state, got the bytes of a state file; "
+        "read them with from_file_bytes, or with streammetrics.load, which reads both",
     ),
     (
         Ratio.from_file_bytes,
         (Ratio().to_bytes(),),
-        "state bytes: expected the bytes of a state file, got those of a state; "
-        "read them with from_bytes, or with streammetrics.load, which takes either",
+        "state bytes: expected the bytes of a state file, got the bytes of a state; "
+        "read them with from_bytes, or with streammetrics.load, which reads both",
     ),
     (
         Ratio.from_bytes,
@@ -283,7 +283,7 @@ def test_ids_that_became_floats_are_told_why_they_did() -> None:
         ):
             with pytest.raises(InputError) as error:
                 call()
-            assert "floats where some are missing" in error.value.hint
+            assert "missing values turn a column of integers into floats" in error.value.hint
             assert 'astype("int64")' in error.value.hint
 
 
@@ -305,7 +305,7 @@ def test_a_path_or_bytes_in_place_of_a_state_are_told_to_be_read_first(tmp_path:
     for given in wrong:
         with pytest.raises(SettingsError) as error:
             state.merge(given)
-        assert error.value.hint == "read it first, as merge(streammetrics.load(...)) does"
+        assert error.value.hint == "load it first: merge(streammetrics.load(...))"
     for reader in (Ratio.from_bytes, Ratio.from_file_bytes):
         with pytest.raises(StateError, match=r"load\(path\)"):
             reader(path)  # type: ignore[arg-type]

@@ -122,7 +122,7 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
         ([1e30], ONE, r"below 2\*\*63 units"),
         ([2**62], TENTH, r"below 2\*\*63 units of 1/10"),
         ([1, 2], Fraction(3), "multiples of weight_unit=3, got 1"),
-        ([5e-324], ONE, "got 5e-324; pass the weight_unit"),
+        ([5e-324], ONE, "got 5e-324; pass a weight_unit"),
         (["1"], ONE, "numbers"),
         ([[1]], ONE, "one-dimensional"),
     ]

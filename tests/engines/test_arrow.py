@@ -63,9 +63,9 @@ def test_texts_lists_and_times_reach_the_metrics() -> None:
 @pytest.mark.parametrize(
     ("column", "why"),
     [
-        (pa.array([[0.1], [0.2, 0.3]]), "lists of one length"),
-        (pa.array([[0.1, 0.9], None]), "without a null"),
-        (pa.array([[0.1, None], [0.2, 0.3]]), "without a null"),
+        (pa.array([[0.1], [0.2, 0.3]]), "lists of equal length"),
+        (pa.array([[0.1, 0.9], None]), "without nulls"),
+        (pa.array([[0.1, None], [0.2, 0.3]]), "without nulls"),
         (pa.array([["a", "b"], ["c", "d"]]), "lists of numbers"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -52,7 +52,7 @@ def test_users_keep_their_name_beside_groups_of_the_metric_itself() -> None:
     assert by_name == first
     assert [*by_name.arguments()][:1] == ["users"]
     for given in ((), (USERS, USERS)):
-        with pytest.raises(InputError, match="one column of ids of users"):
+        with pytest.raises(InputError, match="one column of user ids"):
             first.update(*given, groups=QUERIES, **ROWS)
 
 

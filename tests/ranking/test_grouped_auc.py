@@ -89,7 +89,7 @@ def test_past_max_rows_a_state_says_so(ids: str) -> None:
     both = limited + limited
     result = both.compute()
     assert math.isnan(result.gauc) and result.rows == 4 and result.groups is None
-    assert result.reason == "4 rows are more than max_rows=3"
+    assert result.reason == "4 rows exceed max_rows=3"
     assert result.collision_probability() == 0.0
     assert both == fed(rows + rows, GroupedAUC(ids=ids, max_rows=3))
 
@@ -269,7 +269,7 @@ def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
     metric.update([1], [0.5], groups=[1], weights=[2])
     result = metric.compute()
     assert (result.rows, result.weight_units, result.weight) == (3, None, None)
-    assert result.reason == "3 rows are more than max_rows=2" and np.isnan(result.gauc)  # type: ignore[arg-type]
+    assert result.reason == "3 rows exceed max_rows=2" and np.isnan(result.gauc)  # type: ignore[arg-type]
 
 
 def test_rounded_rows_past_max_rows_are_still_counted() -> None:

@@ -136,7 +136,7 @@ def test_past_max_rows_a_state_keeps_its_number_alone() -> None:
     assert all(math.isnan(value) for value in result.values())
     assert (result.rows, result.lists_kept, result.lists_empty) == (n, None, None)
     assert result.conflicting is None
-    assert result.reason == f"{n} rows are more than max_rows={n - 1}"
+    assert result.reason == f"{n} rows exceed max_rows={n - 1}"
     assert past.nbytes < full.nbytes and len(past.to_bytes()) < 600
 
 
@@ -175,7 +175,7 @@ def test_an_item_twice_in_a_list_of_one_update_is_refused(item_ids: str) -> None
         items = [f"i{item}" for item in items]
     metric = GroupedScores([MRR], item_ids=item_ids)
     given = {"labels": [0, 1, 0, 1, 0, 0], "scores": [0.5] * 6, "groups": [1, 1, 2, 1, 1, 1]}
-    with pytest.raises(InputError, match=r"items\[3\].*item '?i?5'? again in list 1;") as caught:
+    with pytest.raises(InputError, match=r"items\[3\].*item '?i?5'? twice in list 1;") as caught:
         metric.update(**given, items=items)
     assert caught.value.rows.tolist() == [3, 5]
     assert metric == metric.empty()
@@ -190,7 +190,7 @@ def test_an_item_twice_in_a_list_of_one_update_is_refused(item_ids: str) -> None
 def test_the_refusal_names_ids_of_any_column() -> None:
     metric = GroupedScores([MRR], ids="exact", item_ids="hashed")
     dictionary_column = DictionaryColumn(np.array([1, 0, 1]), ("bo", "ann"))
-    with pytest.raises(InputError, match="item 'ann' again in list 'ann'"):
+    with pytest.raises(InputError, match="item 'ann' twice in list 'ann'"):
         metric.update([0, 1, 0], [0.1, 0.2, 0.3], groups=dictionary_column, items=dictionary_column)
 
 

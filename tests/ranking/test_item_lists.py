@@ -48,7 +48,7 @@ def test_an_error_names_the_list_and_the_item_and_has_all_bad_lists(
 
 
 def test_an_item_that_comes_again_is_named() -> None:
-    with pytest.raises(InputError, match="each item once in a list, got 3 for the second time"):
+    with pytest.raises(InputError, match="each item once in a list, got 3 twice"):
         item_lists([[3, 4, 3]], None, 5)
 
 

@@ -125,7 +125,7 @@ class StringIds(Ids):
         """The `n` ids that `encode` wrote, and the index of each."""
         sizes = data.ints(n).tolist()
         if sum(sizes) > data.left:
-            raise damaged(f"ids of {sum(sizes)} bytes in {data.left}")
+            raise damaged(f"ids of {sum(sizes)} bytes in {data.left} bytes")
         try:
             names = [bytes(data.raw(k)).decode("utf-8", "surrogatepass") for k in sizes]
         except UnicodeDecodeError:
@@ -263,7 +263,7 @@ class IntegerIds(Ids):
         signed = data.uint(1) == 1
         ids = data.words(n).view(np.int64) if signed else np.cumsum(data.ints(n))
         if signed and not (n and ids[0] < 0):
-            raise damaged("group ids in the wider form without need")
+            raise damaged("group ids in a wider form than necessary")
         if (n and not signed and ids[0] < 0) or not bool((ids[1:] > ids[:-1]).all()):
             raise damaged("group ids out of order")
         return cls(ids), np.arange(n, dtype=np.uint32)

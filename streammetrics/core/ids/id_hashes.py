@@ -65,7 +65,7 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
         return hashed_ids(names).view(HashedIds)
     except TypeError:
         row = [isinstance(name, str) for name in names].index(False)
-        hint = "pass integers to update as they are, or strings here"
+        hint = "pass integers to update directly, or strings here"
         raise bad_rows(names, np.array([row]), "names", "strings", hint) from None
 
 

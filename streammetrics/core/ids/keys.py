@@ -85,7 +85,7 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
     if len(bad):
         expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
-        hint = "pass DictionaryColumn(codes, values) with codes that are places in values"
+        hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
     whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update must cost no more than the batch.
@@ -99,9 +99,9 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     if high - low < 4 * len(array) and high < 1 << 63:
         codes = array.astype(np.int64) - low
         present = np.flatnonzero(np.bincount(codes) != 0)
-        place = np.zeros(high - low + 1, np.intp)
-        place[present] = np.arange(len(present))
-        return DictionaryColumn(place[codes], tuple((present + low).tolist()))
+        index = np.zeros(high - low + 1, np.intp)
+        index[present] = np.arange(len(present))
+        return DictionaryColumn(index[codes], tuple((present + low).tolist()))
     values, inverse = np.unique(array, return_inverse=True)
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
@@ -200,7 +200,7 @@ def group_ids(
             expected="integers" if kind == "integer" else "the strings themselves",
             got="hashes of strings",
             where=name,
-            hint=f'use {setting}="hashed", or pass what was given to hash_ids',
+            hint=f'use {setting}="hashed", or pass the ids without hash_ids',
         )
     if kind == "integer":
         return _integers(groups, name, setting)
@@ -228,7 +228,7 @@ def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> 
     except InputError as error:
         if not error.expected.startswith("integers"):  # a missing value, or not a column
             raise
-        expected = f'integers of 64 bits, since {setting}="integer"'
+        expected = f'integers of 64 bits, because {setting}="integer"'
         raise error.but(expected=expected, hint=_hint_of_floats(groups, error) or hint) from None
 
 

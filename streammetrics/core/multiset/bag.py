@@ -80,7 +80,7 @@ class BagColumn(Column):
     @property
     def why_dropped(self) -> str:
         """The reason why slot 0 is undefined, if it is dropped."""
-        return f"{self.total} rows are more than max_rows={self.rule.max_rows}"
+        return f"{self.total} rows exceed max_rows={self.rule.max_rows}"
 
     def settled(self) -> tuple[Layout, list[Run]]:
         """The layout of the keys, and all rows, as one sorted run for each store."""
@@ -397,10 +397,10 @@ def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
     """
     layout, _ = bag.settled()
     assert bag.ids is not None and not bag.surplus.any()
-    gone: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
+    removed: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
 
     def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
-        return lead, np.flatnonzero(~gone[layout.parts(lead)[1].view(np.intp)])
+        return lead, np.flatnonzero(~removed[layout.parts(lead)[1].view(np.intp)])
 
     new = BagColumn(bag.rule, bag.width, bag.ids.twin())
     new.over = bag.over.copy()

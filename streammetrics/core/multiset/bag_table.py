@@ -191,7 +191,7 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
             np.add.at(different, np.repeat(slots, sizes), of_label > 0)
         # Each weighted row has at least one unit, and each different row occurred.
         if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
-            raise damaged("totals that are not those of the rows")
+            raise damaged("totals that do not match the rows")
     narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
     return Table(totals, slots, sizes, narrow, counts, ids, groups, held)
 
@@ -205,12 +205,12 @@ def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.
     of_slot = np.repeat(np.arange(width), per_slot)
     steps = data.ints(len(of_slot))
     if len(steps) and int(steps.max()) >= m:
-        raise damaged("a group of no known id")
+        raise damaged("a group with an unknown id")
     ranks = np.cumsum(steps + 1) - 1
     before = np.concatenate([[0], ranks + 1])[np.cumsum(per_slot) - per_slot]
     ranks -= np.repeat(before, per_slot)
     if len(ranks) and int(ranks.max()) >= m:
-        raise damaged("a group of no known id")
+        raise damaged("a group with an unknown id")
     if not bool((np.bincount(ranks, minlength=m) > 0).all()):
         raise damaged("an id without a group")
     return ids, of_slot, indices[ranks]

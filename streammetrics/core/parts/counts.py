@@ -33,9 +33,9 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     there = np.zeros(size, np.bool_)
     there[values] = True
     present = np.flatnonzero(there)
-    place = np.empty(size, np.intp)
-    place[present] = np.arange(len(present))
-    return present, place[values]
+    index = np.empty(size, np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[values]
 
 
 def kind_for(top: int) -> type[np.integer]:

@@ -23,6 +23,7 @@ from streammetrics.core.parts.float_bits import (
     LOW,
     UNIT,
     Units,
+    as_units,
     carry,
     in_limbs,
     largest,
@@ -31,7 +32,6 @@ from streammetrics.core.parts.float_bits import (
     sum_by_exponent,
     sum_by_levels,
     sum_by_levels_in_cells,
-    take_apart,
     whole_units,
 )
 from streammetrics.core.parts.part import Column, Part, Slots
@@ -85,7 +85,7 @@ class ExactSumColumn(Column):
             elif (sums := sum_by_levels(some, top)) is not None:
                 whole += sum(map(whole_units, sums))
             elif len(values) - start < _MANY:
-                self._add_units(take_apart(some), None)
+                self._add_units(as_units(some), None)
             else:  # more such chunks are likely to follow
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
@@ -156,8 +156,8 @@ class ExactSumColumn(Column):
         out.ints(np.where(length > 0, low + _LIMB_BYTES * self.first, 0))
         out.ints(negative.astype(np.int64))
         out.ints(self.infinities[: self.width].ravel())
-        place = np.arange(size.shape[1])
-        kept = (place >= low[:, None]) & (place < (low + length)[:, None])
+        positions = np.arange(size.shape[1])
+        kept = (positions >= low[:, None]) & (positions < (low + length)[:, None])
         out.raw(size[kept].tobytes())
 
     def _encode_one(self, out: Writer) -> None:
@@ -211,7 +211,7 @@ class ExactSumColumn(Column):
             here = np.flatnonzero(rest != 0)
             values = np.concatenate([*sums, rest[here]])
             slots = np.concatenate([*[np.arange(self.width)] * len(sums), slots[here]])
-        self._add_units(take_apart(values), slots)
+        self._add_units(as_units(values), slots)
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""
@@ -274,12 +274,12 @@ def _decoded_one(data: Reader) -> ExactSumColumn:
     if low + length > _MAX_BYTES or negative > 1:
         raise damaged("an exact sum that is out of range")
     if not length and (low or negative):
-        raise damaged("a zero that is not in its one form")
+        raise damaged("a zero that is not in its canonical form")
     content = bytes(data.raw(length))
     if not length:
         return column
     if not (content[0] and content[-1]):
-        raise damaged("an exact sum with zeros at an end")
+        raise damaged("an exact sum with leading or trailing zeros")
     column.first, before = divmod(low, _LIMB_BYTES)
     whole = bytes(before) + content
     padded = whole + bytes(-len(whole) % _LIMB_BYTES)
@@ -329,19 +329,19 @@ class ExactSum(Part[ExactSumColumn]):
         if max(length.max(), low.max(), (low + length).max()) > _MAX_BYTES or negative.max() > 1:
             raise damaged("an exact sum that is out of range")
         if ((length == 0) & ((low | negative) != 0)).any():
-            raise damaged("a zero that is not in its one form")
+            raise damaged("a zero that is not in its canonical form")
         here = np.flatnonzero(length)
         content = np.frombuffer(data.raw(int(length.sum())), np.uint8)
         if not len(here):
             return column
         end = np.cumsum(length[here])
         if not (content[end - 1].all() and content[end - length[here]].all()):
-            raise damaged("an exact sum with zeros at an end")
+            raise damaged("an exact sum with leading or trailing zeros")
         first = int(low[here].min()) // _LIMB_BYTES
         n = int((low + length).max() - 1) // _LIMB_BYTES + 1 - first
         size = np.zeros((width, _LIMB_BYTES * n), np.uint8)
-        place = np.arange(size.shape[1]) + _LIMB_BYTES * first
-        size[(place >= low[:, None]) & (place < (low + length)[:, None])] = content
+        positions = np.arange(size.shape[1]) + _LIMB_BYTES * first
+        size[(positions >= low[:, None]) & (positions < (low + length)[:, None])] = content
         column.first, column.load = first, 1
         column.limbs = size.view("<u4").astype(np.int64)
         column.limbs[negative == 1] *= -1

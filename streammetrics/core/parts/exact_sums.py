@@ -69,11 +69,11 @@ def add_whole(sums: ExactSumsColumn, values: Sequence[int]) -> None:
     floats: list[float] = []
     cells: list[int] = []
     for cell, value in enumerate(values):
-        place = 0
-        while value >> place:
-            floats.append(ldexp(value >> place & (1 << _DIGITS) - 1, place))
+        shift = 0
+        while value >> shift:
+            floats.append(ldexp(value >> shift & (1 << _DIGITS) - 1, shift))
             cells.append(cell)
-            place += _DIGITS
+            shift += _DIGITS
     sums.add(np.array(floats, np.float64), np.array(cells, np.intp))
 
 
@@ -82,7 +82,7 @@ def require_whole(sums: ExactSumsColumn) -> None:
     for slot in range(sums.width):
         finite = all(sums.finite(cell, slot) for cell in range(sums.n))
         whole = all(v >= 0 and v.denominator == 1 for v in sums.fractions(slot))
-        require(finite and whole, "totals that are no whole numbers")
+        require(finite and whole, "totals that are not whole numbers")
 
 
 # -- conditions that the numbers of a state must meet to come from rows ---------------------------

@@ -84,7 +84,7 @@ def whole_units(value: float) -> int:
     return top << UNIT + 1 - bottom.bit_length()
 
 
-def take_apart(values: NDArray[np.float64]) -> Units:
+def as_units(values: NDArray[np.float64]) -> Units:
     """Finite values [n] as units of 53 bits."""
     bits = np.ascontiguousarray(values).view(np.int64)
     exponent = (bits >> 52) & 0x7FF

@@ -134,7 +134,7 @@ class RecordSet:
         made.keys = [keys for _, keys in read]
         made.in_order = True
         if not is_ascending(made.run):
-            raise damaged("records out of order, or twice")
+            raise damaged("records out of order or repeated")
         return made
 
     def _field(self, number: int, column: Values) -> Field:

@@ -214,9 +214,9 @@ class KeyTable:
         if used == list(range(len(self.values))):
             return self, self.narrowed(field)
         table = KeyTable(self.values[number] for number in used)
-        place = np.zeros(len(self.values), np.int64)
-        place[used] = np.arange(len(used))
-        return table, table.narrowed(place)[field]
+        renumbered = np.zeros(len(self.values), np.int64)
+        renumbered[used] = np.arange(len(used))
+        return table, table.narrowed(renumbered)[field]
 
     def twin(self) -> KeyTable:
         """An independent copy."""
@@ -243,7 +243,7 @@ def read_field(n: int, kind: str, data: Reader) -> tuple[Field, KeyTable | None]
     raw = np.frombuffer(data.raw(n * dtype.itemsize), dtype.newbyteorder("<"))
     field = raw.astype(dtype)
     if kind in ("float32", "float64") and not are_codes(field.astype(np.uint64), kind):
-        raise damaged("codes of no number")
+        raise damaged("codes that represent no number")
     if kind == "bool" and n and field.max() > 1:
         raise damaged("a bool above 1")
     return field, None
@@ -257,5 +257,5 @@ def _read_keys(n: int, data: Reader) -> tuple[Field, KeyTable]:
     table = KeyTable(map(decode_key, names))
     numbers = data.ints(n)
     if not np.array_equal(np.unique(numbers), np.arange(size)):
-        raise damaged("keys that no record has, or records without one")
+        raise damaged("keys without a record, or records without a key")
     return table.narrowed(numbers), table

@@ -110,11 +110,11 @@ class UnitsColumn(Column):
         slots = np.repeat(np.arange(self.width), sizes)
         ascending = (hashes[1:] > hashes[:-1]) | (slots[1:] > slots[:-1])
         if n and not (bool(ascending.all()) and hashes.max() <= self.last):
-            raise damaged("hashes out of order, or past the threshold")
+            raise damaged("hashes out of order or above the threshold")
         if over.any() and self.max_units is None:
-            raise damaged("a set that is past its limit where there is none")
+            raise damaged("an exceeded limit in a set without a limit")
         if bool(sizes[over].any()) or (self.max_units or n) < sizes.max(initial=0):
-            raise damaged("hashes of a set that is past its limit")
+            raise damaged("hashes of a set that exceeded its limit")
         self.over, self.slots, self.hashes = over, slots, hashes
 
     def _append(self, slots: Slots, hashes: Words) -> None:

@@ -218,18 +218,18 @@ def rows_of(
     require_users(user, n_buckets)
     if scope and user is None:
         raise SettingsError(
-            expected="a scope only beside user and n_buckets",
+            expected="a scope only with user and n_buckets",
             got=f"scope={shown(scope)}",
             where="states",
-            hint="name the column whose rows shall meet in a task, and in how many buckets",
+            hint="pass the column of the users and the number of buckets",
         )
     named = columns_of(df, spec, columns)
-    places = () if positions is None else (*positions.source, positions.offset)
-    needed = dict.fromkeys([*by, *named.values(), *places])
+    source_columns = () if positions is None else (*positions.source, positions.offset)
+    needed = dict.fromkeys([*by, *named.values(), *source_columns])
     require_columns(df, [*needed, *([] if user is None else [user])])
     if BUCKET in needed or STATE in by:
         raise SettingsError(
-            expected=f"columns that are not named {BUCKET} or {STATE}: states have these",
+            expected=f"columns not named {BUCKET} or {STATE}, which are columns of states",
             got=shown(list(needed)),
             where="states(by, columns)",
             hint="rename the column: df.withColumnRenamed",
@@ -254,11 +254,11 @@ def columns_of(
     """Argument of `spec.update` -> column; by default the column of the argument's name."""
     columns = renamed_columns(spec, columns or {}, df.columns, "states(columns)")
     takes = spec.arguments()
-    strange = sorted(columns.keys() - takes.keys())
-    if strange:
+    unknown = sorted(columns.keys() - takes.keys())
+    if unknown:
         raise SettingsError(
-            expected=f"some of {', '.join(takes)}",
-            got=", ".join(strange),
+            expected=f"one or more of {', '.join(takes)}",
+            got=", ".join(unknown),
             where="states(columns)",
             hint=f"name arguments of {type(spec).__name__}.update",
         )

@@ -111,5 +111,5 @@ def _refused(expected: str, got: str, where: str) -> SettingsError:
         expected=expected,
         got=got,
         where=f"counts({where})",
-        hint="use `states`, which counts everything",
+        hint="use `states`, which accepts every metric",
     )

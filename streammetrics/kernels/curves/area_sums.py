@@ -254,8 +254,8 @@ def _sum(terms: Terms, halves: int) -> int:
         whole = some.denominators.astype(np.uint64)
         more = 2 * left >= whole if halves == _NEAREST else (left > 0) & (halves == _UP)
         total += exact_sum(some.weights[more])
-        for place, limb in enumerate(reversed(limbs)):
-            total += exact_sum(some.weights * limb) << place * _LIMB  # below 2**31 times 2**32
+        for power, limb in enumerate(reversed(limbs)):
+            total += exact_sum(some.weights * limb) << power * _LIMB  # below 2**31 times 2**32
     return total
 
 

@@ -232,9 +232,9 @@ def _cut(found: Steps, share: Fraction) -> _Cut:
     )
 
 
-def _rank(found: Steps, place: int) -> int:
+def _rank(found: Steps, position: int) -> int:
     """The number of rows above this position."""
-    return int(found.tp[place]) + int(found.fp[place])
+    return int(found.tp[position]) + int(found.fp[position])
 
 
 def _made_of(found: Steps, step: int) -> tuple[int, int]:

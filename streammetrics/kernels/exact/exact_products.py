@@ -49,7 +49,7 @@ def exact_parts(
     `ordinary`, which gives the same parts in less time, all at the first scale.
 
     >>> x = np.array([1e-200])
-    >>> [(place, part[0]) for place, part in exact_parts(x, x, None, far=True)]
+    >>> [(scale, part[0]) for scale, part in exact_parts(x, x, None, far=True)]
     [(1, np.float64(1.721847945638575e-39)), (1, np.float64(5.978794284674481e-56))]
     """
     if not far:
@@ -62,8 +62,8 @@ def exact_parts(
         b, more = np.frexp(b)
         power = power + more
         found = two_product(a, b)
-    place = (power < -_POWER) + 2 * (power > _POWER)
-    of_each = [(i, place == i) for i in range(len(SCALES))]
+    scale = (power < -_POWER) + 2 * (power > _POWER)
+    of_each = [(i, scale == i) for i in range(len(SCALES))]
     for part in weighted(found, units):
         for i, here in of_each:
             some = part * here

@@ -111,7 +111,7 @@ def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
     except OverflowError:
         square = math.inf
     if not math.isfinite(square):
-        return GroupVariance(math.nan, k, "the variance is beyond the range of float64")
+        return GroupVariance(math.nan, k, "the variance exceeds the range of float64")
     return GroupVariance((k - 1) / k * square, k)
 
 
@@ -121,13 +121,13 @@ def doubts_of_groups(weights: Sequence[int | Fraction]) -> tuple[str, ...]:
     weights: the rows or the weight of each group, [K], empty ones included.
 
     >>> doubts_of_groups([5, 5])
-    ('only 2 groups have rows; 16 make a variance', 'one group has 50 % of the weight')
+    ('only 2 groups have rows; a reliable variance needs 16', 'one group has 50 % of the weight')
     """
     met = [weight for weight in weights if weight]
     total = sum(met)
     found = []
     if len(met) < FEW:
-        found.append(f"only {len(met)} groups have rows; {FEW} make a variance")
+        found.append(f"only {len(met)} groups have rows; a reliable variance needs {FEW}")
     if met and max(met) > WHALE * total:
         found.append(
             f"one group has {float(100 * Fraction(max(met), 1) / total):.0f} % of the weight"

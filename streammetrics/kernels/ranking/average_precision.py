@@ -96,8 +96,8 @@ def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator:
 def _short() -> list[Floats]:
     """The parts of (position + 1) / (rank + 1) for ranks below `_SHORT`, [position, rank], flat.
     A lookup takes half the time of a division."""
-    place, rank = np.divmod(np.arange(_SHORT * _SHORT), _SHORT)
-    return parts(quotient(place + 1.0, rank + 1.0))
+    hit, rank = np.divmod(np.arange(_SHORT * _SHORT), _SHORT)
+    return parts(quotient(hit + 1.0, rank + 1.0))
 
 
 def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices]:

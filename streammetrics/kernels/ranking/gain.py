@@ -18,12 +18,12 @@ from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.rank_tables import (
     GAINS,
     Floats,
-    comes,
+    continuation,
     discount_totals,
     discounts,
-    looks,
+    expected_examined,
     reciprocals,
-    stops,
+    stop_probability,
 )
 from streammetrics.kernels.ranking.ranked import of_like_length
 from streammetrics.kernels.ranking.ties import (
@@ -46,7 +46,7 @@ def rank_biased_precision(lists: Ranked, p: float, rel: int, cut: int | None) ->
     hits = lists.within(cut, rel)
     owners, starts = hits.lists, hits.ranks[first_of_run(hits.lists)]
     steps = hits.ranks - starts
-    terms = comes(p)(int(steps.max(initial=0)) + 1).take(steps)
+    terms = continuation(p)(int(steps.max(initial=0)) + 1).take(steps)
     first = np.zeros(lists.n, np.intp)
     first[owners] = starts
     if len(lists.ties):
@@ -54,8 +54,8 @@ def rank_biased_precision(lists: Ranked, p: float, rel: int, cut: int | None) ->
         terms = Pair(*(np.concatenate(both) for both in zip(terms, more, strict=True)))
         first[of] = starts
         owners = np.concatenate([owners, of])
-    before = comes(p)(int(first.max(initial=0)) + 1).take(first)
-    return times(times(totals(terms, owners, lists.n), stops(p)), before)
+    before = continuation(p)(int(first.max(initial=0)) + 1).take(first)
+    return times(times(totals(terms, owners, lists.n), stop_probability(p)), before)
 
 
 def _tied_terms(
@@ -73,8 +73,8 @@ def _tied_terms(
     starts = begins[first_of_run(owners)]
     steps = begins - starts
     found = times(
-        comes(p)(int(steps.max(initial=0)) + 1).take(steps),
-        looks(p)(int(room.max(initial=0)) + 1).take(room),
+        continuation(p)(int(steps.max(initial=0)) + 1).take(steps),
+        expected_examined(p)(int(room.max(initial=0)) + 1).take(room),
     )
     shares = scaled(found, relevant[at].astype(np.float64))
     return over(shares, sizes.astype(np.float64)), owners, starts
@@ -151,7 +151,7 @@ def _tied_dcg(lists: Ranked, gains: NDArray[np.int64], cut: int | None) -> Float
 # changes s_t to ((j+1-t) s_t + t (1-R) s_(t-1)) / (j+1). So items are added one by one, the best
 # grade first, after the irrelevant items, for which all s_t are 1.
 
-_GONE: Final = 2.0**-200  # smaller probabilities change no digit
+_NEGLIGIBLE: Final = 2.0**-200  # smaller probabilities change no digit
 
 
 def expected_reciprocal_rank(lists: Ranked, max_grade: int, cut: int | None) -> Pair:
@@ -187,7 +187,7 @@ def _chained(owners: Indices, inside: Pair, after: Pair, n: int) -> Pair:
         here = Pair(still.high[:left], still.low[:left])
         terms.high[at], terms.low[at] = times(here, inside.take(at))
         still = times(here, after.take(at))
-        if not (still.high > _GONE).any():
+        if not (still.high > _NEGLIGIBLE).any():
             break
     return totals(terms, owners, n)
 

@@ -78,15 +78,15 @@ def deduplicate(*columns: NDArray[np.int64]) -> Deduplicated:
         mixed += column
         mixed *= _ODD
     slots = (mixed.view(np.uint64) >> np.uint64(64 - bits)).view(np.int64)
-    place = np.arange(n)
+    rows = np.arange(n)
     table = np.empty(1 << bits, np.intp)
-    table[slots] = place
-    stands = table[slots]
-    same = columns[0][stands] == columns[0]
+    table[slots] = rows
+    representatives = table[slots]
+    same = columns[0][representatives] == columns[0]
     for column in columns[1:]:
-        same &= column[stands] == column
-    stands = np.where(same, stands, place)
-    firsts, _ = nonzero(stands == place)
+        same &= column[representatives] == column
+    representatives = np.where(same, representatives, rows)
+    firsts, _ = nonzero(representatives == rows)
     numbers = np.empty(n, np.intp)
     numbers[firsts] = np.arange(len(firsts))
-    return Deduplicated(firsts, numbers[stands])
+    return Deduplicated(firsts, numbers[representatives])

@@ -134,19 +134,19 @@ def _sums(p: Fraction, n: int) -> Pair:
 
 
 @lru_cache(maxsize=16)
-def comes(p: float) -> Growing[Pair]:
+def continuation(p: float) -> Growing[Pair]:
     """p^i; p is taken as its printed decimal, so that 0.8 is 4/5."""
     return Growing(partial(_powers, Fraction(repr(p))))
 
 
 @lru_cache(maxsize=16)
-def looks(p: float) -> Growing[Pair]:
+def expected_examined(p: float) -> Growing[Pair]:
     """The sum of the first i powers: the expected number of items, of i, that a user examines."""
     return Growing(partial(_sums, Fraction(repr(p))))
 
 
 @lru_cache(maxsize=16)
-def stops(p: float) -> Pair:
+def stop_probability(p: float) -> Pair:
     """1 - p, the probability that a user examines no further item; [1]."""
     exact = 1 - Fraction(repr(p))
     high = float(exact)

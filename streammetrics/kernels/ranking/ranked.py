@@ -112,8 +112,8 @@ def may_be_open(rows: Keys, top: int) -> Indices:
     open_ = (step < CODE).any(axis=1)
     if top < head.shape[1]:
         last = head[:, top - 1]
-        goes_on = (last ^ head[:, top]) <= CODE
-        open_ |= goes_on & ((last & CODE) < IRRELEVANT)
+        continues = (last ^ head[:, top]) <= CODE
+        open_ |= continues & ((last & CODE) < IRRELEVANT)
     return np.flatnonzero(open_)
 
 

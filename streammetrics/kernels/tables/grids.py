@@ -347,19 +347,19 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
     if metric.floor > highest:
         raise refused_setting(metric, "floor", f"at most {highest}")
     if metric.grid == "equal" and real:
-        raise refused_setting(metric, "range", '"probability" where buckets are of equal width')
+        raise refused_setting(metric, "range", '"probability" for buckets of equal width')
     named = metric.grid == "edges"
     edges = _floats(metric.edges)
     if edges is None or bool(edges) != named:
-        wanted = "ascending finite numbers" if named else f'none where grid="{metric.grid}"'
+        wanted = "ascending finite numbers" if named else f'none with grid="{metric.grid}"'
         raise refused_setting(metric, "edges", wanted)
     for name in _UNUSED[str(metric.grid), metric.range]:
         if getattr(metric, name) != getattr(type(metric), name):
-            where = f'grid="{metric.grid}" and range="{metric.range}"'
-            raise refused_setting(metric, name, f"none where {where} do not use it")
+            others = f'grid="{metric.grid}" and range="{metric.range}"'
+            raise refused_setting(metric, name, f"none, because {others} do not use it")
     # Before any array is made: resolution 20 over all powers of two has 530 million buckets.
     if _grid(*_named(metric)[:-1], edges).n_buckets > _MAX_BUCKETS:
-        raise refused_setting(metric, "resolution", f"one of at most {_MAX_BUCKETS} buckets")
+        raise refused_setting(metric, "resolution", f"at most {_MAX_BUCKETS} buckets")
     return {"floor": float(metric.floor), "ceiling": float(metric.ceiling), "edges": edges}
 
 

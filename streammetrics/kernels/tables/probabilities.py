@@ -100,7 +100,7 @@ def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
             expected="a share of the negatives, above 0 and at most 1",
             got=shown(rate),
             where="rate",
-            hint="pass 0.1 where one in ten negatives was kept",
+            hint="pass 0.1 if one in ten negatives was kept",
         )
     p = checks.probabilities(scores, hint="pass probabilities, not logits")
     p = p.astype(np.float64, copy=False)

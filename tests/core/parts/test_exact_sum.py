@@ -22,13 +22,13 @@ from streammetrics.core.parts.float_bits import (
     BITS,
     UNIT,
     Units,
+    as_units,
     in_limbs,
     largest,
     settled,
     sum_by_exponent,
     sum_by_levels,
     sum_by_levels_in_cells,
-    take_apart,
 )
 
 Floats = NDArray[np.float64]
@@ -246,7 +246,7 @@ def test_integers_of_any_size_are_added_exactly_and_other_numbers_are_damage() -
     for bad in (0.5, -1.0, math.inf):
         other = table(2)
         other.add(np.array([bad]), np.array([1]))
-        with pytest.raises(StateError, match="no whole numbers"):
+        with pytest.raises(StateError, match="not whole numbers"):
             require_whole(other)
 
 
@@ -266,7 +266,7 @@ def total(rows: Units) -> Fraction:
 def test_units_at_their_positions_are_the_values(values: list[float]) -> None:
     array = np.array(values)
     expected = sum(map(Fraction, values), Fraction(0))
-    assert total(take_apart(array)) == expected
+    assert total(as_units(array)) == expected
     assert total(sum_by_exponent(array)) == expected
 
 

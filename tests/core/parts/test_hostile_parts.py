@@ -70,19 +70,19 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
         (part(WeightedCounts(7)), (1, [0, 3, 2, 0, 0, 0, 0], [n]), "fewer rows than occupied")
         for n in (4, 9)
     ),
-    (part(Extreme()), (b"\x01",), "flags of states that are not there"),
-    (part(Extreme()), (b"\x81" + bytes(8),), "flags of states that are not there"),
-    (part(Extreme()), (b"\x80" + bytes(7),), "8 bytes where 7 are left"),
-    (part(Extreme()), (), "1 bytes where 0 are left"),
+    (part(Extreme()), (b"\x01",), "flags of states that do not exist"),
+    (part(Extreme()), (b"\x81" + bytes(8),), "flags of states that do not exist"),
+    (part(Extreme()), (b"\x80" + bytes(7),), "8 bytes with 7 left"),
+    (part(Extreme()), (), "1 bytes with 0 left"),
     (part(Extreme()), (b"\x80" + bytes(7) + b"\x80",), r"an extreme of -2\*\*63"),
     *(
         (part(ExactSum()), ([length], [low], [0], [0, 0], b"\1"), "an exact sum that is out of")
         for length, low in ((10**15, 0), (1, 10**15), (2**62, 2**62), (1, 272))
     ),
     (field("bool"), (b"\2",), "a bool above 1"),
-    (field("float32"), (b"\xff" * 4,), "codes of no number"),
-    (field("float64"), (b"\xff" * 8,), "codes of no number"),
-    (field("key"), (b'\1\3"a"', [1]), "keys that no record has"),
+    (field("float32"), (b"\xff" * 4,), "codes that represent no number"),
+    (field("float64"), (b"\xff" * 8,), "codes that represent no number"),
+    (field("key"), (b'\1\3"a"', [1]), "keys without a record"),
     (field("key"), (b"\1\1!", [0]), "a key that is not JSON"),
     (field("key"), (b"\x02\x011\x012", [0]), "above its limit of 1"),
     (partial(StringIds.decode, 2), (b"\1\1\1bb",), "group ids out of order"),
@@ -90,8 +90,8 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
     (partial(StringIds.decode, 2), (b"\1\1\1a\xff",), "not UTF-8"),
     (partial(StringIds.decode, 2), (b"\1\1\xffaa",), "ids of 256 bytes in 2"),
     (partial(IntegerIds.decode, 2), (b"\0\1\5\0",), "group ids out of order"),
-    (partial(IntegerIds.decode, 2), (b"\1" + bytes(16),), "wider form without need"),
-    (partial(IntegerIds.decode, 2), (b"\0\1\5",), "claim of 2 bytes where 1"),
+    (partial(IntegerIds.decode, 2), (b"\1" + bytes(16),), "wider form than necessary"),
+    (partial(IntegerIds.decode, 2), (b"\0\1\5",), "length of 2 bytes with 1"),
     (partial(IntegerIds.decode, 2), (b"\2\1\1\1",), "above its limit of 1"),
     (partial(IntegerIds.decode, 2), (b"\1" + b"\xff" * 8 + b"\xfe" + b"\xff" * 7,), "of order"),
     (rows(), ([1], [2**62]), "entries in"),
@@ -103,18 +103,18 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
     (rows(), ([3], [1], [HALF], [1], [1]), "totals"),
     (rows(), ([1], [1], [HALF], [2**63 - 1], [1]), r"2\*\*63"),
     *(
-        (rows(weighted=True), ([n], [1], [HALF], [1], [4]), "totals that are not those")
+        (rows(weighted=True), ([n], [1], [HALF], [1], [4]), "totals that do not match")
         for n in (1, 6)
     ),
-    (rows(), ([2], [1], [HALF], [1], [4]), "totals that are not those"),
+    (rows(), ([2], [1], [HALF], [1], [4]), "totals that do not match"),
     (rows("integer"), ([1], 2**40), "above its limit"),
-    (rows("integer"), ([1], 3, 0, b"\1\1"), "claim"),
+    (rows("integer"), ([1], 3, 0, b"\1\1"), "a length of"),
     (rows("integer"), ([1], 1, 0, [7], [2**40]), "entries in"),
-    (rows("integer"), ([1], 1, 0, [7], [1], [1], [1], [HALF], [1], [0]), "no known id"),
+    (rows("integer"), ([1], 1, 0, [7], [1], [1], [1], [HALF], [1], [0]), "unknown id"),
     (
         rows("integer"),
         ([2], 1, 0, [7], [2], [0, 0], [1, 1], [HALF, ONE], [1, 1], [0, 0]),
-        "no known id",
+        "unknown id",
     ),
     (rows("integer"), ([1], 2, 0, [7, 1], [1], [0], [1], [HALF], [1], [0]), "without a group"),
     (rows("integer"), ([1], 2, 0, [7, 1], [2], [0, 0], [0, 1], [HALF], [1], [0]), "without values"),

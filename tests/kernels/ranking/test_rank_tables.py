@@ -11,13 +11,13 @@ from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking import rank_tables as tables
 from streammetrics.kernels.ranking.rank_tables import (
     Growing,
-    comes,
+    continuation,
     discount_totals,
     discounts,
+    expected_examined,
     harmonics,
-    looks,
     reciprocals,
-    stops,
+    stop_probability,
 )
 
 
@@ -56,29 +56,29 @@ def test_reciprocals_are_correct_to_106_bits_and_their_sums_to_90() -> None:
 
 def test_powers_are_correct_to_104_bits_however_small_and_their_sums_to_88() -> None:
     for p in ("0.8", "0.0001", "0.30000000000000004"):
-        powers, exact = comes(float(p))(500), Fraction(1)
+        powers, exact = continuation(float(p))(500), Fraction(1)
         for i in range(500):
             assert float(powers.high[i]) == float(exact), (p, i)
             if exact > Fraction(1, 2**900):  # what a power leaves out is a number of its own
                 assert abs(exactly(powers, i) / exact - 1) < Fraction(1, 2**104), (p, i)
             exact *= Fraction(p)
-    sums, exact = looks(0.99)(300), Fraction(0)
+    sums, exact = expected_examined(0.99)(300), Fraction(0)
     for i in range(300):
         assert abs(exactly(sums, i) - exact) < Fraction(1, 2**88)
         exact += Fraction("0.99") ** i
 
 
 def test_what_is_below_every_double_is_zero() -> None:
-    powers = comes(0.5)(3_000)
+    powers = continuation(0.5)(3_000)
     assert powers.high[1_074] == 5e-324
     assert not powers.high[1_075:].any()
     assert not powers.low[1_075:].any()
 
 
 def test_the_decimal_that_a_number_prints_as_is_meant() -> None:
-    assert float(comes(0.8)(2).high[1]) == 0.8
-    assert exactly(comes(0.8)(2), 1) != Fraction(0.8)
-    assert abs(exactly(stops(0.8), 0) - Fraction(1, 5)) < Fraction(1, 2**104)
+    assert float(continuation(0.8)(2).high[1]) == 0.8
+    assert exactly(continuation(0.8)(2), 1) != Fraction(0.8)
+    assert abs(exactly(stop_probability(0.8), 0) - Fraction(1, 5)) < Fraction(1, 2**104)
 
 
 def test_a_table_grows_to_what_is_asked_for_and_is_made_once() -> None:
@@ -97,8 +97,8 @@ def test_a_table_grows_to_what_is_asked_for_and_is_made_once() -> None:
 
 
 def test_longer_tables_begin_as_shorter_ones_do_and_cannot_be_written() -> None:
-    made = (discounts, discount_totals, reciprocals, harmonics, comes(0.8), looks(0.8))
-    for number, table in enumerate(made):
+    plain = (discounts, discount_totals, reciprocals, harmonics)
+    for number, table in enumerate((*plain, continuation(0.8), expected_examined(0.8))):
         before = table(100)
         n = len(before[0])
         longer = table(n + 1)
