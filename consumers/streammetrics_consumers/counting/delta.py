@@ -49,8 +49,8 @@ class MetricSetStates:
         self.metric_set = metric_set
         self._takes = metric_set.takes
         self._coarser = _finest(metric_set.slices.by)
-        self._windows = {place: metric_set.empty() for place in self._coarser}
-        self._expired = {place: metric_set.per_key() for place in self._coarser}
+        self._windows = {grouping: metric_set.empty() for grouping in self._coarser}
+        self._expired = {grouping: metric_set.per_key() for grouping in self._coarser}
         self._with_expired: set[int] = set()  # groupings
 
     @property
@@ -67,7 +67,7 @@ class MetricSetStates:
         """
         mine = {name: column for name, column in columns.items() if name in self._takes}
         times_ms, by = decoded.times_ms, self._windows
-        keys = {place: self._keys(decoded, place) for place in by}
+        keys = {grouping: self._keys(decoded, grouping) for grouping in by}
         rows = [
             (self._expired[at], self._expired[at].check(key, **mine))
             if expired
@@ -103,9 +103,9 @@ class MetricSetStates:
     def check(self, decoded: Decoded, columns: Columns) -> None:
         """Raise InputError where a metric refuses one of these events; changes nothing."""
         # The decoder bounds keys, so all groupings accept the same events.
-        place, state = next(iter(self._expired.items()))
+        grouping, state = next(iter(self._expired.items()))
         mine = {name: column for name, column in columns.items() if name in self._takes}
-        state.check(self._keys(decoded, place), **mine)
+        state.check(self._keys(decoded, grouping), **mine)
 
     def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes, in an order that depends
@@ -114,14 +114,14 @@ class MetricSetStates:
         for them."""
         by, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
-            for place in (base, *coarser):
-                state = whole if place == base else summed(whole, by, base, place)
+            for grouping in (base, *coarser):
+                state = whole if grouping == base else summed(whole, by, base, grouping)
                 state = state.limited(max_keys)
-                shards = list(split(Pane(metric, place, *spans[0]), state, limit))
-                if place == base and coarser and can_stand_for_coarser(shards, state):
+                shards = list(split(Pane(metric, grouping, *spans[0]), state, limit))
+                if grouping == base and coarser and can_stand_for_coarser(shards, state):
                     shards = [replace(shards[0], for_coarser=True)]
                 for span in spans:
-                    pane = Pane(metric, place, *span)
+                    pane = Pane(metric, grouping, *span)
                     yield from (replace(one, pane=pane) for one in shards)
                 if shards[0].for_coarser:
                     break
@@ -314,10 +314,10 @@ class Delta:
             if self.floor_ms is not None:
                 old = decoded.times_ms[alike] < self.floor_ms
                 parts = [(alike[~old], False), (alike[old], True)]
-            for places, expired in parts:
+            for positions, expired in parts:
                 # Check them for all metrics before any of them counts.
                 check = partial(checked, expired)
-                for add in self._accepted(decoded, places, bad, check) or ():
+                for add in self._accepted(decoded, positions, bad, check) or ():
                     add()
                     self.has_states = True
         decoded = replace(decoded, keys={}, columns={})
@@ -333,20 +333,20 @@ class Delta:
     def _accepted(
         self,
         decoded: Decoded,
-        places: NDArray[np.intp],
+        positions: NDArray[np.intp],
         bad: dict[int, Unfit],
         check: Callable[[Decoded], T],
     ) -> T | None:
         """The result of `check` for the events at these positions, without those that a metric
         refuses, which are added to `bad`; None if no event is left."""
-        while len(places):
-            some = decoded.take(places) if len(places) < len(decoded) else decoded
+        while len(positions):
+            some = decoded.take(positions) if len(positions) < len(decoded) else decoded
             try:
                 return check(some)
             except InputError as error:
                 found = self._offenders(some, error)
-                bad.update((int(places[i]), why) for i, why in found.items())
-                places = np.delete(places, list(found))
+                bad.update((int(positions[i]), why) for i, why in found.items())
+                positions = np.delete(positions, list(found))
         return None
 
     def _check(self, decoded: Decoded) -> None:

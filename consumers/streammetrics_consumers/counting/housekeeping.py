@@ -129,7 +129,7 @@ class KnownHeads:
             return
         yield from self._witness.compare(heads)
 
-    def went_on(self, of: Generation, known: Head, now: Head | None) -> Head | None:
+    def moved(self, of: Generation, known: Head, now: Head | None) -> Head | None:
         """Note that reading goes on at `now`, where a head differs from `known`. If it went back,
         the store keeps the known offset. Returns the head with that offset."""
         seen = self._witness.forget(known)

@@ -168,7 +168,7 @@ class Worker:
             self.take(chunk)
         with self._lock:
             for known, now in self._known_heads.lost(self.generation):
-                self._read_on(known, now)
+                self._resume_at(known, now)
             size = sum(work.delta.nbytes for work in self._work.values())
         self._status.counted(self.duplicates, size)
         due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
@@ -306,11 +306,11 @@ class Worker:
                 self._compactor.committed(head)
                 self._begin(head)
 
-    def _read_on(self, known: Head, now: Head | None) -> None:
+    def _resume_at(self, known: Head, now: Head | None) -> None:
         """Read on from a head of the store that differs from the known one."""
         work = self._work.get(known.partition)
         if work is None:
-            self._known_heads.went_on(self.generation, known, now)
+            self._known_heads.moved(self.generation, known, now)
         else:
             self._resume(work, "the head in the store is not the one that this worker knows", known)
 
@@ -325,7 +325,7 @@ class Worker:
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
-        head = self._known_heads.went_on(self.generation, known or work.head, head) or head
+        head = self._known_heads.moved(self.generation, known or work.head, head) or head
         log.warning("%s; %d records are dropped, continuing at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)

@@ -73,7 +73,7 @@ class WorkerStatus(msgspec.Struct):
     refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
     rebuilds: int = 0
     rebalances: int = 0
-    places: list[PartitionStatus] = msgspec.field(default_factory=list)
+    partitions: list[PartitionStatus] = msgspec.field(default_factory=list)
 
 
 class StatusRecorder:
@@ -87,7 +87,7 @@ class StatusRecorder:
     ) -> None:
         now_s = monotonic()
         self._status = WorkerStatus(os.getpid(), now_s, now_s)
-        self._places: dict[Partition, PartitionStatus] = {}
+        self._partitions: dict[Partition, PartitionStatus] = {}
         self._monotonic, self._send = monotonic, send
         self._sent_s = self._asked_s = now_s
         self._is_connected = True
@@ -103,7 +103,7 @@ class StatusRecorder:
         with self._lock:
             self._status.polled_s = self._monotonic()
             self._status.joined = False
-            self._places = {}
+            self._partitions = {}
         if self._send is not None:
             self._send(self._encoded())
 
@@ -119,18 +119,18 @@ class StatusRecorder:
         with self._lock:
             for chunk in chunks:
                 self._status.read_bytes += chunk.nbytes
-                place = self._places.get(chunk.partition)
-                if place is not None:
-                    place.position = chunk.end
+                partition_status = self._partitions.get(chunk.partition)
+                if partition_status is not None:
+                    partition_status.position = chunk.end
                     if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
-                        place.record_ms = chunk.timestamps_ms[-1]
+                        partition_status.record_ms = chunk.timestamps_ms[-1]
             self._status.polled_s = now_s
             if chunks or not isinstance(source, Remote):
                 self._status.fetched_s = self._asked_s = now_s
             if not isinstance(source, Remote):
                 # A local source reports at once that there is no more.
-                for place in self._places.values():
-                    place.end = None if chunks else place.position
+                for partition_status in self._partitions.values():
+                    partition_status.end = None if chunks else partition_status.position
         if now_s - self._sent_s >= SEND_S:
             self._sent_s = now_s
             if isinstance(source, Remote):
@@ -151,8 +151,8 @@ class StatusRecorder:
                 self._asked_s = now_s
             if is_connected:
                 self._status.fetched_s = now_s
-            for partition, place in self._places.items():
-                place.end = ends.get(partition, place.end)
+            for partition, partition_status in self._partitions.items():
+                partition_status.end = ends.get(partition, partition_status.end)
 
     def assigned(self, heads: Mapping[Partition, int]) -> None:
         """These partitions were assigned, and are read from these offsets on."""
@@ -160,20 +160,22 @@ class StatusRecorder:
             self._status.joined = True
             self._status.rebalances += 1
             for partition, head in heads.items():
-                self._places[partition] = PartitionStatus(partition.topic, partition.number, head)
+                self._partitions[partition] = PartitionStatus(
+                    partition.topic, partition.number, head
+                )
 
     def head_moved(self, head: Head) -> None:
         """The head of one of our partitions, after a commit or when reading goes on at it."""
         with self._lock:
-            place = self._places.get(head.partition)
-            if place is not None:
-                place.counted, place.digest = head.next_offset, head.digest
+            partition_status = self._partitions.get(head.partition)
+            if partition_status is not None:
+                partition_status.counted, partition_status.digest = head.next_offset, head.digest
 
     def released(self, partitions: Sequence[Partition]) -> None:
         """These partitions were revoked or lost."""
         with self._lock:
             for partition in partitions:
-                self._places.pop(partition, None)
+                self._partitions.pop(partition, None)
 
     # -- the ledger ---------------------------------------------------------------------------
     def counted(self, duplicates: int, delta_bytes: int) -> None:
@@ -205,7 +207,7 @@ class StatusRecorder:
 
     def _encoded(self) -> bytes:
         with self._lock:
-            self._status.places = list(self._places.values())
+            self._status.partitions = list(self._partitions.values())
             return msgspec.json.encode(self._status)
 
 

@@ -73,11 +73,11 @@ def split(
 def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
     """The non-empty states of equal ranges of keys, or of ids."""
     if isinstance(state, JoinRows):
-        return {place: part for (_, place), part in state.split(None, ranges).items()}
+        return {key_range: part for (_, key_range), part in state.split(None, ranges).items()}
     assert isinstance(state, PerKey)
     return {
-        place: part
-        for place, part in enumerate(state.split(ranges))
+        key_range: part
+        for key_range, part in enumerate(state.split(ranges))
         if len(part.keys()) or part.overflow_state() is not None
     }
 
@@ -106,29 +106,29 @@ def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
     names = [frozenset(grouping) for grouping in by]
     coarser: dict[int, list[int]] = {}
     follows: list[tuple[int, int]] = []
-    for place, mine in enumerate(names):
+    for grouping, mine in enumerate(names):
         others = [
             i
             for i, theirs in enumerate(names)
             if mine < theirs and not any(theirs < more for more in names)
         ]
         if others:
-            follows.append((min(others, key=lambda i: (len(names[i]), i)), place))
+            follows.append((min(others, key=lambda i: (len(names[i]), i)), grouping))
         else:
-            coarser[place] = []
-    for base, place in follows:
-        coarser[base].append(place)
-    return {base: tuple(places) for base, places in coarser.items()}
+            coarser[grouping] = []
+    for base, grouping in follows:
+        coarser[base].append(grouping)
+    return {base: tuple(groupings) for base, groupings in coarser.items()}
 
 
 def bases(by: Groupings) -> dict[int, int]:
     """By the index of each coarser grouping, that of the finest one that it is derived from."""
-    return {place: base for base, places in finest(by).items() for place in places}
+    return {grouping: base for base, groupings in finest(by).items() for grouping in groupings}
 
 
-def summed(state: PerKey, by: Groupings, base: int, place: int) -> PerKey:
-    """The state of grouping `place`, derived from that of grouping `base`."""
-    return state.rekeyed(_shorter(by, base, place))
+def summed(state: PerKey, by: Groupings, base: int, grouping: int) -> PerKey:
+    """The state of grouping `grouping`, derived from that of grouping `base`."""
+    return state.rekeyed(_shorter(by, base, grouping))
 
 
 def groupings_of(of: Generation) -> Mapping[str, Groupings]:
@@ -143,18 +143,18 @@ def groupings_of(of: Generation) -> Mapping[str, Groupings]:
 def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
     """By metric name and index of a finest grouping, the indices of those derived from it."""
     return {
-        (name, base): places
+        (name, base): groupings
         for name, by in groupings_of(of).items()
-        for base, places in finest(by).items()
+        for base, groupings in finest(by).items()
     }
 
 
-def _shorter(by: Groupings, base: int, place: int) -> Callable[[Key], Key]:
-    at = [1 + by[base].index(name) for name in by[place]]
+def _shorter(by: Groupings, base: int, grouping: int) -> Callable[[Key], Key]:
+    at = [1 + by[base].index(name) for name in by[grouping]]
 
     def key_of(key: Key) -> Key:
         assert isinstance(key, tuple)
-        return (place, *(key[i] for i in at))
+        return (grouping, *(key[i] for i in at))
 
     return key_of
 
@@ -190,10 +190,10 @@ class DeltaMetadata:
     for_coarser: bool = False
     sum_of: SumOf | None = None
 
-    def may_share_keys(self, place: int, ranges: int) -> bool:
-        """Whether a key may be both in this row and in range `place` of equal `ranges` of keys."""
+    def may_share_keys(self, key_range: int, ranges: int) -> bool:
+        """Whether a key may be in this row and in range `key_range` of `ranges` equal ones."""
         both = min(self.key_ranges, ranges)
-        return self.key_range * both // self.key_ranges == place * both // ranges
+        return self.key_range * both // self.key_ranges == key_range * both // ranges
 
 
 def read_metadata(
@@ -268,11 +268,13 @@ def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[lis
 
 def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
     """Conditions that select the rows of these panes, with as few queries as possible."""
-    for (name, place), group in groupby(sorted(panes, key=pane_order), key=lambda pane: pane[:2]):
+    for (name, grouping), group in groupby(
+        sorted(panes, key=pane_order), key=lambda pane: pane[:2]
+    ):
         of_metric = (
             delta.c.generation == generation,
             delta.c.metric == name,
-            delta.c.grouping == place,
+            delta.c.grouping == grouping,
         )
         starts = [pane.start_ms for pane in group]
         if None in starts:

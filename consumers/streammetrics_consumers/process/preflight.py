@@ -67,7 +67,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
 
 def require_topics(config: Config, options: Options) -> None:
     """Raise Unsuitable if `--skip` names a topic that is not read."""
-    others = {topic for topic, _, _ in options.skips.places or ()} - {*config.source.topics}
+    others = {topic for topic, _, _ in options.skips.positions or ()} - {*config.source.topics}
     if others:
         there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
         raise Unsuitable(

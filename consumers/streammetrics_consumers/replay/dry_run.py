@@ -24,7 +24,7 @@ from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head, QuarantineRow, Refused
 from streammetrics_consumers.model.generation import Generation, StateShard
 
-Place = tuple[int, int]  # offset of the record, index of the event in it
+EventPosition = tuple[int, int]  # offset of the record, index of the event in it
 _UNFIT = Unfit("metric", None, "")  # any reason: comparisons ignore it
 
 
@@ -32,8 +32,8 @@ _UNFIT = Unfit("metric", None, "")  # any reason: comparisons ignore it
 class Outcome:
     """The outcome of a dry run for some events, by position."""
 
-    good: frozenset[Place]
-    bad: Mapping[Place, Refused]
+    good: frozenset[EventPosition]
+    bad: Mapping[EventPosition, Refused]
 
 
 @dataclass(slots=True)
@@ -53,15 +53,17 @@ class DryRun:
     _first: int | None = None
     _end: int = 0
 
-    def add(self, decoded: Decoded, wanted: Collection[Place]) -> Outcome:
+    def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> Outcome:
         """Count these events of some records. Others in the same records are ignored."""
-        places = places_of(decoded)
-        known = [i for i, place in enumerate(places) if place in wanted]
-        bad = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
-        good = frozenset(places[i] for i in known)
+        positions = positions_of(decoded)
+        known = [i for i, position in enumerate(positions) if position in wanted]
+        bad = {
+            position: entry for position, entry in refused_in(decoded).items() if position in wanted
+        }
+        good = frozenset(positions[i] for i in known)
         eras: dict[frozenset[str], list[int]] = {}
         for i in known:
-            eras.setdefault(self._later_than(places[i][0]), []).append(i)
+            eras.setdefault(self._later_than(positions[i][0]), []).append(i)
         for later, some in eras.items():
             unfit = self._feed(later, decoded.take(np.array(some, np.intp)))
             bad.update(unfit)
@@ -73,14 +75,14 @@ class DryRun:
 
     def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
         """Count all events of this one message, or none. The outcome is that of one, at index 0."""
-        place = offset, 0
-        wanted = {*places_of(decoded), *refused_in(decoded)}
+        position = offset, 0
+        wanted = {*positions_of(decoded), *refused_in(decoded)}
         empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
         found = empty.add(decoded, wanted)
         if found.bad:
-            return Outcome(frozenset(), {place: found.bad[min(found.bad)]})
+            return Outcome(frozenset(), {position: found.bad[min(found.bad)]})
         self.add(decoded, wanted)
-        return Outcome(frozenset([place] if wanted else ()), {})
+        return Outcome(frozenset([position] if wanted else ()), {})
 
     def commit(self) -> Commit:
         """The delta of the good events, for the range of their offsets."""
@@ -118,7 +120,7 @@ class DryRun:
                   for one in self.generation.metrics)  # fmt: skip
         return frozenset(name for name, start in starts if start > offset)
 
-    def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[Place, Refused]:
+    def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[EventPosition, Refused]:
         delta = self._deltas.get(later)
         if delta is None:
             delta = self._deltas[later] = Delta(
@@ -137,7 +139,7 @@ class DryRun:
         return {(entry.offset, entry.index): entry for entry in delta.quarantine[before:]}
 
 
-def places_of(decoded: Decoded) -> list[Place]:
+def positions_of(decoded: Decoded) -> list[EventPosition]:
     """The position of each good event."""
     chunk = decoded.chunk
     indices = chunk.indices
@@ -147,17 +149,19 @@ def places_of(decoded: Decoded) -> list[Place]:
     ]
 
 
-def refused_in(decoded: Decoded) -> dict[Place, Refused]:
+def refused_in(decoded: Decoded) -> dict[EventPosition, Refused]:
     """The refused events by position."""
     return {(entry.offset, entry.index): entry for entry in decoded.refused}
 
 
-def events_at(decoded: Decoded, wanted: Collection[Place]) -> dict[Place, Refused]:
+def events_at(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[EventPosition, Refused]:
     """The events at these positions, good ones as refusals: with their size and hash."""
-    found = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
-    for i, place in enumerate(places_of(decoded) if wanted else ()):
-        if place in wanted:
-            found[place] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
+    found = {
+        position: entry for position, entry in refused_in(decoded).items() if position in wanted
+    }
+    for i, position in enumerate(positions_of(decoded) if wanted else ()):
+        if position in wanted:
+            found[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
     return found
 
 

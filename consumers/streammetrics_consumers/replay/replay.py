@@ -29,12 +29,12 @@ from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.dry_run import (
     DryRun,
+    EventPosition,
     Outcome,
-    Place,
     as_refused,
     events_at,
     is_message,
-    places_of,
+    positions_of,
     record_at,
     refused_in,
 )
@@ -206,8 +206,8 @@ class Replay:
         """Take a message that was refused as one event, and is one here, whatever it holds."""
         found, now = self._dry_run().add_whole(decoded, entry.offset), as_refused(record)
         bad = {
-            place: replace(now, reason=why.reason, field=why.field, detail=why.detail)
-            for place, why in found.bad.items()
+            position: replace(now, reason=why.reason, field=why.field, detail=why.detail)
+            for position, why in found.bad.items()
         }
         self._compare_entry(entry, Outcome(found.good, bad), now)
         nothing = decoded.take(np.zeros(0, np.intp))
@@ -216,28 +216,31 @@ class Replay:
     def _take(
         self,
         decoded: Decoded,
-        entries: Mapping[Place, QuarantineRow],
-        events: Mapping[Place, Refused],
+        entries: Mapping[EventPosition, QuarantineRow],
+        events: Mapping[EventPosition, Refused],
     ) -> None:
         """Count the events that the ledger does not have in quarantine; compare those that it has
         with their present outcome."""
         if self._seen is not None:
             decoded = without_repeats(decoded, self._seen)
             events = events_at(decoded, entries)
-        late = {place: entry for place, entry in entries.items() if self._is_late(entry)}
+        late = {position: entry for position, entry in entries.items() if self._is_late(entry)}
         if entries:
             judged = entries.keys() - late.keys()
             found = self._dry_run().add(decoded, judged)
             refused = refused_in(decoded)
-            bad = {**found.bad, **{place: refused[place] for place in refused.keys() & late}}
-            for place, entry in entries.items():
-                self._compare_entry(entry, Outcome(found.good, bad), events.get(place))
-            left = tuple(one for place, one in refused.items() if place not in entries)
-            keep = [i for i, place in enumerate(places_of(decoded)) if place not in judged]
+            bad = {
+                **found.bad,
+                **{position: refused[position] for position in refused.keys() & late},
+            }
+            for position, entry in entries.items():
+                self._compare_entry(entry, Outcome(found.good, bad), events.get(position))
+            left = tuple(one for position, one in refused.items() if position not in entries)
+            keep = [i for i, position in enumerate(positions_of(decoded)) if position not in judged]
             decoded = replace(decoded.take(np.array(keep, np.intp)), refused=left)
         self._count(decoded, late)
 
-    def _count(self, decoded: Decoded, late: dict[Place, QuarantineRow]) -> None:
+    def _count(self, decoded: Decoded, late: dict[EventPosition, QuarantineRow]) -> None:
         """late: the entries of events that are late because of the events before them."""
         if self._delta.counters.rows >= MAX_ROWS or self._delta.nbytes >= MAX_BYTES:
             self._flush()
@@ -251,9 +254,9 @@ class Replay:
                 self._compare_refusal(entry, now)
                 continue
             self._differs((now.offset, now.index), f"refused ({now.reason}), but not in quarantine")
-        for place, entry in late.items():
-            self._differs(place, f"in quarantine as {entry.reason}, but not late in its log")
-        offsets = np.array([offset for offset, _ in places_of(decoded)], np.int64)
+        for position, entry in late.items():
+            self._differs(position, f"in quarantine as {entry.reason}, but not late in its log")
+        offsets = np.array([offset for offset, _ in positions_of(decoded)], np.int64)
         left_out = [one.offset for one in refused]
         self.coverage.look(offsets[~np.isin(offsets, left_out)] if left_out else offsets)
         self.found.rows += decoded.rows
@@ -268,7 +271,7 @@ class Replay:
 
     def _compare_entry(self, entry: QuarantineRow, found: Outcome, now: Refused | None) -> None:
         """found: its outcome in a dry run; now: the event in the log, None where there is none."""
-        place = entry.offset, entry.index
+        position = entry.offset, entry.index
         self.found.entries += 1
         is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
         self._open[0] += is_open
@@ -277,15 +280,17 @@ class Replay:
         self._retried[1] += not is_open and entry.reason == "late_outcome"
         # Only the retry that counts an entry marks it.
         if entry.done and entry.retry is None:
-            self._differs(place, "marked as counted, but by no retry")
+            self._differs(position, "marked as counted, but by no retry")
         elif entry.done and is_open:
-            self._differs(place, f"marked as counted by retry {entry.retry}, which does not exist")
+            self._differs(
+                position, f"marked as counted by retry {entry.retry}, which does not exist"
+            )
         elif not entry.done and entry.retry is not None:
-            self._differs(place, f"open, but marked as counted by retry {entry.retry}")
-        if place in found.bad:
-            self._compare_refusal(entry, found.bad[place])
+            self._differs(position, f"open, but marked as counted by retry {entry.retry}")
+        if position in found.bad:
+            self._compare_refusal(entry, found.bad[position])
         elif now is None:
-            self._differs(place, "in quarantine, but not in the log")
+            self._differs(position, "in quarantine, but not in the log")
         else:
             self._compare_payload(entry, now)
             # Whether windows were closed depends on the time of reading, and it may be late only
@@ -298,7 +303,7 @@ class Replay:
                 self._good_now[entry.reason] = count + 1, first
             else:
                 self._differs(
-                    place, f"open in quarantine as {entry.reason}, but good with this config"
+                    position, f"open in quarantine as {entry.reason}, but good with this config"
                 )
 
     def _compare_refusal(self, entry: QuarantineRow, now: Refused) -> None:
@@ -320,15 +325,15 @@ class Replay:
                 "its payload, size, hash or time in quarantine differs from that of the record",
             )
 
-    def _differs(self, place: Place, what: str) -> None:
-        offset, index = place
+    def _differs(self, position: EventPosition, what: str) -> None:
+        offset, index = position
         event = f" event {index}" if index else ""
         self.found.differs(f"{self.head.partition} offset {offset}{event}", what)
 
     # -- retries ------------------------------------------------------------------------------
     def _take_retries(self, chunk: Chunk, entries: Sequence[QuarantineRow]) -> None:
         """Take the events of these records that a retry has counted, read with its settings."""
-        done: dict[tuple[int, int], dict[Place, QuarantineRow]] = defaultdict(dict)
+        done: dict[tuple[int, int], dict[EventPosition, QuarantineRow]] = defaultdict(dict)
         for entry in entries:
             if entry.done and entry.retry is not None and entry.retry in self.retries:
                 done[entry.offset, entry.retry][entry.offset, entry.index] = entry
@@ -336,7 +341,7 @@ class Replay:
             record = record_at(chunk, offset)
             if record is None:
                 continue  # reported already: it is not in the log
-            good: set[Place] = set()
+            good: set[EventPosition] = set()
             for decoded in self.scratch.decoders[retry].pieces(record):
                 run = self._dry_run_of(retry)
                 first = wanted.get((offset, 0))
@@ -345,8 +350,8 @@ class Replay:
                     good |= run.add_whole(decoded, offset).good
                 else:
                     good |= run.add(decoded, wanted).good
-            for place in sorted(wanted.keys() - good):
-                self._differs(place, f"counted by retry {retry}, but refused")
+            for position in sorted(wanted.keys() - good):
+                self._differs(position, f"counted by retry {retry}, but refused")
 
     def _dry_run_of(self, retry: int) -> DryRun:
         known = self._dry_runs.get(retry)

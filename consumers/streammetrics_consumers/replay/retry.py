@@ -166,13 +166,13 @@ class _Attempt:
 
     def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
         """The outcome of an entry that the ledger holds whole: an event, or all of a message."""
-        place, alone = (entry.offset, entry.index), _alone(entry)
+        position, alone = (entry.offset, entry.index), _alone(entry)
         if self.decoder.format in _MANY and not entry.index:
             message = replace(alone, indices=None)
             decoded = self.decoder.decode(message)
-            if is_message(entry, events_at(decoded, {place}).get(place), message):
+            if is_message(entry, events_at(decoded, {position}).get(position), message):
                 return run.add_whole(decoded, entry.offset)
-        return run.add(self.alone.decode(alone), {place})
+        return run.add(self.alone.decode(alone), {position})
 
     def _from_the_log(
         self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
@@ -186,7 +186,11 @@ class _Attempt:
         else:
             try:
                 for record in self._records(head, sorted({offset for offset, _ in left})):
-                    some = [left.pop(place) for place in sorted(left) if place[0] == record.start]
+                    some = [
+                        left.pop(position)
+                        for position in sorted(left)
+                        if position[0] == record.start
+                    ]
                     for decoded in self.decoder.pieces(record):
                         good += self._of_record(run, record, decoded, some)
             except SourceError as error:
@@ -210,13 +214,13 @@ class _Attempt:
         whole message if it was refused whole."""
         wanted = {(entry.offset, entry.index): entry for entry in entries}
         events = events_at(decoded, wanted)
-        same = {place for place, event in events.items() if is_same(wanted[place], event)}
+        same = {position for position, event in events.items() if is_same(wanted[position], event)}
         found = run.add(decoded, same)
         good = []
-        for place, entry in wanted.items():
-            if place in same:
+        for position, entry in wanted.items():
+            if position in same:
                 good += self._took(entry, found)
-            elif is_message(entry, events.get(place), record):
+            elif is_message(entry, events.get(position), record):
                 good += self._took(entry, run.add_whole(decoded, entry.offset))
             else:
                 self._keep(entry, *(SKIPPED if decoded.chunk.left_out else ANOTHER))
@@ -224,13 +228,13 @@ class _Attempt:
 
     def _took(self, entry: QuarantineRow, found: Outcome) -> list[QuarantineRow]:
         """The entry, if it was good."""
-        place = entry.offset, entry.index
-        now = found.bad.get(place)
+        position = entry.offset, entry.index
+        now = found.bad.get(position)
         if now is not None:
             self.page.still.append(Still(entry, now.reason, now.field, now.detail))
-        elif place not in found.good:
+        elif position not in found.good:
             self._keep(entry, *SKIPPED)
-        return [entry] if place in found.good else []
+        return [entry] if position in found.good else []
 
     def _keep(self, entry: QuarantineRow, reason: str, detail: str) -> None:
         self.page.still.append(Still(entry, reason, None, detail))

@@ -123,7 +123,7 @@ def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     for worker, reported in workers.items():
         values = (
             now_s - reported.polled_s, now_s - reported.fetched_s, reported.delta_bytes,
-            len(reported.places), _resident_bytes(reported.pid),
+            len(reported.partitions), _resident_bytes(reported.pid),
         )  # fmt: skip
         for family, value in zip(families, values, strict=True):
             if value is not None:
@@ -138,14 +138,17 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     }
     messages, seconds = families_of(gauges, ["worker", "topic", "partition"])
     for worker, reported in workers.items():
-        known = [place for place in reported.places if place.end is not None]
-        for place in sorted(known, key=messages_behind, reverse=True)[:PLACES]:
-            named, lag = [worker, place.topic, str(place.number)], messages_behind(place)
+        known = [partition for partition in reported.partitions if partition.end is not None]
+        for partition in sorted(known, key=messages_behind, reverse=True)[:PLACES]:
+            named, lag = (
+                [worker, partition.topic, str(partition.number)],
+                messages_behind(partition),
+            )
             messages.add_metric(named, lag)
             if not lag:
                 seconds.add_metric(named, 0.0)
-            elif place.record_ms is not None:
-                seconds.add_metric(named, max(now_s - place.record_ms / 1000, 0.0))
+            elif partition.record_ms is not None:
+                seconds.add_metric(named, max(now_s - partition.record_ms / 1000, 0.0))
     yield from (messages, seconds)
 
 

@@ -98,8 +98,8 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
         return why
     live = {(one.partition.topic, one.partition.number): one for one in heads if not one.closed}
     for name, reported in workers.items():
-        for place in () if reported is None else reported.places:
-            why = _lost(place, live.get((place.topic, place.number)))
+        for partition in () if reported is None else reported.partitions:
+            why = _lost(partition, live.get((partition.topic, partition.number)))
             if why is not None:
                 return f"worker {name}: {why}"
     for head in heads:
@@ -111,20 +111,20 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
     return None
 
 
-def _lost(place: PartitionStatus, head: Head | None) -> str | None:
+def _lost(partition: PartitionStatus, head: Head | None) -> str | None:
     """How a head differs from the one its worker knows; None if it is the same or later."""
-    if place.counted is None or (head is not None and head.next_offset > place.counted):
+    if partition.counted is None or (head is not None and head.next_offset > partition.counted):
         return None
-    name = f"{place.topic}/{place.number}"
+    name = f"{partition.topic}/{partition.number}"
     if head is None:
-        return f"it has counted {name} up to {place.counted}, and the store has no head for it"
-    if head.next_offset < place.counted:
+        return f"it has counted {name} up to {partition.counted}, and the store has no head for it"
+    if head.next_offset < partition.counted:
         return (
-            f"it has counted {name} up to {place.counted}, and the store has up to "
+            f"it has counted {name} up to {partition.counted}, and the store has up to "
             f"{head.next_offset}: the store went back"
         )
-    if head.digest != place.digest:
-        return f"it has counted {name} up to {place.counted}, and the store has other commits there"
+    if head.digest != partition.digest:
+        return f"it has counted {name} up to {partition.counted}; the store has other commits there"
     return None
 
 
@@ -252,27 +252,29 @@ def _worker(
     if reported is None:
         return answers.HealthWorker(name, "it has not started yet", None, 0)
     alone = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
-    return answers.HealthWorker(name, alone.unready(), _lag(reported, now)[0], len(reported.places))
+    return answers.HealthWorker(
+        name, alone.unready(), _lag(reported, now)[0], len(reported.partitions)
+    )
 
 
 def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
     """The number of messages that a worker has not read, and the age of its last record."""
-    known = [place for place in reported.places if place.end is not None]
+    known = [partition for partition in reported.partitions if partition.end is not None]
     if not known:
         return None, None
-    ages = [age for place in known if (age := _age_s(place, now)) is not None]
-    return sum(messages_behind(place) for place in known), max(ages, default=None)
+    ages = [age for partition in known if (age := _age_s(partition, now)) is not None]
+    return sum(messages_behind(partition) for partition in known), max(ages, default=None)
 
 
-def messages_behind(place: PartitionStatus) -> int:
+def messages_behind(partition: PartitionStatus) -> int:
     """The offsets from the read position to the end of the log; 0 if the end is not known."""
-    return max((place.end or 0) - place.position, 0)
+    return max((partition.end or 0) - partition.position, 0)
 
 
-def _age_s(place: PartitionStatus, now: float) -> float | None:
-    if not messages_behind(place):
+def _age_s(partition: PartitionStatus, now: float) -> float | None:
+    if not messages_behind(partition):
         return 0.0
-    return None if place.record_ms is None else max(now - place.record_ms / 1000, 0.0)
+    return None if partition.record_ms is None else max(now - partition.record_ms / 1000, 0.0)
 
 
 def _hash(*parts: object) -> str:

@@ -138,7 +138,7 @@ def _events(
         drawn.ranks.tolist(),
         drawn.levels.tolist(),
         drawn.labels.tolist(),
-        drawn.places.tolist(),
+        drawn.positions.tolist(),
         to_click.tolist(),
         to_buy.tolist(),
         chance.tolist(),
@@ -147,14 +147,14 @@ def _events(
     )
     broken = {i: int(drawn.faults[i]) for i in np.flatnonzero(drawn.broken).tolist()}
     for i, row in enumerate(columns):
-        ms, clock, variant, rank, level, label, place, click, buy, *words = row
+        ms, clock, variant, rank, level, label, position, click, buy, *words = row
         draw = _Bits(words[0] | words[1] << 64)
         user, number = 2 * rank + variant, f"{seed}-{start + i:09d}"
         if draw(8) >= MISSING_PER_256:
             line = (
                 f'{{"kind":"impression","ts":"{iso(ms)}","request_id":"r{number}",'
-                f'"variant":"{VARIANTS[variant]}","user":"u{user:06d}","item":{item_of(place)},'
-                f'"position":{1 + place % POSITIONS},"score":{SCORE_TEXTS[level]},'
+                f'"variant":"{VARIANTS[variant]}","user":"u{user:06d}","item":{item_of(position)},'
+                f'"position":{1 + position % POSITIONS},"score":{SCORE_TEXTS[level]},'
                 f'"segment":"{segment_of(user)}","event_id":"i{number}"}}'
             ).encode()
             if i in broken:

@@ -116,8 +116,8 @@ def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
     places = [topics[0], *(f"{server}/{topic}" for topic in topics[1:])]
     with ExitStack() as stack:
         sinks = [
-            stack.enter_context(packed(stack.enter_context(_sink(place)), format, batch_events))
-            for place in places
+            stack.enter_context(packed(stack.enter_context(_sink(position)), format, batch_events))
+            for position in places
         ]
 
         def send(events: list[bytes]) -> None:

@@ -204,17 +204,17 @@ class Simulation:
             drawn.ranks.tolist(),
             drawn.levels.tolist(),
             drawn.labels.tolist(),
-            drawn.places.tolist(),
+            drawn.positions.tolist(),
             strict=True,
         )
-        for number, (ms, variant, rank, level, label, place) in enumerate(columns, start):
+        for number, (ms, variant, rank, level, label, position) in enumerate(columns, start):
             user = 2 * rank + variant
             line = form.format(
                 iso(ms),
                 VARIANTS[variant],
                 f"u{user:06d}",
-                item_of(place),
-                1 + place % POSITIONS,
+                item_of(position),
+                1 + position % POSITIONS,
                 SCORE_TEXTS[level],
                 label,
                 segment_of(user),
@@ -226,9 +226,9 @@ class Simulation:
         return lines
 
 
-def item_of(place: int) -> int:
+def item_of(position: int) -> int:
     """The number of the shown item."""
-    return 1 + place // POSITIONS % ITEMS
+    return 1 + position // POSITIONS % ITEMS
 
 
 def segment_of(user: int) -> str:
@@ -250,7 +250,7 @@ class Draws:
         self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")
         self.variants = bits_of(whom, 32, 1)
         self.levels = bits_of(whom, 33, 11)
-        self.places = bits_of(whom, 44, 20)
+        self.positions = bits_of(whom, 44, 20)
         chance = np.stack(_CLICKS)[self.variants, self.levels]
         ready = np.where(self.ranks % 2 == 1, readiness(1), readiness(0))
         self.labels = (bits_of(click, 0, 32) < chance * ready // 2).astype(np.int64)

@@ -134,7 +134,7 @@ class Remote(Protocol):
         ...
 
 
-Place = tuple[str, int, int]  # topic, partition, offset
+BatchPosition = tuple[str, int, int]  # topic, partition, offset
 NO_BYTES: Final = hashlib.sha256(b"").hexdigest()
 
 
@@ -143,10 +143,10 @@ class Skips:
     """The batches that may be skipped, each by its first offset read; None: all of them, for
     replays that compare."""
 
-    places: Collection[Place] | None = ()
+    positions: Collection[BatchPosition] | None = ()
 
-    def __contains__(self, place: Place) -> bool:
-        return self.places is None or place in self.places
+    def __contains__(self, position: BatchPosition) -> bool:
+        return self.positions is None or position in self.positions
 
 
 NO_SKIPS: Final = Skips()

@@ -141,7 +141,7 @@ def test_what_a_revoked_partition_had_is_committed_and_what_a_lost_one_had_is_re
         for _ in script:
             worker.step()
             offsets = [head.next_offset for head in ledger.heads(worker.generation)]
-            seen.append((worker.rows, offsets, len(watch.snapshot().places)))
+            seen.append((worker.rows, offsets, len(watch.snapshot().partitions)))
         good = 100 - sum(value is None for value in (*values[:50], *more[:50]))
         third = 30 - sum(value is None for value in values[50:80])
         assert seen == [

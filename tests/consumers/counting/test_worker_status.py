@@ -55,7 +55,10 @@ def test_what_was_committed_and_read_is_counted(tmp_path: Path) -> None:
     assert sum(reported.commits) == 2
     assert reported.commit_bytes > 0
     assert (reported.rebuilds, reported.rebalances, reported.joined) == (0, 1, True)
-    assert [(place.number, place.position) for place in reported.places] == [(0, 7), (1, 3)]
+    assert [
+        (partition_status.number, partition_status.position)
+        for partition_status in reported.partitions
+    ] == [(0, 7), (1, 3)]
 
 
 def test_a_source_that_fails_is_counted_and_the_worker_has_no_partitions_then(
@@ -66,7 +69,7 @@ def test_a_source_that_fails_is_counted_and_the_worker_has_no_partitions_then(
     assert run.watch.snapshot().rebuilds == 1
     run.watch.failed()
     reported = run.watch.snapshot()
-    assert (reported.rebuilds, reported.joined, reported.places) == (2, False, [])
+    assert (reported.rebuilds, reported.joined, reported.partitions) == (2, False, [])
 
 
 def test_silence_of_a_log_is_told_from_a_log_that_is_away() -> None:
@@ -91,20 +94,24 @@ def test_a_place_knows_where_it_stands_and_where_its_log_ends() -> None:
     watch.assigned({LOG: 40})
     clock.now_s = 2.0
     watch.polled(Away({}), [chunk([event()] * 3, start=40, timestamps_ms=[5, 6, 7])])
-    [place] = watch.snapshot().places
-    assert (place.position, place.end, place.record_ms) == (43, 50, 7)
+    [partition_status] = watch.snapshot().partitions
+    assert (partition_status.position, partition_status.end, partition_status.record_ms) == (
+        43,
+        50,
+        7,
+    )
     watch.released([LOG])
-    assert watch.snapshot().places == []
+    assert watch.snapshot().partitions == []
 
 
 def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
     watch, source = StatusRecorder(lambda: 0.0), MemorySource({LOG: log(7)})
     watch.assigned({LOG: 0})
     watch.polled(source, [chunk([event(), event()])])
-    assert watch.snapshot().places[0].end is None
+    assert watch.snapshot().partitions[0].end is None
     watch.polled(source, [])
-    place = watch.snapshot().places[0]
-    assert place.end == place.position == 2
+    partition_status = watch.snapshot().partitions[0]
+    assert partition_status.end == partition_status.position == 2
 
 
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
@@ -147,4 +154,4 @@ def test_a_snapshot_is_of_its_moment() -> None:
     watch.assigned({LOG: 1})
     before = watch.snapshot()
     watch.assigned({replace(LOG, number=1): 2})
-    assert (len(before.places), len(watch.snapshot().places)) == (1, 2)
+    assert (len(before.partitions), len(watch.snapshot().partitions)) == (1, 2)

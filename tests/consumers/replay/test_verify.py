@@ -225,8 +225,8 @@ def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     change(run, damage)
     found = verified(run, tmp_path)
     # The row stands for the coarser groupings too.
-    places = [said.partition(", ")[2][: len("grouping 0")] for said in found.differences]
-    assert places == ["grouping 0", "grouping 1", "grouping 2"]
+    positions = [said.partition(", ")[2][: len("grouping 0")] for said in found.differences]
+    assert positions == ["grouping 0", "grouping 1", "grouping 2"]
     assert found.count == 3
     assert all("retry 1" in said for said in found.differences)
 

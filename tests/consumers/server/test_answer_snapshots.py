@@ -23,7 +23,7 @@ from tests.consumers.stores import make_store
 
 FILE: Final = Path(__file__).with_name("answers.txt")
 VITALS: Final = WorkerStatus(
-    1, 0.0, 0.0, places=[PartitionStatus("clicks", 0, 8, 10, record_ms=0)], committed_s=2.0
+    1, 0.0, 0.0, partitions=[PartitionStatus("clicks", 0, 8, 10, record_ms=0)], committed_s=2.0
 )
 WATCHED: Final = Watched(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)
 PATHS: Final = (

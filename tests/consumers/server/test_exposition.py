@@ -79,7 +79,7 @@ def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Pa
 
 def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
     reported = WorkerStatus(1, 0.0, 0.0)
-    reported.places = [
+    reported.partitions = [
         PartitionStatus("t", 0, 90, 100, record_ms=20_000),
         PartitionStatus("t", 1, 100, 100, record_ms=20_000),
         PartitionStatus("t", 2, 5),  # nobody told its end
@@ -101,7 +101,7 @@ def test_labels_are_escaped_and_their_number_is_bounded(
     monkeypatch.setattr(module, "PLACES", 3)
     hostile = HOSTILE + '"\\\n} 1'
     reported = WorkerStatus(
-        1, 0.0, 0.0, places=[PartitionStatus(hostile, n, 0, n) for n in range(9)]
+        1, 0.0, 0.0, partitions=[PartitionStatus(hostile, n, 0, n) for n in range(9)]
     )
     found = scraped(store, watched(a=reported))
     lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}

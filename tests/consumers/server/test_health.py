@@ -100,7 +100,7 @@ def test_health_is_what_the_workers_say(store: Path) -> None:
         for reported, state, sentence in (
             (WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0), "live", "Counting."),
             (
-                WorkerStatus(1, 100.0, 100.0, joined=True, places=behind),
+                WorkerStatus(1, 100.0, 100.0, joined=True, partitions=behind),
                 "live",
                 "Counting, 10 s behind.",
             ),

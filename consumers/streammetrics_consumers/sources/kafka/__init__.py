@@ -31,7 +31,7 @@ R = TypeVar("R")
 V = TypeVar("V")
 
 Headers = Sequence[Sequence[tuple[str, bytes]]]
-Place: TypeAlias = tuple[str, int]  # a partition: topic and number
+PartitionId: TypeAlias = tuple[str, int]  # a partition: topic and number
 
 
 def of_each(records: Sequence[R], ask: Callable[[R], V]) -> Lazy[V]:
@@ -64,76 +64,78 @@ class TopicReading:
     """See the module. Partitions are identified by topic and number.
 
     `lock` guards the positions: hold it while changing them together with those of the library.
-    `given[place]` counts the assignments of a partition to us; after a change, records requested
-    before belong to an earlier assignment.
+    `given[partition_id]` counts the assignments of a partition to us; after a change, records
+    requested before belong to an earlier assignment.
     """
 
     def __init__(self, cluster: str, topics: Iterable[Topic]):
         self.topics = {topic.name: topic for topic in topics}
         self.lock = RLock()
-        self.positions: dict[Place, int] = {}
-        self.given: Counter[Place] = Counter()
+        self.positions: dict[PartitionId, int] = {}
+        self.given: Counter[PartitionId] = Counter()
         self._cluster = cluster
-        self._known: dict[Place, Partition] = {}
+        self._known: dict[PartitionId, Partition] = {}
         for topic in self.topics.values():
             for number in topic.numbers:
                 self.partition((topic.name, number))
-        self._acknowledged: dict[Place, int] = {}
+        self._acknowledged: dict[PartitionId, int] = {}
         self._listener: Listener | None = None
         self._failure: Exception | None = None
 
     def partitions(self) -> list[Partition]:
         """All partitions of the topics: topics in the config's order, numbers ascending."""
         order = list(self.topics)
-        places = sorted(self._known, key=lambda place: (order.index(place[0]), place[1]))
-        return [self._known[place] for place in places]
+        partition_ids = sorted(
+            self._known, key=lambda partition_id: (order.index(partition_id[0]), partition_id[1])
+        )
+        return [self._known[partition_id] for partition_id in partition_ids]
 
-    def partition(self, place: Place) -> Partition:
-        """The partition at `place`, which may be new."""
-        name, number = place
+    def partition(self, partition_id: PartitionId) -> Partition:
+        """The partition at `partition_id`, which may be new."""
+        name, number = partition_id
         made = Partition(self._cluster, name, self.topics[name].id or name, number)
-        return self._known.setdefault(place, made)
+        return self._known.setdefault(partition_id, made)
 
-    def named(self, names: Collection[Name]) -> list[Place]:
+    def named(self, names: Collection[Name]) -> list[PartitionId]:
         """The partitions that match these names."""
-        return [place_of(one) for one in self.partitions() if one.is_named(names)]
+        return [id_of(one) for one in self.partitions() if one.is_named(names)]
 
     # -- group events -------------------------------------------------------------------------
     def listen(self, listener: Listener | None) -> None:
         """Set the listener for assignments; None removes it."""
         self._listener = listener
 
-    def assigned(self, places: Sequence[Place]) -> dict[Place, int]:
+    def assigned(self, partition_ids: Sequence[PartitionId]) -> dict[PartitionId, int]:
         """The start offsets of new partitions, by the listener; empty if it failed or is gone."""
         if self._listener is None:
             return {}
-        partitions = [self.partition(place) for place in places]
+        partitions = [self.partition(partition_id) for partition_id in partition_ids]
         try:
             heads = self._listener.on_assigned(partitions)
         except Exception as error:
             self._failure = error
             return {}
-        return {place_of(partition): heads[partition] for partition in partitions}
+        return {id_of(partition): heads[partition] for partition in partitions}
 
-    def start(self, heads: Mapping[Place, int]) -> None:
+    def start(self, heads: Mapping[PartitionId, int]) -> None:
         """Set the positions of these partitions. The caller holds the lock and seeks the client."""
         self.positions.update(heads)
         self.given.update(heads.keys())
 
-    def released(self, places: Sequence[Place], *, lost: bool) -> None:
+    def released(self, partition_ids: Sequence[PartitionId], *, lost: bool) -> None:
         """Notify the listener and drop these partitions; with `lost`, others already own them."""
         listener = self._listener
         if listener is None:
             return
-        partitions = [self.partition(place) for place in places]
+        partitions = [self.partition(partition_id) for partition_id in partition_ids]
         try:
             listener.on_lost(partitions) if lost else listener.on_revoked(partitions)
         except Exception as error:
             self._failure = error
         with self.lock:
-            for place in places:
-                self.positions.pop(place, None)
-                self._acknowledged.pop(place, None)
+            for partition_id in partition_ids:
+                self.positions.pop(partition_id, None)
+                self._acknowledged.pop(partition_id, None)
 
     def raise_failure(self) -> None:
         """Raise the stored exception of the listener, if any."""
@@ -144,7 +146,7 @@ class TopicReading:
     # -- records ------------------------------------------------------------------------------
     def chunk(
         self,
-        place: Place,
+        partition_id: PartitionId,
         end: int,
         offsets: Sequence[int] = (),
         values: Sequence[bytes | None] = (),
@@ -158,28 +160,28 @@ class TopicReading:
         Control records and aborted records leave holes in the offsets, so a chunk spans position to
         position, and no hole is mistaken for a loss.
         """
-        start = self.positions[place]
-        self.positions[place] = end
-        partition = self._known[place]
+        start = self.positions[partition_id]
+        self.positions[partition_id] = end
+        partition = self._known[partition_id]
         start = min([start, *offsets[:1]])
         return Chunk(
             partition, start, end, offsets, values, timestamps_ms, keys, headers, cut or {}
         )
 
     # -- Kafka's own offsets ------------------------------------------------------------------
-    def not_acknowledged(self, offsets: Mapping[Partition, int]) -> dict[Place, int]:
+    def not_acknowledged(self, offsets: Mapping[Partition, int]) -> dict[PartitionId, int]:
         """The offsets among these that are new to Kafka; records all of them as committed."""
-        places = {place_of(partition): offset for partition, offset in offsets.items()}
-        moved = {p: o for p, o in places.items() if self._acknowledged.get(p) != o}
+        partition_ids = {id_of(partition): offset for partition, offset in offsets.items()}
+        moved = {p: o for p, o in partition_ids.items() if self._acknowledged.get(p) != o}
         self._acknowledged.update(moved)
         return moved
 
-    def acknowledged(self) -> dict[Place, int]:
+    def acknowledged(self) -> dict[PartitionId, int]:
         """The offsets committed to Kafka for our partitions."""
         return {p: o for p, o in self._acknowledged.items() if p in self.positions}
 
 
-def place_of(partition: Partition) -> Place:
+def id_of(partition: Partition) -> PartitionId:
     """The topic and number of a partition."""
     return partition.topic, partition.number
 
@@ -206,11 +208,11 @@ class TopicSource(ABC):
 
     def seek(self, partition: Partition, offset: int) -> None:
         """Continue reading at `offset`, if the partition is ours."""
-        place = place_of(partition)
+        partition_id = id_of(partition)
         with self._reading.lock:
-            if place in self._reading.positions:
-                self._reading.positions[place] = offset
-                self._seek(place, offset)
+            if partition_id in self._reading.positions:
+                self._reading.positions[partition_id] = offset
+                self._seek(partition_id, offset)
 
     def confirm(self) -> None:
         """Raise Disconnected if a topic was deleted or replaced since the start, and SourceError if
@@ -228,7 +230,10 @@ class TopicSource(ABC):
 
     def known_ends(self) -> dict[Partition, int]:
         """The ends reported by the last fetches, without a request to the broker."""
-        ends = {place: self._known_end(place) for place in list(self._reading.positions)}
+        ends = {
+            partition_id: self._known_end(partition_id)
+            for partition_id in list(self._reading.positions)
+        }
         return {self._reading.partition(p): end for p, end in ends.items() if end is not None}
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
@@ -248,13 +253,13 @@ class TopicSource(ABC):
         listener can confirm during a rebalance in the consumer's thread. Raises SourceError."""
 
     @abstractmethod
-    def _seek(self, place: Place, offset: int) -> None:
+    def _seek(self, partition_id: PartitionId, offset: int) -> None:
         """Make the client continue one of our partitions at `offset`."""
 
     @abstractmethod
-    def _known_end(self, place: Place) -> int | None:
+    def _known_end(self, partition_id: PartitionId) -> int | None:
         """The end reported by the client's last fetch, None if unknown."""
 
     @abstractmethod
-    def _commit(self, offsets: Mapping[Place, int]) -> None:
+    def _commit(self, offsets: Mapping[PartitionId, int]) -> None:
         """Make the client commit these offsets asynchronously."""

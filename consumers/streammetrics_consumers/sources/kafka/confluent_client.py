@@ -33,7 +33,7 @@ from streammetrics_consumers.config.section import ConfigError, Problem
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn, over_limit
-from streammetrics_consumers.sources.kafka import Place, Topic
+from streammetrics_consumers.sources.kafka import PartitionId, Topic
 from streammetrics_consumers.sources.kafka.client_settings import (
     connection_settings,
     librdkafka_settings,
@@ -157,31 +157,33 @@ def explained(error: KafkaError, where: str = "") -> SourceError:
     return kind(f"kafka: {where}{error.name()}: {error.str()}")
 
 
-def by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
+def by_partition(
+    messages: list[Message], topics: Sequence[str]
+) -> dict[PartitionId, list[Message]]:
     """Messages by partition. Method calls on each message are slow, so this makes few of them;
     most polls return messages of one partition."""
     numbers = [message.partition() or 0 for message in messages]
     if len(topics) == 1:
         if len(set(numbers)) == 1:
             return {(topics[0], numbers[0]): messages}
-        places = [(topics[0], number) for number in numbers]
+        partition_ids = [(topics[0], number) for number in numbers]
     else:
         names = [message.topic() or "" for message in messages]
-        places = list(zip(names, numbers, strict=True))
-    found: dict[Place, list[Message]] = {place: [] for place in places}
-    for place, message in zip(places, messages, strict=True):
-        found[place].append(message)
+        partition_ids = list(zip(names, numbers, strict=True))
+    found: dict[PartitionId, list[Message]] = {partition_id: [] for partition_id in partition_ids}
+    for partition_id, message in zip(partition_ids, messages, strict=True):
+        found[partition_id].append(message)
     return found
 
 
-def place_of_message(message: Message) -> Place:
+def id_of_message(message: Message) -> PartitionId:
     """The topic and the partition number of a message."""
     return message.topic() or "", message.partition() or 0
 
 
-def sorted_places(places: Sequence[TopicPartition]) -> list[Place]:
+def sorted_ids(partition_ids: Sequence[TopicPartition]) -> list[PartitionId]:
     """The topics and numbers of these partitions, sorted."""
-    return sorted((place.topic, place.partition) for place in places)
+    return sorted((partition_id.topic, partition_id.partition) for partition_id in partition_ids)
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:
@@ -215,28 +217,32 @@ def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
     return next(i for i, size in enumerate(sizes) if size > limit)
 
 
-def last_of(settings: Mapping[str, str], place: Place, base: int, first: int, end: int) -> int:
+def last_of(
+    settings: Mapping[str, str], partition_id: PartitionId, base: int, first: int, end: int
+) -> int:
     """The last offset of the unreadable batch that begins at `base`, in a log that ends at `end`.
     `first` is one of its offsets. Raises SourceError."""
     inside, step = first, 1
-    while inside + step < end and _is_faulty(settings, place, base, inside + step):
+    while inside + step < end and _is_faulty(settings, partition_id, base, inside + step):
         inside, step = inside + step, 2 * step
     outside = min(inside + step, end)
     while outside - inside > 1:
         middle = (inside + outside) // 2
-        if _is_faulty(settings, place, base, middle):
+        if _is_faulty(settings, partition_id, base, middle):
             inside = middle
         else:
             outside = middle
     return inside
 
 
-def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int) -> bool:
+def _is_faulty(
+    settings: Mapping[str, str], partition_id: PartitionId, base: int, offset: int
+) -> bool:
     """Whether the broker sends that batch for this offset. After a checksum error a client may
     continue at any offset, so each offset is requested with a new client."""
     consumer = made(settings, lambda error: None)
     try:
-        consumer.assign([TopicPartition(*place, offset)])
+        consumer.assign([TopicPartition(*partition_id, offset)])
         for _ in range(PROBES):
             for message in ask(lambda: consumer.consume(1, PROBE_S)):
                 error = message.error()
@@ -247,7 +253,7 @@ def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int
                 raise explained(error)
     finally:
         consumer.close()
-    raise Disconnected(f"kafka: the broker does not answer for {place[0]}/{place[1]}")
+    raise Disconnected(f"kafka: the broker does not answer for {partition_id[0]}/{partition_id[1]}")
 
 
 class Forwarding:

@@ -39,13 +39,13 @@ from streammetrics_consumers.sources import (
 )
 from streammetrics_consumers.sources.kafka import (
     MAX_POLL_S,
-    Place,
+    PartitionId,
     Topic,
     TopicReading,
     TopicSource,
     found_topics,
+    id_of,
     of_each,
-    place_of,
 )
 from streammetrics_consumers.sources.kafka import confluent_client as faults
 from streammetrics_consumers.sources.kafka.client_settings import (
@@ -58,12 +58,12 @@ from streammetrics_consumers.sources.kafka.confluent_client import (
     FATAL,
     DescribedTopics,
     ask,
-    by_place,
+    by_partition,
     explained,
     headers_of,
+    id_of_message,
     made,
-    place_of_message,
-    sorted_places,
+    sorted_ids,
 )
 
 log = logging.getLogger(__name__)
@@ -108,15 +108,15 @@ class ConfluentSource(TopicSource):
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record timestamp is at least `time_ms`, else the end."""
-        asked = [TopicPartition(*place_of(partition), time_ms)]
+        asked = [TopicPartition(*id_of(partition), time_ms)]
         (found,) = ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_S))
         if found.error is not None:
             raise explained(found.error)
         return int(found.offset) if found.offset >= 0 else self._range(partition)[1]
 
     def _range(self, partition: Partition) -> tuple[int, int]:
-        place = TopicPartition(*place_of(partition))
-        return ask(lambda: self._consumer.get_watermark_offsets(place, timeout=ASK_S))
+        partition_id = TopicPartition(*id_of(partition))
+        return ask(lambda: self._consumer.get_watermark_offsets(partition_id, timeout=ASK_S))
 
     # -- reading ------------------------------------------------------------------------------
     def assign(self, listener: Listener) -> None:
@@ -126,14 +126,14 @@ class ConfluentSource(TopicSource):
             self._consumer.subscribe(
                 list(self.topics),
                 on_assign=self._assigned,
-                on_revoke=lambda _, places: self._released(places, lost=False),
-                on_lost=lambda _, places: self._released(places, lost=True),
+                on_revoke=lambda _, partition_ids: self._released(partition_ids, lost=False),
+                on_lost=lambda _, partition_ids: self._released(partition_ids, lost=True),
             )
             return
         heads = self._reading.assigned(self._reading.named(self._names))
         self._reading.raise_failure()
         self._reading.start(heads)
-        self._consumer.assign(self._places(heads))
+        self._consumer.assign(self._topic_partitions(heads))
 
     def poll(self, timeout_s: float) -> list[Chunk]:
         """The records that arrived, by partition. After an exception, close this source."""
@@ -147,92 +147,97 @@ class ConfluentSource(TopicSource):
         if given == before:
             return chunks
         # Records from before the new assignment are read again, from the new head.
-        places = [place_of(chunk.partition) for chunk in chunks]
-        kept = zip(places, chunks, strict=True)
-        return [chunk for place, chunk in kept if given[place] == before[place]]
+        partition_ids = [id_of(chunk.partition) for chunk in chunks]
+        kept = zip(partition_ids, chunks, strict=True)
+        return [
+            chunk for partition_id, chunk in kept if given[partition_id] == before[partition_id]
+        ]
 
     def _consume(self, limit: int, timeout_s: float) -> list[Chunk]:
         if limit < 1:
             return []
         messages = ask(lambda: self._consumer.consume(limit, timeout_s))
         self._reading.raise_failure()
-        ends: dict[Place, int] = {}
-        unread: dict[Place, faults.Fault] = {}
+        ends: dict[PartitionId, int] = {}
+        unread: dict[PartitionId, faults.Fault] = {}
         if any(message.error() is not None for message in messages):
             messages = self._without_events(messages, ends, unread)
         self._raise_wrong()
         chunks = []
-        for place, found in by_place(messages, self.topics).items():
-            if place not in self._reading.positions:
+        for partition_id, found in by_partition(messages, self.topics).items():
+            if partition_id not in self._reading.positions:
                 continue
             at = faults.first_too_large(found, self._max_batch_bytes)
             if at is not None:
                 here = found[at].offset() or 0
-                unread[place] = faults.Fault(here, over_limit(self._max_batch_bytes), here)
+                unread[partition_id] = faults.Fault(here, over_limit(self._max_batch_bytes), here)
                 found = found[:at]
             if found:
-                chunks.append(self._chunk(place, found))
-        for place, end in ends.items():
+                chunks.append(self._chunk(partition_id, found))
+        for partition_id, end in ends.items():
             # An empty chunk passes control and aborted records at the end.
-            if place not in unread and end > self._reading.positions.get(place, end):
-                chunks.append(self._reading.chunk(place, end))
-        for place, fault in unread.items():
-            chunks += self._left_out(place, fault)
+            if partition_id not in unread and end > self._reading.positions.get(partition_id, end):
+                chunks.append(self._reading.chunk(partition_id, end))
+        for partition_id, fault in unread.items():
+            chunks += self._left_out(partition_id, fault)
         if self._unreadable is not None and not chunks:
             raise self._unreadable
         return chunks
 
     def _without_events(
-        self, messages: list[Message], ends: dict[Place, int], unread: dict[Place, faults.Fault]
+        self,
+        messages: list[Message],
+        ends: dict[PartitionId, int],
+        unread: dict[PartitionId, faults.Fault],
     ) -> list[Message]:
         """The records among these. After a checksum error the library returns invalid data as
         records, so messages after a fault of a partition are dropped."""
         records = []
         for message in messages:
-            place, error, offset = place_of_message(message), message.error(), message.offset()
-            if place in unread:
+            partition_id, error, offset = id_of_message(message), message.error(), message.offset()
+            if partition_id in unread:
                 continue
             if error is None:
                 records.append(message)
             elif error.name() == "_PARTITION_EOF":
                 assert offset is not None
-                ends[place] = offset
+                ends[partition_id] = offset
             elif error.name() in faults.UNREADABLE and offset is not None:
-                unread[place] = faults.fault_of(error, offset, self._max_batch_bytes)
+                unread[partition_id] = faults.fault_of(error, offset, self._max_batch_bytes)
             else:
                 self._poll_callbacks(error, message)
         return records
 
-    def _left_out(self, place: Place, fault: faults.Fault) -> list[Chunk]:
+    def _left_out(self, partition_id: PartitionId, fault: faults.Fault) -> list[Chunk]:
         """The chunk that replaces an unreadable batch, if it may be skipped; otherwise the next
         poll raises the error."""
-        if place not in self._reading.positions:
+        if partition_id not in self._reading.positions:
             return []
-        first, last = max(fault.base, self._reading.positions[place]), fault.last
-        if (*place, first) not in self._skips:
-            self._unreadable = UnreadableBatch(*place, first, last, fault.got)
+        first, last = max(fault.base, self._reading.positions[partition_id]), fault.last
+        if (*partition_id, first) not in self._skips:
+            self._unreadable = UnreadableBatch(*partition_id, first, last, fault.got)
             return []
         if last is None:
-            _, end = self._range(self._reading.partition(place))
-            last = faults.last_of(self._settings, place, fault.base, first, end)
+            _, end = self._range(self._reading.partition(partition_id))
+            last = faults.last_of(self._settings, partition_id, fault.base, first, end)
         cut = {0: left_out(first, last)}
-        one = self._reading.chunk(place, last + 1, [first], [b""], [-1], [None], [[]], cut)
-        self._restart(place)
+        one = self._reading.chunk(partition_id, last + 1, [first], [b""], [-1], [None], [[]], cut)
+        self._restart(partition_id)
         return [one]
 
-    def _restart(self, place: Place) -> None:
+    def _restart(self, partition_id: PartitionId) -> None:
         """Continue at our position. After a checksum error the library may have stopped."""
-        position = self._reading.positions[place]
+        position = self._reading.positions[partition_id]
         if self._cooperative:
-            self._consumer.incremental_unassign([TopicPartition(*place)])
-            self._consumer.incremental_assign([TopicPartition(*place, position)])
+            self._consumer.incremental_unassign([TopicPartition(*partition_id)])
+            self._consumer.incremental_assign([TopicPartition(*partition_id, position)])
         else:
-            self._consumer.assign(self._places(self._reading.positions))
+            self._consumer.assign(self._topic_partitions(self._reading.positions))
 
-    def _chunk(self, place: Place, messages: list[Message]) -> Chunk:
+    def _chunk(self, partition_id: PartitionId, messages: list[Message]) -> Chunk:
         offsets = [message.offset() or 0 for message in messages]
         return self._reading.chunk(
-            place,
+            partition_id,
             offsets[-1] + 1,
             offsets,
             [message.value() for message in messages],
@@ -244,13 +249,15 @@ class ConfluentSource(TopicSource):
     def _described(self) -> dict[str, Topic]:
         return self._described_topics.ask()
 
-    def _seek(self, place: Place, offset: int) -> None:
-        ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
+    def _seek(self, partition_id: PartitionId, offset: int) -> None:
+        ask(lambda: self._consumer.seek(TopicPartition(*partition_id, offset)))
 
     # -- monitoring ---------------------------------------------------------------------------
-    def _known_end(self, place: Place) -> int | None:
+    def _known_end(self, partition_id: PartitionId) -> int | None:
         with suppress(KafkaException):
-            _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+            _, end = self._consumer.get_watermark_offsets(
+                TopicPartition(*partition_id), cached=True
+            )
             return int(end) if end >= 0 else None
         return None
 
@@ -263,8 +270,8 @@ class ConfluentSource(TopicSource):
         return True
 
     # -- Kafka's own offsets ------------------------------------------------------------------
-    def _commit(self, offsets: Mapping[Place, int]) -> None:
-        self._consumer.commit(offsets=self._places(offsets), asynchronous=True)
+    def _commit(self, offsets: Mapping[PartitionId, int]) -> None:
+        self._consumer.commit(offsets=self._topic_partitions(offsets), asynchronous=True)
 
     def close(self) -> None:
         """Leave the group, after pending commits. The listener gets no more calls."""
@@ -276,23 +283,23 @@ class ConfluentSource(TopicSource):
                 self._consumer.close()
 
     # -- rebalances ---------------------------------------------------------------------------
-    def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
-        heads = self._reading.assigned(sorted_places(places))
+    def _assigned(self, consumer: Consumer, partition_ids: list[TopicPartition]) -> None:
+        heads = self._reading.assigned(sorted_ids(partition_ids))
         self._reading.start(heads)
         if self._cooperative:
-            consumer.incremental_assign(self._places(heads))
+            consumer.incremental_assign(self._topic_partitions(heads))
         else:
-            consumer.assign(self._places(heads))
+            consumer.assign(self._topic_partitions(heads))
 
-    def _released(self, places: list[TopicPartition], *, lost: bool) -> None:
-        self._reading.released(sorted_places(places), lost=lost)
+    def _released(self, partition_ids: list[TopicPartition], *, lost: bool) -> None:
+        self._reading.released(sorted_ids(partition_ids), lost=lost)
         if self._cooperative:
-            self._consumer.incremental_unassign(places)
+            self._consumer.incremental_unassign(partition_ids)
         else:
             self._consumer.unassign()
 
-    def _places(self, offsets: Mapping[Place, int]) -> list[TopicPartition]:
-        return [TopicPartition(*place, offset) for place, offset in offsets.items()]
+    def _topic_partitions(self, offsets: Mapping[PartitionId, int]) -> list[TopicPartition]:
+        return [TopicPartition(*partition_id, offset) for partition_id, offset in offsets.items()]
 
     # -- topics and errors --------------------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
@@ -324,13 +331,13 @@ class ConfluentSource(TopicSource):
             return
         if name in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
             self.confirm()
-            place = place_of_message(message)
-            partition = self._reading.partition(place)
+            partition_id = id_of_message(message)
+            partition = self._reading.partition(partition_id)
             first, end = self._range(partition)
-            position = self._reading.positions.get(place, first)
+            position = self._reading.positions.get(partition_id, first)
             if not first <= position <= end:
                 raise GapError(partition, position, first, end)
-            self._restart(place)  # the library used another position
+            self._restart(partition_id)  # the library used another position
             return
         raise explained(
             error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "

@@ -42,7 +42,7 @@ from streammetrics_consumers.sources import (
 )
 from streammetrics_consumers.sources.kafka import (
     MAX_POLL_S,
-    Place,
+    PartitionId,
     Topic,
     TopicReading,
     TopicSource,
@@ -112,19 +112,23 @@ class KafkaSource(TopicSource):
     # -- offsets of the log -------------------------------------------------------------------
     def beginning(self, partition: Partition) -> int:
         """The first offset that the broker still holds."""
-        place = _place(partition)
-        return int(self._ask(lambda: self._consumer.beginning_offsets([place]))[place])
+        partition_id = _topic_partition(partition)
+        return int(
+            self._ask(lambda: self._consumer.beginning_offsets([partition_id]))[partition_id]
+        )
 
     def ends(self) -> dict[Partition, int]:
         """The offset after the last committed record of each partition."""
-        places = {_place(partition): partition for partition in self.partitions()}
-        found = self._ask(lambda: self._consumer.end_offsets(list(places)))
-        return {places[place]: int(end) for place, end in found.items()}
+        partition_ids = {_topic_partition(partition): partition for partition in self.partitions()}
+        found = self._ask(lambda: self._consumer.end_offsets(list(partition_ids)))
+        return {partition_ids[partition_id]: int(end) for partition_id, end in found.items()}
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record timestamp is at least `time_ms`, else the end."""
-        place = _place(partition)
-        found = self._ask(lambda: self._consumer.offsets_for_times({place: time_ms}))[place]
+        partition_id = _topic_partition(partition)
+        found = self._ask(lambda: self._consumer.offsets_for_times({partition_id: time_ms}))[
+            partition_id
+        ]
         return self.ends()[partition] if found is None else int(found.offset)
 
     # -- reading ------------------------------------------------------------------------------
@@ -132,12 +136,14 @@ class KafkaSource(TopicSource):
         """Join the group, or assign the partitions that `names` lists."""
         self._reading.listen(listener)
         if self._names is None:
-            told = _Rebalance(self._assigned, self._released)
-            self._consumer.subscribe(list(self.topics), listener=told)
+            rebalance = _Rebalance(self._assigned, self._released)
+            self._consumer.subscribe(list(self.topics), listener=rebalance)
             return
-        places = [TopicPartition(*place) for place in self._reading.named(self._names)]
-        self._consumer.assign(places)
-        self._assigned(places)
+        partition_ids = [
+            TopicPartition(*partition_id) for partition_id in self._reading.named(self._names)
+        ]
+        self._consumer.assign(partition_ids)
+        self._assigned(partition_ids)
         self._reading.raise_failure()
 
     def poll(self, timeout_s: float) -> list[Chunk]:
@@ -154,35 +160,35 @@ class KafkaSource(TopicSource):
             return self._moved(before)
         chunks = []
         with reading.lock:
-            self._seek_anew(before)
-            for place, records in batches.items():
-                if self._is_kept(tuple(place), before):
-                    chunks.append(self._chunk(tuple(place), records))
+            self._seek_again(before)
+            for partition_id, records in batches.items():
+                if self._is_kept(tuple(partition_id), before):
+                    chunks.append(self._chunk(tuple(partition_id), records))
         return chunks
 
-    def _seek(self, place: Place, offset: int) -> None:
-        self._consumer.seek(TopicPartition(*place), offset)
+    def _seek(self, partition_id: PartitionId, offset: int) -> None:
+        self._consumer.seek(TopicPartition(*partition_id), offset)
 
-    def _moved(self, before: Counter[Place]) -> list[Chunk]:
+    def _moved(self, before: Counter[PartitionId]) -> list[Chunk]:
         """Empty chunks for positions that moved past control records and aborted records."""
         reading, chunks = self._reading, []
-        for place in list(reading.positions):
+        for partition_id in list(reading.positions):
             try:
-                position = self._consumer.position(TopicPartition(*place), timeout_ms=0)
+                position = self._consumer.position(TopicPartition(*partition_id), timeout_ms=0)
             except Exception as error:
                 raise self._explained(error) from error
             with reading.lock:
-                kept = self._is_kept(place, before)
-                if kept and position is not None and position > reading.positions[place]:
-                    chunks.append(reading.chunk(place, position))
+                kept = self._is_kept(partition_id, before)
+                if kept and position is not None and position > reading.positions[partition_id]:
+                    chunks.append(reading.chunk(partition_id, position))
         with reading.lock:
-            self._seek_anew(before)
+            self._seek_again(before)
         return chunks
 
-    def _chunk(self, place: Place, records: list[Record]) -> Chunk:
+    def _chunk(self, partition_id: PartitionId, records: list[Record]) -> Chunk:
         last = records[-1].checksum
         return self._reading.chunk(
-            place,
+            partition_id,
             (last.last if isinstance(last, LeftOut) else records[-1].offset) + 1,
             [record.offset for record in records],
             [record.value for record in records],
@@ -196,21 +202,24 @@ class KafkaSource(TopicSource):
             },
         )
 
-    def _is_kept(self, place: Place, before: Counter[Place]) -> bool:
+    def _is_kept(self, partition_id: PartitionId, before: Counter[PartitionId]) -> bool:
         reading = self._reading
-        return place in reading.positions and reading.given[place] == before[place]
+        return (
+            partition_id in reading.positions
+            and reading.given[partition_id] == before[partition_id]
+        )
 
-    def _seek_anew(self, before: Counter[Place]) -> None:
+    def _seek_again(self, before: Counter[PartitionId]) -> None:
         """Seek again in partitions assigned during the poll: the client may have set their position
         after our seek, and the returned records belong to an earlier assignment."""
-        for place, position in self._reading.positions.items():
-            if not self._is_kept(place, before):
-                self._consumer.seek(TopicPartition(*place), position)
+        for partition_id, position in self._reading.positions.items():
+            if not self._is_kept(partition_id, before):
+                self._consumer.seek(TopicPartition(*partition_id), position)
 
     # -- monitoring ---------------------------------------------------------------------------
-    def _known_end(self, place: Place) -> int | None:
+    def _known_end(self, partition_id: PartitionId) -> int | None:
         with suppress(errors.KafkaError):  # it was revoked a moment ago
-            end = self._consumer.highwater(TopicPartition(*place))
+            end = self._consumer.highwater(TopicPartition(*partition_id))
             return None if end is None else int(end)
         return None
 
@@ -218,18 +227,22 @@ class KafkaSource(TopicSource):
         """Whether we are connected to the leaders of our partitions. A fetch is always pending
         there, and the client closes a connection without an answer."""
         cluster = self._client.cluster
-        places = [TopicPartition(*place) for place in list(self._reading.positions)]
-        leaders = {cluster.leader_for_partition(place) for place in places}
+        partition_ids = [
+            TopicPartition(*partition_id) for partition_id in list(self._reading.positions)
+        ]
+        leaders = {cluster.leader_for_partition(partition_id) for partition_id in partition_ids}
         return all(leader is not None and self._client.connected(leader) for leader in leaders)
 
     # -- Kafka's own offsets ------------------------------------------------------------------
-    def _commit(self, offsets: Mapping[Place, int]) -> None:
+    def _commit(self, offsets: Mapping[PartitionId, int]) -> None:
         self._consumer.commit_async(self._committable(offsets))
 
-    def _committable(self, offsets: Mapping[Place, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _committable(
+        self, offsets: Mapping[PartitionId, int]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
-            TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
-            for place, offset in offsets.items()
+            TopicPartition(*partition_id): OffsetAndMetadata(offset, "", -1)
+            for partition_id, offset in offsets.items()
         }
 
     def close(self) -> None:
@@ -248,15 +261,15 @@ class KafkaSource(TopicSource):
         self._described_topics.close()
 
     # -- rebalances, in the client's thread ---------------------------------------------------
-    def _assigned(self, places: Sequence[TopicPartition]) -> None:
-        heads = self._reading.assigned([tuple(place) for place in places])
+    def _assigned(self, partition_ids: Sequence[TopicPartition]) -> None:
+        heads = self._reading.assigned([tuple(partition_id) for partition_id in partition_ids])
         with self._reading.lock:
             self._reading.start(heads)
-            for place, head in heads.items():
-                self._consumer.seek(TopicPartition(*place), head)
+            for partition_id, head in heads.items():
+                self._consumer.seek(TopicPartition(*partition_id), head)
 
-    def _released(self, places: Sequence[TopicPartition], lost: bool) -> None:
-        self._reading.released([tuple(place) for place in places], lost=lost)
+    def _released(self, partition_ids: Sequence[TopicPartition], lost: bool) -> None:
+        self._reading.released([tuple(partition_id) for partition_id in partition_ids], lost=lost)
 
     # -- topics and errors --------------------------------------------------------------------
     def _described(self) -> dict[str, Topic]:
@@ -274,13 +287,13 @@ class KafkaSource(TopicSource):
         if isinstance(error, MemoryError):
             return SourceError("kafka: out of memory while reading; give the process more")
         if isinstance(error, errors.OffsetOutOfRangeError):
-            for place, offset in error.args[0].items():
-                return self._gap(place, offset, None)
+            for partition_id, offset in error.args[0].items():
+                return self._gap(partition_id, offset, None)
         if isinstance(error, errors.LogTruncationError):
-            for place, found in error.divergent_offsets.items():
+            for partition_id, found in error.divergent_offsets.items():
                 end = None if found is None else found.offset
-                head = self._reading.positions.get(tuple(place), 0)
-                return self._gap(place, head, end)
+                head = self._reading.positions.get(tuple(partition_id), 0)
+                return self._gap(partition_id, head, end)
         if isinstance(error, errors.UnsupportedCodecError):
             return SourceError(
                 f"kafka: a batch is compressed with a codec that is not installed ({error}); "
@@ -292,9 +305,9 @@ class KafkaSource(TopicSource):
             return SourceError(f"kafka: {error!r}")
         return Disconnected(f"kafka: {error!r}")
 
-    def _gap(self, place: TopicPartition, head: int, end: int | None) -> GapError:
+    def _gap(self, partition_id: TopicPartition, head: int, end: int | None) -> GapError:
         self.confirm()  # offsets of a replaced topic are no gap
-        partition = self._reading.partition(tuple(place))
+        partition = self._reading.partition(tuple(partition_id))
         first = self.beginning(partition)
         return GapError(partition, head, first, self.ends()[partition] if end is None else end)
 
@@ -316,5 +329,5 @@ class _Rebalance(ConsumerRebalanceListener):  # type: ignore[misc]  # the client
         self.released(sorted(lost), True)
 
 
-def _place(partition: Partition) -> TopicPartition:
+def _topic_partition(partition: Partition) -> TopicPartition:
     return TopicPartition(partition.topic, partition.number)

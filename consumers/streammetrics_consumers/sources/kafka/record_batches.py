@@ -222,12 +222,12 @@ class _Batches:
     def __init__(
         self,
         found: MemoryRecords,
-        place: tuple[str, int],
+        partition_id: tuple[str, int],
         fetched: int,
         limits: BatchLimits,
         check_crcs: bool,
     ) -> None:
-        self._found, self._place, self._fetched = found, place, fetched
+        self._found, self._topic_partition, self._fetched = found, partition_id, fetched
         self._limits, self._check_crcs = limits, check_crcs
 
     def next_batch(self) -> object:
@@ -241,9 +241,9 @@ class _Batches:
             return batch
         first = max(batch.base_offset, self._fetched)
         last = max(batch.last_offset, first)
-        if (*self._place, first) in self._limits.skips:
+        if (*self._topic_partition, first) in self._limits.skips:
             return _NoBatch(first, last)
-        raise UnreadableBatch(*self._place, first, last, got)
+        raise UnreadableBatch(*self._topic_partition, first, last, got)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +262,8 @@ class BatchLimits:
         **settings: object,
     ) -> object:
         """The records of a fetch of one partition, as the client's fetcher creates them."""
-        place = partition.topic, partition.partition
-        batches = _Batches(records, place, fetch_offset, self, check_crcs)
+        partition_id = partition.topic, partition.partition
+        batches = _Batches(records, partition_id, fetch_offset, self, check_crcs)
         return Fetcher.PartitionRecords(
             fetch_offset, partition, batches, check_crcs=check_crcs, **settings
         )

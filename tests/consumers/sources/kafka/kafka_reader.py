@@ -12,7 +12,7 @@ from typing import Any
 from streammetrics_consumers.config.tables import KafkaLibrary, SourceConfig
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Name, Partition
-from streammetrics_consumers.sources.kafka import place_of
+from streammetrics_consumers.sources.kafka import id_of
 from streammetrics_consumers.sources.kafka.confluent_source import ConfluentSource
 from streammetrics_consumers.sources.kafka.kafka_source import KafkaSource
 
@@ -42,9 +42,9 @@ def fill(kafka: str, name: str, partitions: int, count: int) -> None:
     produce(kafka, name, records)
 
 
-def said(place: str, first: int = 0, end: int = 10) -> list[bytes]:
+def said(partition_id: str, first: int = 0, end: int = 10) -> list[bytes]:
     """The values of a partition, such as `views/0`, from one offset to another."""
-    return [f"{place} {i}".encode() for i in range(first, end)]
+    return [f"{partition_id} {i}".encode() for i in range(first, end)]
 
 
 class Reader:
@@ -150,7 +150,7 @@ def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk
         before = source._reading.given.copy()
         come = source.poll(0.1)
         anew = source._reading.given - before
-        chunks = [chunk for chunk in chunks if place_of(chunk.partition) not in anew] + come
+        chunks = [chunk for chunk in chunks if id_of(chunk.partition) not in anew] + come
     return chunks
 
 
@@ -163,8 +163,8 @@ def values(chunks: list[Chunk]) -> dict[str, list[bytes | None]]:
     """The values that came, by partition, such as `views/0`."""
     found: dict[str, list[bytes | None]] = {}
     for chunk in chunks:
-        place = f"{chunk.partition.topic.partition('-')[0]}/{chunk.partition.number}"
-        found.setdefault(place, []).extend(chunk.values)
+        partition_id = f"{chunk.partition.topic.partition('-')[0]}/{chunk.partition.number}"
+        found.setdefault(partition_id, []).extend(chunk.values)
     return found
 
 

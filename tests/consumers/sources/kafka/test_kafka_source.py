@@ -169,11 +169,16 @@ def test_what_the_listener_raises_comes_out_of_the_poll(
 def test_kafkas_offsets_follow_what_was_acknowledged_and_nothing_else(
     library: Library, kafka: str, topics: str
 ) -> None:
-    group, places = unique_topic("group"), [(topics.split(",")[0], 0), (topics.split(",")[1], 0)]
+    group, partition_ids = (
+        unique_topic("group"),
+        [(topics.split(",")[0], 0), (topics.split(",")[1], 0)],
+    )
 
     def committed() -> list[int | None]:
         with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as other:
-            return [other.committed(TopicPartition(*place)) for place in places]
+            return [
+                other.committed(TopicPartition(*partition_id)) for partition_id in partition_ids
+            ]
 
     with library.opened(kafka, topics, group, auto_commit_interval_ms=20) as source:
         source.assign(Reader())
