@@ -85,8 +85,8 @@ def test_what_cannot_be_is_said_without_the_secret(
     for flag, value, said in (
         ("--port", "70000", "expected a whole number from 0 to 65535, got 70000"),
         ("--connections-per-peer", "7", "expected a whole number from 8"),
-        ("--token", "short", "expected 16 to 200 letters"),
-        ("--token", "with spaces in it, which", "expected 16 to 200 letters"),
+        ("--token", "short", "expected 16 to 200 visible ASCII"),
+        ("--token", "with spaces in it, which", "expected 16 to 200 visible ASCII"),
     ):
         assert main(["serve", str(store), flag, value]) == 2
         told = capsys.readouterr().err
