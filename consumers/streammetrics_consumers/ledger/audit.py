@@ -165,7 +165,7 @@ def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
     outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
     another = "belong to a log that the generation does not have"
     no_log, no_generation = (
-        f"belong to a {what} that is not there" for what in ("log", "generation")
+        f"belong to a {what} that does not exist" for what in ("log", "generation")
     )
     for table, which, what in (
         (delta, and_(rows, ~has_head(delta, mine)), f"delta rows {another}"),
@@ -182,9 +182,9 @@ def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
         (
             delta,
             and_(rows, unknown),
-            "delta rows are of a metric that the generation does not have",
+            "delta rows belong to a metric that the generation does not have",
         ),
-        (delta, and_(rows, outside), "delta rows are of a range of keys that there cannot be"),
+        (delta, and_(rows, outside), "delta rows have an impossible range of keys"),
     ):
         lost = connection.scalar(select(func.count()).select_from(table).where(which))
         if lost:
@@ -197,7 +197,7 @@ def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
             and (other.partition.topic, other.partition.number) == (log.topic, log.number)
             for other in heads
         ):
-            yield f"the head of {log} is closed, and none goes on with the log"
+            yield f"the head of {log} is closed, but no other head continues the log"
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:

@@ -98,7 +98,7 @@ def write_closing(
         if not move_head(connection, commit, moved):
             if again and stands(connection, moved):
                 return  # the earlier try succeeded just now
-            raise Fenced("somebody else has closed these label windows")
+            raise Fenced("another process has closed these label windows")
         if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
             raise Fenced("rows were merged or added meanwhile")
         for at in range(0, len(ids), _ROWS_A_QUERY):

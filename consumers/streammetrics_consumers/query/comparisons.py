@@ -324,11 +324,11 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str
     if len(sentences) > 1 and not shown:
         sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
         if state == "early":
-            sentences = [f"Too early to say of any of {len(decisions)} comparisons."]
+            sentences = [f"Too early to say for any of {len(decisions)} comparisons."]
         sentences += [one.sentence for one in decisions if one.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
         sentences.append(
-            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet."
+            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show no difference yet."
         )
     return state, " ".join((*broken, *sentences))
 

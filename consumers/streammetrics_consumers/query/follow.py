@@ -127,7 +127,7 @@ class IncrementalView:
         new = [row for row in delta_metadata if row.pane in anew or self._is_new(row, cursor)]
         size = sum(row.nbytes for row in new)
         if size > MAX_DELTA_BYTES:
-            raise TooLarge(f"{size} bytes of new states are more than are kept")
+            raise TooLarge(f"{size} bytes of new states exceed the limit of the cache")
         return _News(now.version, seen, planned, wanted, anew, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
@@ -167,7 +167,7 @@ class IncrementalView:
                 retries.setdefault(row.pane, set()).add(row.id)
         nbytes = sum(state.nbytes for state in panes.values())
         if nbytes > MAX_STATE_BYTES:
-            raise TooLarge(f"{nbytes} bytes of states are more than are kept")
+            raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._taken = replace(news, rows=())
 

@@ -283,8 +283,8 @@ def _range_merged(
         nbytes += panes[start].nbytes
         if nbytes > MAX_RANGE_BYTES:
             raise QueryError(
-                expected=f"keys of which {ranges} ranges fit into {MAX_RANGE_BYTES >> 20} MiB each",
-                got=f"more than that for {row.pane.metric}",
+                expected=f"at most {MAX_RANGE_BYTES >> 20} MiB in each of {ranges} ranges of keys",
+                got=f"more for {row.pane.metric}",
                 where="the merged states",
                 hint="ask for fewer windows with --window, or give the metric a smaller max_rows "
                 "or a grid",

@@ -69,7 +69,7 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
         url = line.removeprefix("serving ").strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), line
         if token:
-            said = f"it asks for its token: open {url}?token=TOKEN once in a browser\n"
+            said = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
             assert process.stderr.readline() == said
             assert status(url + "api/health", authorization=f"Bearer {token}") == 200
         assert status(url + "api/health") == (401 if token else 200)

@@ -166,7 +166,7 @@ def test_several_comparisons_are_counted(found: tuple[Declared, Comparison]) -> 
         "undecided", "No difference shown yet in any of 2 comparisons.",
     )  # fmt: skip
     assert verdict(of, [won, open_]) == (
-        "decided", "new is better. 1 of 2 comparisons show none yet.",
+        "decided", "new is better. 1 of 2 comparisons show no difference yet.",
     )  # fmt: skip
 
 

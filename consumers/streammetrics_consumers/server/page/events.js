@@ -19,10 +19,10 @@ export function listen({ moved, health, away, lost }) {
     if (silent) lost();
     source?.close();
     source = new EventSource("/api/events");
-    const on = (kind, told) =>
+    const on = (kind, handle) =>
       source.addEventListener(kind, (event) => {
         heard();
-        told(JSON.parse(event.data));
+        handle(JSON.parse(event.data));
       });
     on("moved", moved);
     on("health", health);
