@@ -119,10 +119,7 @@ SOURCE: Final = {
         "where events come from",
         required=('"file", "stdin", "kafka" or "spark"', "say where the events come from"),
     ),
-    "format": Key(
-        Other("a format of the source's kind", "by kind"),
-        "see below; for a file, the default follows its suffix",
-    ),
+    "format": Key(Other("a format of the kind", "by kind"), "see below; of a file by its suffix"),
     "path": Key(Text(), "the file", required=True, of=("file",)),
     "bootstrap_servers": Key(
         Other('`"host:9092,other:9092"`, or a list'),
@@ -169,9 +166,8 @@ EVENT: Final = {
     "variant": _state(FieldPath(), "the role of the variant that an event belongs to"),
     "variants": _state(
         Other("list of 1 to 1,000 texts"),
-        "events of other variants go to quarantine; without this key every variant is counted, "
-        "up to `max_keys`. Also the order of columns in tables, control first. Variants may be "
-        "added later",
+        "events of other variants go to quarantine; without it every variant is counted, up to "
+        "`max_keys`. Also the column order of tables, control first. More may be added later",
     ),
     **{
         role: _state(FieldPath(), f"the role `{role}`, see below")
@@ -191,7 +187,7 @@ EVENT: Final = {
 WINDOWS: Final = {
     "size_s": _state(
         Whole(1, _YEAR_S, DAY_S, _SECONDS),
-        "the length of windows [start, end), which are aligned to the Unix epoch",
+        "length of windows [start, end), aligned to the Unix epoch",
     ),
     "slide_s": _state(
         Whole(1, _YEAR_S, DAY_S, _SECONDS),
@@ -277,10 +273,7 @@ EXPERIMENT: Final = {
         'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
         'equivalent to `better = "lower"` for each of them',
     ),
-    "unit": _state(
-        FieldPath(),
-        "the field of the unit that is assigned to variants, by default the role `user`",
-    ),
+    "unit": _state(FieldPath(), "the field of the assigned unit, by default the role `user`"),
     "cluster": _state(
         Choice(("groups", "none"), "groups"),
         "`groups`: rows of one unit are correlated, so rows are hashed by unit into 64 groups; "
@@ -317,9 +310,7 @@ EXPERIMENT: Final = {
         "covariates, known before the experiment, that adjust metrics (CUPED): `{ revenue = { "
         'metric = "revenue_before", theta = 0.4 } }`. Only with `cluster = "groups"`',
     ),
-    "level": _state(
-        Real(0.5, 1.0, 0.95, is_open=True), "the confidence level of all decisions together"
-    ),
+    "level": _state(Real(0.5, 1.0, 0.95, is_open=True), "the level of all decisions together"),
     "epochs": _state(
         Other("list of times", "`[]`"),
         "ascending ISO times at which another allocation began; the epoch before the first is "

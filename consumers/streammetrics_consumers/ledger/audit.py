@@ -90,7 +90,7 @@ class Stand:
 def copy_ledger(store: Store, copy: Store) -> Stand:
     """Copy the current generation of a ledger, at one moment, into an empty SQLite store, where it
     is not current."""
-    event.listen(copy.engine, "connect", _take_anything)
+    event.listen(copy.engine, "connect", _without_checks)
     copy.engine.dispose()
 
     def work(connection: Connection) -> Stand:
@@ -113,7 +113,7 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
         notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
         readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
         digests = seen_digests(connection, [one.id for one in heads])
-        return Stand(found, heads, readings, digests, list(_loose_ends(connection, found)))
+        return Stand(found, heads, readings, digests, list(_inconsistencies(connection, found)))
 
     return store.read(work)
 
@@ -139,7 +139,7 @@ def _clear(connection: Connection) -> None:
         connection.execute(delete(table))
 
 
-def _take_anything(connection: sqlite3.Connection, _record: object) -> None:
+def _without_checks(connection: sqlite3.Connection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute("PRAGMA foreign_keys = OFF")
         cursor.execute("PRAGMA synchronous = OFF")
@@ -150,7 +150,7 @@ def _reading(number: int, note: str) -> str:
     return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
 
 
-def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
+def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
     """The inconsistencies between the rows of a generation."""
 
     def has_head(table: Table, *which: ColumnElement[bool]) -> ColumnElement[bool]:

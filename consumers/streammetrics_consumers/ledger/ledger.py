@@ -47,6 +47,7 @@ from streammetrics_consumers.ledger.write import (
     after_skip,
     check_generation,
     close_head,
+    has_head,
     head_of,
     insert_head,
     live,
@@ -56,7 +57,6 @@ from streammetrics_consumers.ledger.write import (
     refuse_closed,
     refuse_floor,
     skip_offsets,
-    stands,
     write_delta,
 )
 from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow, Snapshot
@@ -295,13 +295,13 @@ class Ledger:
         """
 
         def work(connection: Connection, again: bool) -> None:
-            if again and stands(connection, moved):
+            if again and has_head(connection, moved):
                 return  # an earlier try succeeded, and its answer was lost
             refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
-            elif not (again and stands(connection, moved)):  # the earlier try succeeded just now
+            elif not (again and has_head(connection, moved)):  # the earlier try succeeded just now
                 raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
         moved = after_commit(commit)
@@ -314,7 +314,7 @@ class Ledger:
         def work(connection: Connection, again: bool) -> None:
             check_generation(connection, of)
             if not skip_offsets(connection, known, moved) and not (
-                again and stands(connection, moved)
+                again and has_head(connection, moved)
             ):
                 raise Fenced(f"{known.partition}: no longer at {known.next_offset}")
 

@@ -223,7 +223,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
     counted = zip(COUNTERS, astuple(commit.counters), strict=True)
     found = connection.execute(
         update(head)
-        .where(*stands_at(commit.head, commit.start))
+        .where(*same_head_at(commit.head, commit.start))
         .values(
             next_offset=commit.end,
             greatest_event_ms=commit.greatest_event_ms,
@@ -249,16 +249,16 @@ def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def stands_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+def same_head_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
     """The fencing condition: this head is open, its next offset is `offset`, and its commits are
     the known ones."""
     at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
     return (*is_same(known), *at)
 
 
-def stands(connection: Connection, known: Head) -> bool:
+def has_head(connection: Connection, known: Head) -> bool:
     """Whether the store has a head exactly as known."""
-    return bool(read_heads(connection, *stands_at(known, known.next_offset)))
+    return bool(read_heads(connection, *same_head_at(known, known.next_offset)))
 
 
 def write_delta(connection: Connection, commit: Commit) -> None:
@@ -319,7 +319,7 @@ def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
     """Move a head over offsets that the log has lost; returns whether it did."""
     found = connection.execute(
         update(head)
-        .where(*stands_at(known, known.next_offset))
+        .where(*same_head_at(known, known.next_offset))
         .values(
             next_offset=moved.next_offset,
             lost=head.c.lost + (moved.next_offset - known.next_offset),

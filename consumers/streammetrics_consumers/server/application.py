@@ -27,14 +27,14 @@ from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
-from streammetrics_consumers.server.health import NOBODY, HealthMonitor, Watched, unready
+from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, Watched, unready
 from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
 
 
 def application(
     ledger: Ledger,
-    watched: Watched = NOBODY,
+    watched: Watched = NO_WORKERS,
     *,
     store: str,
     hosts: tuple[str, ...] = (),

@@ -77,7 +77,7 @@ def _zero() -> float:
     return 0.0
 
 
-NOBODY: Final = Watched(dict, _zero, _zero)  # of a process that shows results and does not count
+NO_WORKERS: Final = Watched(dict, _zero, _zero)  # for a process that only shows results
 
 
 def unready(ledger: Ledger, watched: Watched) -> str | None:

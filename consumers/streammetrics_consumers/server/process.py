@@ -22,7 +22,7 @@ from streammetrics_consumers.server.connections import (
     Limits,
     OpenConnections,
 )
-from streammetrics_consumers.server.health import NOBODY, Watched
+from streammetrics_consumers.server.health import NO_WORKERS, Watched
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
@@ -34,7 +34,7 @@ def serving(
     store: str,
     host: str,
     port: int,
-    watched: Watched = NOBODY,
+    watched: Watched = NO_WORKERS,
     *,
     token: str = "",
     limits: Limits | None = None,

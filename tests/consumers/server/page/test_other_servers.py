@@ -100,4 +100,4 @@ def test_a_page_behind_a_token_says_so_until_it_has_it_and_when_it_is_gone(
         page.page.select_option("[name=metric]", "auc")
         page.until("broken")
         assert "This page needs its token" in page.text("#notice")
-        assert "Open the address that was printed" in page.text("#notice")
+        assert "Open the address that the server printed" in page.text("#notice")

@@ -96,7 +96,7 @@ def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
         page = open_page(stream.url).until("ready")
         port = int(stream.url.rsplit(":", 1)[1].strip("/"))
     page.until("stale")
-    assert "What is shown is as of" in page.text("#notice")
+    assert "The results shown are from" in page.text("#notice")
     assert "No connection" in page.text("#health")
     assert page.page.locator("table.figures").count() >= 1
     with stream.serve(port):
