@@ -87,7 +87,7 @@ def test_who_is_not_let_in_reads_why_at_once(url: str, guarded: str) -> None:
 
 def test_a_user_without_rights(url: str, guarded: str) -> None:
     theirs = changed(url, username=guarded, password="right")
-    assert "not there; CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
+    assert "does not exist; create it with CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
     name = str(make_url(url).query["options"]).rpartition("=")[2]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {guarded}".encode())
