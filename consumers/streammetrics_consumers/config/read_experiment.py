@@ -115,7 +115,7 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
             section.problem(f"[experiment] guardrails[{i}].metric", expected, one.metric, hint)
     if found.assignment_salt == GROUPS_SALT:
         expected = f"a salt other than {GROUPS_SALT!r}, which hashes units into groups"
-        hint = "with one salt, groups depend on variants; assign with another"
+        hint = "with the same salt, groups depend on variants; assign with another"
         section.bad("assignment_salt", expected, hint)
     if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
         section.bad(

@@ -228,7 +228,7 @@ class Comparison(ContrastNames, frozen=True):
     anytime_reason: Annotated[str, Meta(description="why there is no such interval, or empty")]
     holm_pvalue: Number
     e_value: Number
-    gated: Annotated[bool, Meta(description="whether the burn-in has not ended yet")]
+    gated: Annotated[bool, Meta(description="whether this is before the end of the burn-in")]
     distrusted: bool
     verdict: Verdict
     direction: Direction
@@ -411,7 +411,7 @@ class HealthWorker(Answer, frozen=True):
 
 class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-health/1"):
     """The health of the workers and of the store. committed_s: seconds since the last commit that
-    this process knows of; since_s: seconds since the process started."""
+    this process knows of; since_s: seconds since this server started."""
 
     state: HealthState
     sentence: str

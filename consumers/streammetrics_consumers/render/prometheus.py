@@ -150,7 +150,7 @@ def _outcome_families(found: Join) -> Iterator[Metric]:
     after, last = families_of(
         {
             "streammetrics_join_share_after_window":
-                "Least share of outcomes that came after their label window",
+                "Lower bound of the share of outcomes after their label window",
             "streammetrics_join_share_last_tenth":
                 "Share of attributed outcomes in the last tenth of their label window",
         }, ["outcome"],
