@@ -216,6 +216,13 @@ def _by_table(
         override = value if isinstance(value, Override) else Override(value, key)
         table, _, name = key.partition(".")
         if table not in TABLES or not name:
-            problems.append(Problem(override.where, "a key of the config", key, "see its names"))
+            problems.append(
+                Problem(
+                    override.where,
+                    "a key of the config",
+                    key,
+                    "see the list of keys in docs/interface.md",
+                )
+            )
         given.setdefault(table, {})[name] = override
     return given

@@ -119,9 +119,7 @@ SOURCE: Final = {
         "where events come from",
         required=('"file", "stdin", "kafka" or "spark"', "say where the events come from"),
     ),
-    "format": Key(
-        Other("a format of the kind", "of the kind"), "see below; of a file by its suffix"
-    ),
+    "format": Key(Other("a format of the kind", "by kind"), "see below; of a file by its suffix"),
     "path": Key(Text(), "the file", required=True, of=("file",)),
     "bootstrap_servers": Key(
         Other('`"host:9092,other:9092"`, or a list'),
@@ -138,12 +136,12 @@ SOURCE: Final = {
     "group": Key(Text(limit=255), "the consumer group", required=True, of=("kafka",)),
     "query": Key(
         Text(limit=200),
-        "the name under which the store knows the streaming query that writes to it, see "
-        "[engines.md](engines.md); `run` reads no such source, and `verify` cannot read it again",
+        "the name in the store of the streaming query that writes to it, see "
+        "[engines.md](engines.md); `run` does not read this source, and `verify` cannot replay it",
         required=True,
         of=("spark",),
     ),
-    "library": Key(Choice(LIBRARIES, LIBRARIES[0]), "what reads Kafka", of=("kafka",)),
+    "library": Key(Choice(LIBRARIES, LIBRARIES[0]), "the Kafka client library", of=("kafka",)),
     "client": Key(Other("table", "`{}`"), "settings of the Kafka client", of=("kafka",)),
     "max_event_bytes": Key(
         Whole(64, 16 << 20, MAX_EVENT_BYTES, " of bytes"),
@@ -151,8 +149,8 @@ SOURCE: Final = {
     ),
     "max_batch_bytes": Key(
         Whole(1 << 20, 1 << 30, MAX_BATCH_BYTES, " of bytes"),
-        "a batch that becomes larger when it is decompressed ends the run with its place, see "
-        "*Messages of Kafka*",
+        "a batch that is larger than this after decompression ends the run with an error that "
+        "names its position, see *Messages of Kafka*",
         of=("kafka",),
     ),
 }
@@ -160,16 +158,16 @@ SOURCE: Final = {
 EVENT: Final = {
     "time": _state(
         FieldPath(),
-        "the event time: ISO with a zone, or an integer with `time_unit`; with `ms` a number that "
-        "is a time in seconds of 1995 to 2052 is refused",
+        "the event time: ISO with a zone, or an integer with `time_unit`; with `ms`, a number "
+        "that would be a time of 1995 to 2052 in seconds is refused",
         required=("a dotted path", 'name the field of the event time, such as "ts"'),
     ),
     "time_unit": _state(Choice(("s", "ms")), "the unit of integers in `time`"),
     "variant": _state(FieldPath(), "the role of the variant that an event belongs to"),
     "variants": _state(
         Other("list of 1 to 1,000 texts"),
-        "other variants go to quarantine; without it any variant is counted, under `max_keys`; "
-        "tables have their columns in this order, control first. More may be declared later",
+        "events of other variants go to quarantine; without it every variant is counted, up to "
+        "`max_keys`. Also the column order of tables, control first. More may be added later",
     ),
     **{
         role: _state(FieldPath(), f"the role `{role}`, see below")
@@ -177,78 +175,82 @@ EVENT: Final = {
     },
     "epoch": _state(
         FieldPath(),
-        "of an experiment: the allocation that an event was assigned by, a text; an event needs it",
+        "for an experiment: the allocation epoch of the event, a text; required in each event",
     ),
     "where": _state(
         Other("table", "`{}`"),
-        "the conditions that an event must meet, by role or dotted path, see *Events that are "
-        "meant*; other events are skipped",
+        "the conditions that an event must meet, by role or dotted path, see *Conditions on "
+        "events*; other events are skipped",
     ),
 }
 
 WINDOWS: Final = {
     "size_s": _state(
-        Whole(1, _YEAR_S, DAY_S, _SECONDS), "windows [start, end), aligned to the Unix epoch"
+        Whole(1, _YEAR_S, DAY_S, _SECONDS),
+        "length of windows [start, end), aligned to the Unix epoch",
     ),
     "slide_s": _state(
-        Whole(1, _YEAR_S, DAY_S, _SECONDS), "`size_s` without it; at least 1/3600 of `size_s`"
+        Whole(1, _YEAR_S, DAY_S, _SECONDS),
+        "the time between window starts, by default `size_s`; at least 1/3600 of `size_s`",
     ),
     "lateness_s": _state(
         Whole(0, _YEAR_S, 600, _SECONDS),
-        "an event that is older than the newest one less this is late, and counted all the same; "
-        "with `[join]` it is refused, since it is not joined, and this is part of states",
+        "an event that is older than the newest one by more than this is late, but counted; with "
+        "`[join]` it is refused, since it cannot be joined, and this key is part of states",
     ),
     "max_ahead_s": _state(
         Whole(0, _YEAR_S, MAX_AHEAD_S, _SECONDS),
-        "an event that is further ahead than this of its record's timestamp goes to quarantine. "
-        "With `[join]` it is at most `lateness_s`, which is then the default if that is less: an "
-        "event that is ahead makes those after it late. Records of files have no timestamp, so "
-        "nothing in them is ahead",
+        "an event that is later than its record's timestamp by more than this goes to "
+        "quarantine. With `[join]` at most `lateness_s`, which is then the default if it is "
+        "less: an event ahead of time makes those after it late. Records of files have no "
+        "timestamp, so their events are not checked",
     ),
     "idle_timeout_s": Key(
         Whole(1, _YEAR_S, 3600, _SECONDS),
-        "a partition whose newest event is this much older than that of all is idle, and holds no "
-        "window open; for display",
+        "a partition whose newest event is this much older than the newest of all is idle and "
+        "keeps no window open; for display only",
     ),
     "retention_s": Key(
         Whole(1, 3660 * DAY_S, 30 * DAY_S, _SECONDS),
-        "how long windows are kept, in event time, never by the clock; `size_s` if that is more",
+        "how long windows are kept, in event time, not clock time; by default `size_s` if that "
+        "is longer",
     ),
 }
 
 SLICES: Final = {
     "by": _state(
         Other("list of lists", '`[[], ["variant"]]`'),
-        "each is one grouping, of roles or dotted paths; `[]` is all rows. `[[]]` by default where "
-        "there is no `event.variant`",
+        "the groupings, each of roles or dotted paths; `[]` is all rows. The default is `[[]]` "
+        "without `event.variant`",
     ),
     "max_keys": _state(
         Whole(1, 10_000_000, 10_000),
-        "of a grouping: those with the smallest stable hash; the rest is summed into `(other)`",
+        "the keys kept of each grouping: those with the smallest stable hash; the others are "
+        "summed into `(other)`",
     ),
 }
 
 STORE: Final = {
     "url": Key(
         Text("streammetrics.db"),
-        "a path of a SQLite file, or `postgresql://USER@HOST/DATABASE`; libpq's settings may "
-        "follow as a query (`?sslmode=verify-full`, `?options=-csearch_path%3DSCHEMA`), and "
-        "PGPASSWORD or `~/.pgpass` keeps the password out of it. PgBouncer may stand before it in "
-        "transaction mode, where a schema is chosen with `ALTER ROLE ... SET search_path`",
+        "the path of a SQLite file, or `postgresql://USER@HOST/DATABASE`; libpq's settings may "
+        "follow as a query (`?sslmode=verify-full`, `?options=-csearch_path%3DSCHEMA`). "
+        "PGPASSWORD or `~/.pgpass` keeps the password out of it. PgBouncer works in transaction "
+        "mode; choose a schema there with `ALTER ROLE ... SET search_path`",
     ),
     "commit_interval_s": Key(Real(0.01, 3600, 5.0, _SECONDS), "the time between two commits"),
     "max_bad_share": Key(
         Real(0, 1, 1.0),
-        "more refused events than this, of 1000 or more, end the run with exit code 5, "
-        "uncommitted; a run that starts again goes on from the last 1000 records of each log. "
-        "Commits that are not over it themselves pass",
+        "the run ends with exit code 5, and without a commit, when more than this share of at "
+        "least 1000 events is refused; a restarted run includes the last 1000 records of each "
+        "log. Commits within the limit still pass",
     ),
 }
 
 QUARANTINE: Final = {
     "topic": Key(
         Text(limit=249),
-        "of `kafka`: a topic at the same servers that refused events are forwarded to, after "
+        "of `kafka`: a topic on the same servers, to which refused events are forwarded after "
         "their commit",
     ),
 }
@@ -256,36 +258,34 @@ QUARANTINE: Final = {
 EXPERIMENT: Final = {
     "control": _state(
         Text(limit=200),
-        "the variant, one of `event.variants`, that each other one is compared with",
-        required=("the variant that others are compared with", "name one of variants"),
+        "the variant of `event.variants` that all others are compared with",
+        required=("the variant that others are compared with", "name one of [event] variants"),
     ),
     "decision": _state(
         Other("list of 1 to 100 metrics"),
-        'what the decision rests on: metrics of the config, `"auc"` for its headline, or '
+        'the metrics that decide, as named in the config: `"auc"` for its headline, or '
         '`"auc.gini"` for another view',
         required=True,
     ),
     "guardrails": _state(Other("list of tables", "`[]`"), "metrics that must not get worse"),
     "lower_is_better": Key(
         Other("list of metrics", "`[]`"),
-        "metrics of `decision` or `guardrails` of which less is better, such as "
-        '`["bounce"]`; the same as `better = "lower"` beside each of them',
+        'metrics of `decision` or `guardrails` for which lower is better, such as `["bounce"]`; '
+        'equivalent to `better = "lower"` for each of them',
     ),
-    "unit": _state(
-        FieldPath(), "the field of what was assigned to variants; without it the role `user`"
-    ),
+    "unit": _state(FieldPath(), "the field of the assigned unit, by default the role `user`"),
     "cluster": _state(
         Choice(("groups", "none"), "groups"),
-        "`groups`: rows of one unit are correlated, and are hashed into 64 groups by it; `none`: "
-        "rows are independent",
+        "`groups`: rows of one unit are correlated, so rows are hashed by unit into 64 groups; "
+        "`none`: rows are independent",
     ),
     "on_several_variants": _state(
         Choice(("keep", "drop", "error"), "keep"),
-        "units seen in several variants: they stay; or `error`, the experiment is not believed; "
-        "or `drop`, their rows leave all variants when results are read. `drop` needs metrics "
-        "whose states have the rows of each unit apart: GroupedAUC and GroupedScores, in groups "
-        "or not, of which the groups or lists are the unit, with `ids` not `integer`, no weights, "
-        "and `unit_share` 1",
+        "units seen in several variants: `keep` counts them; with `error` the experiment is not "
+        "trusted; `drop` removes their rows from all variants when results are read. `drop` "
+        "needs metrics whose states keep the rows of each unit apart: GroupedAUC and "
+        "GroupedScores, with either `cluster`, whose groups or lists are the unit, with `ids` "
+        "not `integer`, no weights, and `unit_share` 1",
     ),
     "horizon": _state(
         Whole(2, 10**15, unit=" of units"),
@@ -293,48 +293,47 @@ EXPERIMENT: Final = {
         "of it",
     ),
     "baseline": _state(
-        Real(0.0, 1.0, is_open=True), "the rate of an earlier period; goes with `horizon`"
+        Real(0.0, 1.0, is_open=True), "the rate of an earlier period; used with `horizon`"
     ),
     "mde": _state(
         Real(0.0, math.inf, is_open=True),
-        "instead of `horizon` and `baseline`: the least absolute effect that matters",
+        "instead of `horizon` and `baseline`: the smallest absolute effect that matters",
     ),
     "mdes": _state(
         Other("table of numbers", "`{}`"),
-        "the same for metrics of another scale, such as an AUC beside a rate: `{ auc = 0.005, "
-        '"rank.NDCG@10" = 0.01 }`, as they are named in `decision` or `guardrails`; takes the '
-        "place of `horizon` or `mde` there",
+        "`mde` for metrics of another scale, such as an AUC beside a rate: `{ auc = 0.005, "
+        '"rank.NDCG@10" = 0.01 }`, named as in `decision` or `guardrails`; replaces `horizon` or '
+        "`mde` for them",
     ),
     "covariates": _state(
         Other("table of tables", "`{}`"),
-        "what was known of the units before the experiment, taken out of a metric (CUPED): "
-        '`{ revenue = { metric = "revenue_before", theta = 0.4 } }`. Only with '
-        '`cluster = "groups"`',
+        "covariates, known before the experiment, that adjust metrics (CUPED): `{ revenue = { "
+        'metric = "revenue_before", theta = 0.4 } }`. Only with `cluster = "groups"`',
     ),
-    "level": _state(Real(0.5, 1.0, 0.95, is_open=True), "of all decisions together"),
+    "level": _state(Real(0.5, 1.0, 0.95, is_open=True), "the level of all decisions together"),
     "epochs": _state(
         Other("list of times", "`[]`"),
-        "ISO times, rising, at which another allocation began; the epoch before the first is "
-        "called `start`. Starts that lie after all that was counted may be appended while it goes "
-        "on (with a `horizon`, only with the shares of the last epoch). Not with `event.epoch`",
+        "ascending ISO times at which another allocation began; the epoch before the first is "
+        "called `start`. Times after all counted events may be appended while the experiment "
+        "runs (with a `horizon`, only with the shares of the last epoch). Not with `event.epoch`",
     ),
     "shares": _state(
         Other("table, or a list of tables", "`[]`"),
-        "planned weights, `{ control = 9, new = 1 }`, equal without it; with `epochs` also a list "
-        "of such tables, the first for `start`",
+        "planned weights, such as `{ control = 9, new = 1 }`, by default equal; with `epochs` "
+        "also a list of tables, the first for `start`",
     ),
     "unit_share": _state(
         Real(2.0**-32, 1.0, 1.0),
-        "keep the ids (hashed) of this share of all units, the same ones everywhere",
+        "the share of units whose ids (hashed) are kept, the same units everywhere",
     ),
     "max_units": _state(
         Whole(1, 1_000_000_000, 1_000_000),
-        "more kept units than this in a window or total of a variant: their number is undefined",
+        "with more kept units than this in a window or total of a variant, their number is "
+        "undefined",
     ),
     "assignment_salt": Key(
         Text(),
-        "the salt by which units were assigned, so that it can be refused where it makes the "
-        "groups too",
+        "the salt that assigned units to variants; refused if the 64 groups use the same one",
     ),
     "look_every_s": Key(Real(1.0, 86_400.0, 60.0, _SECONDS), "the time between two looks"),
 }
@@ -342,7 +341,7 @@ EXPERIMENT: Final = {
 JOIN: Final = {
     "id": _state(
         FieldPath(),
-        "what an impression and its outcomes share: a text or a whole number",
+        "the id that an impression and its outcomes share: a text or a whole number",
         required=(
             "a dotted path",
             'name the field that an impression and its outcomes share, such as "request_id"',
@@ -350,18 +349,18 @@ JOIN: Final = {
     ),
     "impression": _state(
         Other("table"),
-        'what marks an impression: `{ field = "kind", equals = "impression" }`, '
-        '`{ topic = "impressions" }`, or both',
+        'how impressions are recognized: `{ field = "kind", equals = "impression" }`, `{ topic = '
+        '"impressions" }`, or both',
         required=True,
     ),
     "outcomes": _state(
         Other("table of 1 to 16 tables"),
-        "by name, what marks an outcome, and how it counts",
+        "by name, how outcomes are recognized and counted",
         required=True,
     ),
     "label_window_s": _state(
         Whole(1, _YEAR_S, unit=_SECONDS),
-        "outcomes of an impression at t are those in [t, t + this)",
+        "an impression at t has the outcomes in [t, t + this)",
         required=(
             "a whole number of seconds",
             "say how long after an impression its outcomes count",
@@ -369,57 +368,59 @@ JOIN: Final = {
     ),
     "reopen_s": _state(
         Whole(0, _YEAR_S, 0, _SECONDS),
-        "events this much later than `lateness_s` are still joined; impressions are counted that "
-        "much later",
+        "events up to this much later than `lateness_s` are still joined; impressions are "
+        "counted later by this time",
     ),
     "attribution": _state(
         Choice(("one", "last", "every"), "one"),
-        "`one`: an id is one impression, and more of other content are conflicts; `last`: an "
-        "outcome belongs to the last impression of its id before it; `every`: to each of them",
+        "`one`: an id is one impression, and others with different content are conflicts; "
+        "`last`: an outcome belongs to the last impression of its id before it; `every`: to each "
+        "of them",
     ),
     "idle_s": Key(
         Whole(1, _YEAR_S, unit=_SECONDS),
-        "a partition without events, or whose newest is this much older than the newest of all, "
-        "keeps no label window open; without it each does",
+        "a partition without events, or whose newest event is this much older than the newest of "
+        "all, keeps no label window open; by default every partition does",
     ),
     "others": Key(
         Choice(("refuse", "skip"), "refuse"),
-        "events that are neither: `refuse` sends them to quarantine, `skip` counts them as "
-        "`skipped` and does nothing else with them",
+        "events that are neither impressions nor outcomes: `refuse` sends them to quarantine, "
+        "`skip` only counts them as `skipped`",
     ),
     "warn_cut": Key(
         Real(0, 1, 0.01),
-        "a warning where more than this share of an outcome comes after the label window, or in "
-        "its last tenth",
+        "warn if more than this share of an outcome comes after the label window, or in its last "
+        "tenth",
     ),
 }
 
 DEDUP: Final = {
     "event_id": _state(
         FieldPath(),
-        "what an event and its repeats share: a text or a whole number; an event needs it",
+        "the id that an event and its repeats share: a text or a whole number; required in each "
+        "event",
         required=("a dotted path", "name the field that an event and its repeats share"),
     ),
     "retention_s": _state(
-        Whole(1, _YEAR_S, DAY_S, _SECONDS), "of event time: ids are remembered for this long"
+        Whole(1, _YEAR_S, DAY_S, _SECONDS), "how long ids are remembered, in event time"
     ),
     "keyed": Key(
-        Switch(False, "say whether repeats come to the same partition"),
-        "say `true` where repeats come to the same partition; a topic of several partitions needs "
-        "it",
+        Switch(False, "state whether repeats go to the same partition"),
+        "`true` if repeats go to the same partition; required for a topic of several partitions",
     ),
 }
 
 SERVER: Final = {
-    "host": Key(Text("127.0.0.1", 253), "the address to serve at"),
-    "port": Key(Whole(0, 65_535, 8765), "0: any free one"),
+    "host": Key(Text("127.0.0.1", 253), "the address to listen on"),
+    "port": Key(Whole(0, 65_535, 8765), "the port to listen on; 0 is any free one"),
     "token": Key(
-        Other("16 to 200 letters, digits and marks of ASCII", '`""`'),
-        "what whoever asks must have; empty: nothing",
+        Other("16 to 200 visible ASCII characters", '`""`'),
+        "the token that clients must send; empty for none",
     ),
     "connections_per_peer": Key(
         Whole(8, 10_000, 64),
-        "connections open at once from one address; behind a reverse proxy all browsers share one",
+        "the most connections open at once from one address; behind a reverse proxy all browsers "
+        "share one",
     ),
 }
 
@@ -438,18 +439,25 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
 }
 
 _MARK: Final = {
-    "field": Key(FieldPath(), "the field that marks such an event; goes with `equals`"),
-    "equals": Key(Other("text, whole number, true or false"), "what the field says"),
-    "topic": Key(Other("one of `source.topic`"), "the topic of such an event's record"),
+    "field": Key(FieldPath(), "the field that identifies these events; used with `equals`"),
+    "equals": Key(Other("text, whole number, true or false"), "the value of the field"),
+    "topic": Key(Other("one of `source.topic`"), "the topic of these events"),
 }
 # The keys of tables with names chosen by the user, and of tables in lists.
 ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
     "metrics.NAME": {
-        "type": Key(Other("name of a metric"), "the metric; its settings stand beside", True),
-        "inputs": Key(Other("table", "`{}`"), "paths of arguments that have no role, or another"),
+        "type": Key(
+            Other("name of a metric"),
+            "the metric; its settings are further keys of this table",
+            True,
+        ),
+        "inputs": Key(
+            Other("table", "`{}`"),
+            "the fields of arguments that have no role, or another field than their role",
+        ),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
-            "the direction in which it is better, or a target; without it as its view declares",
+            "the better direction, or a target; by default that of its view",
         ),
     },
     "experiment.guardrails[]": {
@@ -461,18 +469,18 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
         ),
         "higher_is_better": Key(
             Switch(),
-            "without it as the metric says, and `true` where it says nothing",
+            "by default as the metric declares, else `true`",
         ),
     },
     "experiment.covariates.NAME": {
         "metric": Key(
             Other("metric, or metric.view"),
-            "another metric of the config, of the same events, that variants cannot have changed",
+            "another metric of the config, over the same events, that variants cannot affect",
             True,
         ),
         "theta": Key(
             Other("number"),
-            "its slope, frozen before the data (`user_slope` of an earlier period)",
+            "its slope, fixed before the experiment (`user_slope` of an earlier period)",
             True,
         ),
     },
@@ -481,8 +489,9 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
         **_MARK,
         "counts": Key(
             Choice(("once", "count", "sum"), "once"),
-            "whether an impression had it (0 or 1), how often, or the sum of `value`",
+            "`once`: whether an impression had it (0 or 1); `count`: how often; `sum`: the sum "
+            "of `value`",
         ),
-        "value": Key(FieldPath(), "the field to add up; goes with `sum`"),
+        "value": Key(FieldPath(), "the field to sum; used with `sum`"),
     },
 }

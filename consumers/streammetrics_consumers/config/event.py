@@ -62,7 +62,7 @@ MAX_CONDITIONS: Final = 32
 MAX_VALUES: Final = 1000  # per field
 _EXPECTED: Final = '"present", "absent", a text, a whole number, true or false, or a list of these'
 _HINT: Final = (
-    'write for instance { "exps.e00" = "present", country = ["de", "at"] }; in a list, "present" '
+    'write for example { "exps.e00" = "present", country = ["de", "at"] }; in a list, "present" '
     'and "absent" are values like any other'
 )
 
@@ -181,7 +181,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
     if table is None:
         return ()
     if not isinstance(table, dict):
-        section.bad("where", "a table from fields to what they must be", _HINT)
+        section.bad("where", "a table of fields and their required values", _HINT)
         return ()
     found: dict[str, Condition] = {}
     for name, value in entries_of(table):
@@ -194,9 +194,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
         else:
             path = roles.get(name) or name
             if path in found:
-                section.problem(
-                    where, "one entry for each field", path, "leave out all but one of them"
-                )
+                section.problem(where, "one entry for each field", path, "keep one of them")
             keyword = isinstance(value, str) and value in (PRESENT, ABSENT)
             found[path] = Condition(name, path, value != ABSENT, None if keyword else values)
     if len(found) > MAX_CONDITIONS:

@@ -154,9 +154,9 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
         if counts not in COUNTS:
             section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, COUNTS)
         elif (counts == "sum") != (value is not None):
-            hint = 'it goes with counts = "sum", and that with it'
+            hint = 'use `value` and counts = "sum" together'
             section.problem(
-                f"{where}.value", "a field to add up" if counts == "sum" else "nothing", value, hint
+                f"{where}.value", "a field to sum" if counts == "sum" else "nothing", value, hint
             )
         elif value is None or section.takes_path(f"{where}.value", value):
             found.append(OutcomeConfig(name, mark, counts, value))
@@ -166,8 +166,8 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
 def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
     known = tuple(keys)
     if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
-        hint = 'write for instance { field = "kind", equals = "click" } or { topic = "clicks" }'
-        section.problem(where, "what marks such an event", given, hint)
+        hint = 'write for example { field = "kind", equals = "click" } or { topic = "clicks" }'
+        section.problem(where, "a table with `field` and `equals`, or `topic`", given, hint)
         return None
     for key in given.keys() - set(known):
         section.unknown(f"{where}.{key}", "a known key", key, known)
@@ -178,7 +178,7 @@ def _read_mark(section: Section, where: str, given: object, keys: Collection[str
     if path is not None and not section.takes_path(f"{where}.field", path):
         return None
     if equals is not None and not isinstance(equals, str | int):
-        hint = "write what the field of such an event says"
+        hint = "write the value that the field has in these events"
         section.problem(f"{where}.equals", "a text, a whole number, true or false", equals, hint)
         return None
     if topic is not None and not isinstance(topic, str):
@@ -194,14 +194,19 @@ def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> No
     for (where, mark), (other, theirs) in combinations(marked, 2):
         if not mark.excludes(theirs):
             section.problem(
-                other, f"another mark than that of {where}", _said(theirs), "no event may be both"
+                other,
+                f"a mark that excludes that of {where}",
+                _said(theirs),
+                "no event may match both",
             )
     for where, mark in marked:
         if mark.field not in (None, join.kind_field):
-            hint = "tell all events apart by one field"
-            section.problem(where, f"the field {join.kind_field!r}, as in others", mark.field, hint)
+            hint = "use one field for all marks"
+            section.problem(
+                where, f"the field {join.kind_field!r} of the other marks", mark.field, hint
+            )
         if mark.topic is not None and mark.topic not in source.topics:
-            hint = "read that topic too, or mark such events by a field"
+            hint = "read that topic too, or identify these events by a field"
             section.problem(where, "a topic of [source]", mark.topic, hint)
 
 
@@ -216,7 +221,7 @@ def of_no_order(table: str) -> Problem:
         f"[{table}]",
         'nothing, since kind is "spark"',
         "a table",
-        "leave it out: what is late, or came before, is a fact of a log in its order",
+        "remove it: only the order of a log defines which events are late or repeated",
     )
 
 
@@ -224,7 +229,7 @@ def refuse_label(path: object) -> Problem:
     """The problem of [event] label beside [join], which takes labels from outcomes."""
     return Problem(
         "[event] label",
-        "nothing, since [join] makes labels of outcomes",
+        "nothing, since [join] makes labels from outcomes",
         shown(path),
         "remove it; a metric's inputs = { labels = ... } names an outcome",
     )
@@ -271,7 +276,7 @@ def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> 
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
             expected = "a field of one value, since there is a [join]"
-            hint = "leave the metric out, or count it by a config of its own without [join]"
+            hint = "leave the metric out, or count it with a separate config without [join]"
             section.problem(f"{where}.inputs.{argument}", expected, field.path, hint)
 
 

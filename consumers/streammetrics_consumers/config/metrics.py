@@ -186,7 +186,7 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
         if kind not in combined:
             return kind
     known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
-    section.unknown(where, "a metric, or module:Class of one", name, known)
+    section.unknown(where, "a metric, or its module:Class", name, known)
     return None
 
 
@@ -358,7 +358,7 @@ def _read_better(section: Section, where: str, table: Mapping[str, object]) -> B
     if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
         return float(said)
     hint = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
-    expected = '"higher", "lower", "none", or a number that it should be near to'
+    expected = '"higher", "lower", "none", or a target number'
     section.problem(f"{where}.better", expected, said, hint)
     return None
 
@@ -388,7 +388,7 @@ def _read_setting_file(
         and columns
         and all(isinstance(column, str) for column in columns)
     ):
-        hint = "name them, or leave it out for all"
+        hint = "name them, or leave the key out for all columns"
         section.problem(f"{where}.columns", "names of columns of a .csv file", columns, hint)
         return None
     path = directory / Path(name).expanduser()

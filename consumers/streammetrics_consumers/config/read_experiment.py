@@ -27,10 +27,10 @@ from streammetrics_consumers.model.times import iso_to_ms
 
 MAX_EPOCHS: Final = 1000
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
-_COULD: Final = "only {} could leave some out"
+_COULD: Final = "only {} can drop units"
 _COULD_BE: Final = (
-    "a GroupedAUC or GroupedScores could leave some out, if it has {} for its groups or lists, "
-    'ids = "hashed" or "exact", and no weights'
+    'use a GroupedAUC or GroupedScores with {} for its groups or lists, ids = "hashed" or '
+    '"exact", and no weights'
 )
 _COVARIATE: Final = 'write for example { revenue = { metric = "revenue_before", theta = 0.4 } }'
 
@@ -50,7 +50,7 @@ def read_experiment(
     unit = section.path("unit") or event.user
     cluster = section.choice("cluster")
     if cluster == "groups" and unit is None:
-        expected = "the field of what was assigned to a variant, to group rows by it"
+        expected = "the field of the unit that is assigned to variants, to group rows by"
         hint = 'name it, or write cluster = "none"'
         section.bad("unit", expected, hint)
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
@@ -110,12 +110,12 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
         section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
     for i, one in enumerate(found.guardrails):
         if one.metric in found.decision:
-            expected = "a metric that decides nothing"
-            hint = "make it one of decision, or a guardrail"
+            expected = "a metric that is not in decision"
+            hint = "use it in decision or as a guardrail, not both"
             section.problem(f"[experiment] guardrails[{i}].metric", expected, one.metric, hint)
     if found.assignment_salt == GROUPS_SALT:
-        expected = f"another than {GROUPS_SALT!r}, which makes the groups"
-        hint = "groups of users would follow variants; assign by another"
+        expected = f"a salt other than {GROUPS_SALT!r}, which hashes units into groups"
+        hint = "with the same salt, groups depend on variants; assign with another"
         section.bad("assignment_salt", expected, hint)
     if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
         section.bad(
@@ -133,7 +133,7 @@ def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[s
         or not 0 < len(names) <= MAX_WATCHED
         or len(set(map(str, names))) < len(names)
     ):
-        hint = 'name what the decision rests on, such as ["ctr"]'
+        hint = 'name the metrics that decide, such as ["ctr"]'
         section.bad("decision", f"a list of 1 to {MAX_WATCHED} different metrics", hint)
         return ()
     return tuple(
@@ -151,8 +151,8 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
         return False
     metric, view = found
     if metric.name == UNITS:
-        hint = "rename it; the units of an experiment are called so"
-        section.problem(where, f"a metric with another name than {UNITS!r}", name, hint)
+        hint = "rename it; the units of the experiment have this name"
+        section.problem(where, f"a metric with a name other than {UNITS!r}", name, hint)
         return False
     views = list(views_of(metric.empty.compute()))
     if view is not None and view not in views:
@@ -194,7 +194,7 @@ def _read_guardrails(
 def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
     word = section.choice("on_several_variants")
     if word != "keep" and unit is None:
-        hint = "name the unit that may be in several"
+        hint = "name the field of the unit"
         section.bad("on_several_variants", '"keep", since there is no unit', hint)
     return cast("OnSeveral", word)
 
@@ -213,7 +213,7 @@ def _require_droppable(
             _COULD.format(", ".join(could)) if could else _COULD_BE.format(found.unit),
         )
     if found.unit_share < 1:
-        hint = "remove it, or keep such units"
+        hint = "remove it, or keep these units"
         section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit', hint)
 
 
@@ -232,7 +232,7 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
         return {}
     if not isinstance(table, dict):
         hint = "write for example { auc = 0.005 }"
-        section.bad("mdes", "a table of the least effects that matter, by metric", hint)
+        section.bad("mdes", "a table of the smallest effects that matter, by metric", hint)
         return {}
     found = {}
     for name, value in table.items():
@@ -243,7 +243,7 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
         elif not _is_watched(section, "mdes", name, watched):
             continue
         elif not _is_positive(value):
-            hint = "say which absolute difference is the least that matters"
+            hint = "give the smallest absolute difference that matters"
             section.problem(where, "a number above 0", value, hint)
         else:
             found[name] = float(value)
@@ -252,8 +252,8 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
 
 def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
     if name not in watched:
-        hint = did_you_mean(name, watched) if watched else "name it there as well"
-        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, hint)
+        hint = did_you_mean(name, watched) if watched else "name it there too"
+        section.problem(f"[experiment] {key}", "a name of decision or guardrails", name, hint)
     return name in watched
 
 
@@ -271,14 +271,14 @@ def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
         return ()
     if texts and event.epoch is not None:
         hint = "declare one of the two"
-        section.bad("epochs", "nothing, since [event] epoch names the field that says it", hint)
+        section.bad("epochs", "nothing, since [event] epoch names the field of the epoch", hint)
     times, good = iso_to_ms(texts)
     for i, text in enumerate(texts):
         if not good[i]:
             hint = 'write for example "2026-01-31T00:00:00Z"'
             section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text, hint)
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
-        section.bad("epochs", "times that rise", "put them in order, each once")
+        section.bad("epochs", "ascending times", "sort them, each once")
     return tuple(times.tolist())
 
 
@@ -301,7 +301,7 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
             hint = "write for example { control = 1, new = 1 }"
             section.problem(where, expected, table, hint)
     if not tables:
-        section.bad("shares", "at least one table", "leave it out where they are equal")
+        section.bad("shares", "at least one table", "leave it out if the shares are equal")
     return tuple(found)
 
 
@@ -325,9 +325,9 @@ def _read_directions(
     for i, name in enumerate(names):
         where = f"[experiment] lower_is_better[{i}]"
         if name not in watched:
-            section.unknown(where, "a name as in decision or guardrails", name, list(watched))
+            section.unknown(where, "a name of decision or guardrails", name, list(watched))
         elif found.get(name, "lower") != "lower":
-            expected = f"another metric, since {name} says better = {found[name]!r}"
+            expected = f"another metric, since {name} has better = {found[name]!r}"
             hint = "remove one of the two"
             section.problem(where, expected, name, hint)
         else:
@@ -359,9 +359,9 @@ def _higher_is_better(
     if own.better == "target":
         section.problem(
             f"[experiment] {where}higher_is_better",
-            f"true or false, since {of[0].name} should be near to {own.target:g}",
+            f"true or false, since {of[0].name} has the target {own.target:g}",
             None,
-            "write false where it is harm that it rises, else true",
+            "write false if a rise is harm, else true",
         )
     return own.better != "lower"
 
@@ -377,7 +377,7 @@ def _read_covariates(
         section.bad("covariates", "a table of covariates, by metric", _COVARIATE)
         return {}
     if tables and found.cluster != "groups":
-        hint = 'a covariate is taken out of groups of users: write cluster = "groups"'
+        hint = 'covariates need groups of users: write cluster = "groups"'
         section.bad("covariates", 'nothing, since cluster is "none"', hint)
     read = {}
     for name, table in tables.items():
@@ -404,8 +404,8 @@ def _read_covariate(
     one.done()
     good = _is_metric(section, f"{where}.metric", metric, metrics)
     if good and metric == name:
-        expected = "another metric than the one it is taken out of"
-        hint = "name what was known before the exposure"
+        expected = "another metric than the one that it adjusts"
+        hint = "name a metric known before the exposure"
         section.problem(f"{where}.metric", expected, metric, hint)
         good = False
     if isinstance(theta, bool) or not isinstance(theta, int | float) or not math.isfinite(theta):

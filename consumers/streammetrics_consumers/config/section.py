@@ -71,7 +71,7 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{close[0]}`?"
-    return "remove it; known are " + ", ".join(f"`{name}`" for name in sorted(known))
+    return "remove it; known: " + ", ".join(f"`{name}`" for name in sorted(known))
 
 
 class Section:
@@ -93,7 +93,7 @@ class Section:
         self.asked: list[str] = []
         self.overrides = overrides or {}
         if not isinstance(table, dict):
-            self.problem(f"[{name}]", "a table", table, f"write [{name}] on a line of its own")
+            self.problem(f"[{name}]", "a table", table, f"write [{name}] on a separate line")
             table = {}
         self.table: dict[str, object] = table
 
@@ -219,10 +219,10 @@ class Section:
             return False
         first, dot, _ = str(value).partition(".")
         if self.source != "kafka" and dot and first in ("key", "header"):
-            hint = f"only a record of Kafka has a {first}, and this source is a {self.source}"
+            hint = f"only Kafka records have a {first}, and the source is of kind {self.source}"
             self.problem(where, "a path in the event", value, f"{hint}; name a field of the event")
         elif self.source == "kafka" and value == "header":
-            self.problem(where, "header.NAME", value, "say which header of the record")
+            self.problem(where, "header.NAME", value, "name the header of the record")
         return True
 
     def done(self) -> None:
@@ -237,7 +237,7 @@ class Section:
                     override.where,
                     "a setting that applies here",
                     override.value,
-                    "leave it out with this config",
+                    "leave it out for this config",
                 )
 
     def _declared(self, key: str, kind: type[K]) -> K:

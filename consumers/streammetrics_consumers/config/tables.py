@@ -239,7 +239,9 @@ def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
     for key, value in client.items():
         where = f"[source.client] {key}"
         if key in OWNED_CLIENT_KEYS:
-            section.problem(where, "a setting that is free", value, "remove it; it is set for you")
+            section.problem(
+                where, "a setting that is not reserved", value, "remove it; the source sets it"
+            )
         elif not isinstance(value, Value):
             section.problem(where, "a text, number or true/false", value, "correct it")
     return client
@@ -270,7 +272,7 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
             "max_ahead_s",
             f"at most lateness_s = {lateness}, since there is a [join]",
             "an event that is further ahead makes those after it late, and late events are not "
-            "joined; leave it out, or raise lateness_s",
+            "joined; leave max_ahead_s out, or raise lateness_s",
         )
     windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)
     panes = retention * 1000 // windows.pane_ms
@@ -340,11 +342,9 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     topic = section.text("topic") or None
     section.done()
     if topic is not None and source.kind != "kafka":
-        section.bad(
-            "topic", 'nothing, since its servers are those of a source "kafka"', "remove it"
-        )
+        section.bad("topic", 'nothing, since the source is not "kafka"', "remove it")
     elif topic is not None and topic in source.topics:
-        section.bad("topic", "another topic than those that are read", "name another one")
+        section.bad("topic", "a topic that is not read", "name another one")
     return QuarantineConfig(topic)
 
 
@@ -366,10 +366,13 @@ def _read_token(section: Section) -> str:
         return ""
     if isinstance(token, str) and 16 <= len(token) <= 200 and set(token) <= _VISIBLE:
         return token
-    expected = "16 to 200 letters, digits and marks of ASCII, without spaces"
+    expected = "16 to 200 visible ASCII characters, without spaces"
     # The message omits the value: it may be most of a secret.
     section.problem(
-        section.where("token"), expected, "another", "make one, as with openssl rand -hex 16"
+        section.where("token"),
+        expected,
+        "another",
+        "generate one, such as with openssl rand -hex 16",
     )
     return ""
 
@@ -387,7 +390,7 @@ def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
         section.bad(
             "event_id",
             "a path in the event",
-            "all events of a record have its key and its headers, so they would be repeats of each "
+            "all events of a record share its key and headers, so they would be repeats of each "
             "other",
         )
     return DedupConfig(path, retention, keyed is True)
@@ -402,8 +405,8 @@ def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) 
     if more:
         problem = Problem(
             "[dedup] keyed",
-            "true, since a topic has several partitions, and ids are remembered in each alone",
-            f"false, and {more[0]}",
+            "true, since a topic has several partitions, and each remembers only its own ids",
+            f"false, with {more[0]}",
             "give events a key that repeats share, such as the event id, and write keyed = true",
         )
         raise ConfigError("the config", [problem])

@@ -90,7 +90,7 @@ class Stand:
 def copy_ledger(store: Store, copy: Store) -> Stand:
     """Copy the current generation of a ledger, at one moment, into an empty SQLite store, where it
     is not current."""
-    event.listen(copy.engine, "connect", _take_anything)
+    event.listen(copy.engine, "connect", _without_checks)
     copy.engine.dispose()
 
     def work(connection: Connection) -> Stand:
@@ -139,7 +139,7 @@ def _clear(connection: Connection) -> None:
         connection.execute(delete(table))
 
 
-def _take_anything(connection: sqlite3.Connection, _record: object) -> None:
+def _without_checks(connection: sqlite3.Connection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute("PRAGMA foreign_keys = OFF")
         cursor.execute("PRAGMA synchronous = OFF")
@@ -165,7 +165,7 @@ def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
     outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
     another = "belong to a log that the generation does not have"
     no_log, no_generation = (
-        f"belong to a {what} that is not there" for what in ("log", "generation")
+        f"belong to a {what} that does not exist" for what in ("log", "generation")
     )
     for table, which, what in (
         (delta, and_(rows, ~has_head(delta, mine)), f"delta rows {another}"),
@@ -182,9 +182,9 @@ def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
         (
             delta,
             and_(rows, unknown),
-            "delta rows are of a metric that the generation does not have",
+            "delta rows belong to a metric that the generation does not have",
         ),
-        (delta, and_(rows, outside), "delta rows are of a range of keys that there cannot be"),
+        (delta, and_(rows, outside), "delta rows have an impossible range of keys"),
     ):
         lost = connection.scalar(select(func.count()).select_from(table).where(which))
         if lost:
@@ -197,7 +197,7 @@ def _inconsistencies(connection: Connection, of: Generation) -> Iterator[str]:
             and (other.partition.topic, other.partition.number) == (log.topic, log.number)
             for other in heads
         ):
-            yield f"the head of {log} is closed, and none goes on with the log"
+            yield f"the head of {log} is closed, but no other head continues the log"
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:

@@ -22,11 +22,11 @@ from streammetrics_consumers.ledger.write import (
     Fenced,
     after_commit,
     check_generation,
+    has_head,
     head_of,
     insert_head,
     live,
     move_head,
-    stands,
     write_delta,
 )
 from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Head
@@ -81,24 +81,24 @@ def write_closing(
     metric: str,
     read: Sequence[DeltaMetadata],
     read_before_ms: int,
-    gone: Sequence[DeltaMetadata],
+    replaced: Sequence[DeltaMetadata],
 ) -> None:
     """Close up to `commit.end`. read: all rows of pending events, of panes before `read_before_ms`;
-    gone: those of them that the commit rewrites or drops.
+    replaced: those of them that the commit rewrites or drops.
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
     """
     seen = frozenset(read)
-    ids = [row.id for row in gone]
+    ids = [row.id for row in replaced]
 
     def work(connection: Connection, again: bool) -> None:
         check_generation(connection, of)
-        if again and stands(connection, moved):
+        if again and has_head(connection, moved):
             return  # an earlier try succeeded, and its answer was lost
         if not move_head(connection, commit, moved):
-            if again and stands(connection, moved):
+            if again and has_head(connection, moved):
                 return  # the earlier try succeeded just now
-            raise Fenced("somebody else has closed these label windows")
+            raise Fenced("another process has closed these label windows")
         if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
             raise Fenced("rows were merged or added meanwhile")
         for at in range(0, len(ids), _ROWS_A_QUERY):

@@ -242,7 +242,7 @@ def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
     """The state of a row. Raises StateError where it cannot be decoded."""
     if len(stored) != row.nbytes:
         raise StateError(
-            expected=f"{row.nbytes} bytes, as it says",
+            expected=f"{row.nbytes} bytes, as the row records",
             got=f"{len(stored)}",
             where=f"the state of a delta row of {row.pane.metric}",
             hint="restore the store from a copy, or start a new generation",

@@ -61,7 +61,7 @@ class SchemaMismatch(LedgerError):
 Said = tuple[type[LedgerError], str]
 
 _LOCKED: Final = (StoreUnavailable, "another process holds its lock; try again later")
-_FULL: Final = (StoreUnavailable, "its disk is full; make room and start again")
+_FULL: Final = (StoreUnavailable, "its disk is full; free some space and start again")
 _DAMAGED: Final = (NotAStore, "it is damaged; restore a copy, or start a new one")
 
 # By the name of SQLite's primary error code.
@@ -74,7 +74,8 @@ _SQLITE: Final[dict[str, Said]] = {
     "SQLITE_READONLY": (LedgerError, "it cannot be written; check its permissions and folder's"),
     "SQLITE_CANTOPEN": (
         NotAStore,
-        "it cannot be opened; check that its folder exists, is ours and is not mounted read-only",
+        "it cannot be opened; check that its folder exists, belongs to this user and is not "
+        "mounted read-only",
     ),
     "SQLITE_NOTADB": (NotAStore, "this file is not a SQLite database; check the name"),
     "SQLITE_CORRUPT": _DAMAGED,
@@ -85,8 +86,14 @@ _POSTGRES: Final[dict[str, Said]] = {
     "55P03": _LOCKED,
     # A standby before its promotion, or a server made read-only because its disk is full.
     "25006": (StoreUnavailable, "it cannot be written now; name the primary, or start again later"),
-    "42501": (StoreRefusesUs, "its user may not do this; GRANT it, CREATE on the schema included"),
-    "3F000": (LedgerError, "the schema of search_path is not there; CREATE SCHEMA makes it"),
+    "42501": (
+        StoreRefusesUs,
+        "its user lacks a privilege; GRANT it, including CREATE on the schema",
+    ),
+    "3F000": (
+        LedgerError,
+        "the schema in search_path does not exist; create it with CREATE SCHEMA",
+    ),
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
 }
@@ -99,14 +106,14 @@ _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
     ),
     (
         "authentication failed|no pg_hba.conf entry",
-        (StoreRefusesUs, "correct the user, or let it in: see pg_hba.conf of the server"),
+        (StoreRefusesUs, "correct the user, or allow it in pg_hba.conf of the server"),
     ),
     (
         "unsupported startup parameter",
         (
             LedgerError,
-            "a pooler such as PgBouncer does not pass this on: leave it out of the URL, and choose "
-            "a schema with ALTER ROLE ... SET search_path",
+            "a pooler such as PgBouncer does not accept it: remove it from the URL, and choose a "
+            "schema with ALTER ROLE ... SET search_path",
         ),
     ),
     (
@@ -115,11 +122,11 @@ _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
     ),
     (
         'role ".*" does not exist',
-        (StoreRefusesUs, "correct the user, or make it: createuser"),
+        (StoreRefusesUs, "correct the user, or create it with createuser"),
     ),
     (
         'database ".*" does not exist',
-        (NotAStore, "correct the name of the database, or make it: createdb"),
+        (NotAStore, "correct the name of the database, or create it with createdb"),
     ),
 )
 

@@ -108,8 +108,8 @@ def _weights(plan: Description) -> list[dict[str, float]]:
 
 
 KEPT_NO_LATE: Final = (
-    "[join]: an older version counted this store. It kept nothing of events that are too late to "
-    "be joined, this one puts them into quarantine, and no setting changes that"
+    "[join]: an older version counted this store. It discarded events that were too late to be "
+    "joined. This version puts them into quarantine, and no setting changes that"
 )
 
 
@@ -135,11 +135,11 @@ def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]
 def arms_refused(arms: Sequence[str]) -> str:
     """Why these variants cannot be added, and what to do."""
     return (
-        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons share "
-        "one level and its shares were planned without. To compare the added variant, start the "
-        "experiment anew from when it began: --new-generation, with --from for that time. To go on "
-        "without, leave it out of [event] variants: its events wait in quarantine as "
-        "unknown_variant"
+        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons "
+        "share one level and its shares were planned without it. To compare the added variant, "
+        "restart the experiment from its beginning: --new-generation, with --from for that time. "
+        "To continue without it, leave it out of [event] variants: its events stay in quarantine "
+        "as unknown_variant"
     )
 
 
@@ -151,7 +151,7 @@ def differences(was: object, now: object, path: str = "") -> Iterator[str]:
             if key not in was:
                 yield f"{inner} is new ({_shown(now[key])})"
             elif key not in now:
-                yield f"{inner} is gone (it was {_shown(was[key])})"
+                yield f"{inner} was removed (it was {_shown(was[key])})"
             else:
                 yield from differences(was[key], now[key], inner)
     elif was != now:
@@ -271,8 +271,8 @@ def _refuse_unasked(
     repeats its requests."""
     known = {one.name: one for one in current.metrics}
     problems = [
-        f"metric {name}: the store counts it, and it is not in the config. Put it back, or end it "
-        f"with --drop-metric {known[name].metric_set or name}"
+        f"metric {name}: the store counts it, but it is not in the config. Restore it there, or "
+        f"end it with --drop-metric {known[name].metric_set or name}"
         for name in found.ended
         if not _is_named(known[name], requested.drop)
     ]
@@ -280,9 +280,11 @@ def _refuse_unasked(
         for name in names:
             of = [one for one in current.metrics if _is_named(one, [name])]
             if not of:
-                problems.append(f"{flag} {name}: the store counts no such metric; correct the name")
+                problems.append(
+                    f"{flag} {name}: the store does not count this metric; correct the name"
+                )
             elif flag == "--drop-metric" and any(one.name in fingerprints for one in of):
-                problems.append(f"{flag} {name}: it is in the config; take it out there too")
+                problems.append(f"{flag} {name}: it is still in the config; remove it there too")
             elif flag == "--resume-metric" and not any(one.name in fingerprints for one in of):
                 problems.append(f"{flag} {name}: it is not in the config; add it there too")
     if problems:
@@ -394,9 +396,9 @@ def _refuse_changes(
             continue
         if one.ended and not _is_named(one, resume):
             found.append(
-                f"metric {one.name}: it was taken out of the config earlier, and has missed events "
-                f"since; --resume-metric {one.metric_set or one.name} goes on with it, and results "
-                "state what it missed; or give it another name"
+                f"metric {one.name}: it was removed from the config earlier and has missed "
+                f"events since. Resume it with --resume-metric {one.metric_set or one.name} "
+                "(results state what it missed), or give it another name"
             )
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
@@ -410,8 +412,8 @@ def _refuse_changes(
             if starts and starts_after(starts[0], counted_ms):
                 left = as_before(left, one.description)
             elif starts:
-                hint = "only an epoch that starts after all that was counted may be added"
-                found.append(f"metric {one.name}: {starts[0]} is not; {hint}")
+                hint = "only an epoch that starts after all counted events may be added"
+                found.append(f"metric {one.name}: the epoch {starts[0]} starts too early; {hint}")
             arms = more_arms(one.description, now)
             if arms:
                 said = arms_refused(arms)
@@ -430,14 +432,14 @@ def _refuse_changes(
     if is_older:
         raise SettingsChanged(
             found,
-            "Start over with --new-generation, or go on with the version that counted the store; "
-            f"`results --generation {current.id}` still shows what it counted.",
+            "Start over with --new-generation, or continue with the version that counted the "
+            f"store; `results --generation {current.id}` still shows its results.",
         )
     if found:
         raise SettingsChanged(
             found,
-            "The store was counted with the older settings. Put them back, give the metric another "
-            "name, or start over with --new-generation; `results --generation "
-            f"{current.id}` then shows the old ones.",
+            "The store was counted with the older settings. Restore them, give the metric "
+            "another name, or start over with --new-generation; `results --generation "
+            f"{current.id}` then shows the old results.",
         )
     return variants, epochs

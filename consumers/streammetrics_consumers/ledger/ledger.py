@@ -47,6 +47,7 @@ from streammetrics_consumers.ledger.write import (
     after_skip,
     check_generation,
     close_head,
+    has_head,
     head_of,
     insert_head,
     live,
@@ -56,7 +57,6 @@ from streammetrics_consumers.ledger.write import (
     refuse_closed,
     refuse_floor,
     skip_offsets,
-    stands,
     write_delta,
 )
 from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow, Snapshot
@@ -82,7 +82,7 @@ class NewSource(LedgerError):
         self.known, self.found = tuple(known), tuple(found)
         super().__init__(
             f"expected the source that the store has counted from ({_named(known)}), got "
-            f"{_named(found)}: its events would be added to what is counted. Correct the config, "
+            f"{_named(found)}: its events would be added to those counted. Correct the config, "
             "name another store, start over with --new-generation, or add them with --new-source"
         )
 
@@ -100,10 +100,10 @@ class LogChanged(LedgerError):
             what, flag = "log (topic id)", "--on-gap skip"
             was, now = of.topic_id, found.topic_id
         super().__init__(
-            f"{found}: this is another {what} than the one counted up to offset "
-            f"{known.next_offset}: it was {was}, now it is {now}; its offsets mean other "
-            "events. Read the old one to its end, start with --new-generation or another store, "
-            f"or add this one to what is counted with {flag}"
+            f"{found}: this {what} is not the one counted up to offset {known.next_offset}: that "
+            f"was {was}, this is {now}, and its offsets refer to other events. Read the old one "
+            "to its end, start with --new-generation or another store, or add its events to "
+            f"those counted with {flag}"
         )
 
 
@@ -295,14 +295,14 @@ class Ledger:
         """
 
         def work(connection: Connection, again: bool) -> None:
-            if again and stands(connection, moved):
+            if again and has_head(connection, moved):
                 return  # an earlier try succeeded, and its answer was lost
             refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
-            elif not (again and stands(connection, moved)):  # the earlier try succeeded just now
-                raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
+            elif not (again and has_head(connection, moved)):  # the earlier try succeeded just now
+                raise Fenced(f"{commit.head.partition}: no longer at {commit.start}")
 
         moved = after_commit(commit)
         self._store.write(work)
@@ -314,9 +314,9 @@ class Ledger:
         def work(connection: Connection, again: bool) -> None:
             check_generation(connection, of)
             if not skip_offsets(connection, known, moved) and not (
-                again and stands(connection, moved)
+                again and has_head(connection, moved)
             ):
-                raise Fenced(f"{known.partition}: not at {known.next_offset} any more")
+                raise Fenced(f"{known.partition}: no longer at {known.next_offset}")
 
         moved = after_skip(known, to)
         self._store.write(work)

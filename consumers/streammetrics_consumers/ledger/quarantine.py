@@ -87,7 +87,7 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
             .values(done=True, retry=number)
         )
         if done.rowcount != 1:
-            raise NotOpen(f"{entry.partition} offset {entry.offset} is not open any more")
+            raise NotOpen(f"{entry.partition} offset {entry.offset} is no longer open")
     try:
         refuse_floor(one.delta, floor_ms)
         refuse_closed(connection, one.delta)
@@ -106,7 +106,7 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
         )
     )
     if found.rowcount != 1:
-        raise NotOpen(f"{known.partition}: its head is not there any more")
+        raise NotOpen(f"{known.partition}: its head no longer exists")
 
 
 def _is_same(entry: QuarantineRow, head: int) -> tuple[ColumnElement[bool], ...]:

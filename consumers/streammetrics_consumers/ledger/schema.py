@@ -293,7 +293,7 @@ def migrate(connection: Connection, version: int) -> None:
         connection.execute(
             update(meta).where(meta.c.key == "schema_version").values(value=str(old + 1))
         )
-        log.warning("the store's schema of version %d is now of version %d", old, old + 1)
+        log.warning("the schema of the store was migrated from version %d to %d", old, old + 1)
 
 
 def _types(connection: Connection) -> tuple[bool, str, str]:

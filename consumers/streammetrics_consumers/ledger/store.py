@@ -87,9 +87,10 @@ class Store:
         if self.id and found != self.id:
             raise StoreReplaced(
                 f"store {self.name}: expected the store that this process opened (its id is "
-                f"{self.id}), got {'one without an id' if found is None else f'another ({found})'}"
-                ": it was emptied, restored or made anew under this process; start again to count "
-                "into the one that is there now"
+                f"{self.id}), got "
+                f"{'one without an id' if found is None else f'another ({found})'}: it was "
+                "emptied, restored or re-created while this process ran; start again to count "
+                "into the new one"
             )
 
     def write(self, work: Callable[[Connection, bool], T]) -> T:
@@ -177,10 +178,10 @@ def open_store(
         missing = NoStoreYet if version is None else NotAStore
         raise missing(f"store {name}: there is no ledger in this database; check the name")
     raise SchemaMismatch(
-        f"store {name}: its schema has version {version}, this program knows "
+        f"store {name}: its schema has version {version}, but this program knows "
         f"{ledger_schema.VERSION}; "
         + (
-            "start `streammetrics run` on it, which brings it to this version"
+            "start `streammetrics run` on it to migrate it"
             if version < ledger_schema.VERSION
             else "use the version of streammetrics that wrote it, or a later one"
         ),
@@ -238,11 +239,13 @@ class StoreFile:
         if found is None:
             raise StoreReplaced(
                 f"store {store}: expected the file that this process opened, got none: it was "
-                "deleted or moved under this process. Put it back, or start again to count anew"
+                "deleted or moved while this process ran. Move it back, or start again to count "
+                "into a new one"
             )
         raise StoreReplaced(
             f"store {store}: expected the file that this process opened, got another one under "
-            "its name: it was replaced under this process. Start again to count into the new one"
+            "its name: it was replaced while this process ran. Start again to count into the new "
+            "one"
         )
 
     def _found(self) -> tuple[int, int] | None:
@@ -294,7 +297,7 @@ def connect(url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
         parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
     except (ArgumentError, ValueError):
         raise NotAStore(
-            f"store {shown(url)}: {_EXPECTED}, got a URL that cannot be read; correct it"
+            f"store {shown(url)}: {_EXPECTED}, got an invalid URL; correct it"
         ) from None
     name = shown(url)
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
@@ -345,10 +348,10 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
         raise NotAStore(f"store {name}: expected a file, got {got}")
     if not path.absolute().parent.is_dir():
         raise NotAStore(
-            f"store {name}: there is no such folder: {path.parent}; make it, or correct the name"
+            f"store {name}: no such folder: {path.parent}; create it, or correct the name"
         )
     if not create and not path.exists():
-        raise NoStoreYet(f"store {name}: there is no such file; check the name")
+        raise NoStoreYet(f"store {name}: no such file; check the name")
 
     # In a folder that cannot be written, a store that no process has open is a file that does not
     # change. A process elsewhere may open it at any moment, so each transaction checks again.
@@ -391,8 +394,8 @@ def _is_at_rest(path: Path, name: str) -> bool:
         return False
     if _size(path.with_name(f"{path.name}-wal")):
         raise LedgerError(
-            f"store {name}: its last commits stand in {path.name}-wal, which cannot be read in a "
-            "folder that cannot be written; copy both files to another folder, and read there"
+            f"store {name}: its last commits are in {path.name}-wal, which cannot be read in a "
+            "read-only folder; copy both files to another folder, and read them there"
         )
     return True
 
@@ -416,7 +419,7 @@ def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
     def commit(connection: Connection) -> None:
         if connection.info.get("stood", look()) != look():
             raise StoreUnavailable(
-                f"store {name}: it was written from elsewhere while it was read here; try again"
+                f"store {name}: another process wrote to it during the read; try again"
             )
 
     event.listen(engine, "begin", begin)

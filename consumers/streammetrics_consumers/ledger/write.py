@@ -121,7 +121,7 @@ def check_generation(
         raise StoreReplaced(
             f"generation {known.id}: expected revision {known.revision}, which this process has "
             f"seen, got {'none' if row is None else 'another one'}: the store went back (a "
-            "restored copy, a fail-over); start again to count on from where it stands"
+            "restored copy, a fail-over); start again to continue from its current heads"
         )
     if not row.current:
         raise SettingsChanged(
@@ -145,7 +145,7 @@ def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
     for shard in commit.shards:
         start_ms = shard.pane.start_ms
         if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
-            raise Fenced(f"windows before {floor_ms} ms are gone")
+            raise Fenced(f"windows before {floor_ms} ms were dropped")
     left_out_ms = commit.floor_ms
     if left_out_ms is not None and (floor_ms is None or floor_ms < left_out_ms):
         raise Fenced(f"windows before {left_out_ms} ms are kept: the store went back")
@@ -223,7 +223,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
     counted = zip(COUNTERS, astuple(commit.counters), strict=True)
     found = connection.execute(
         update(head)
-        .where(*stands_at(commit.head, commit.start))
+        .where(*same_head_at(commit.head, commit.start))
         .values(
             next_offset=commit.end,
             greatest_event_ms=commit.greatest_event_ms,
@@ -249,16 +249,16 @@ def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def stands_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+def same_head_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
     """The fencing condition: this head is open, its next offset is `offset`, and its commits are
     the known ones."""
     at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
     return (*is_same(known), *at)
 
 
-def stands(connection: Connection, known: Head) -> bool:
+def has_head(connection: Connection, known: Head) -> bool:
     """Whether the store has a head exactly as known."""
-    return bool(read_heads(connection, *stands_at(known, known.next_offset)))
+    return bool(read_heads(connection, *same_head_at(known, known.next_offset)))
 
 
 def write_delta(connection: Connection, commit: Commit) -> None:
@@ -319,7 +319,7 @@ def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
     """Move a head over offsets that the log has lost; returns whether it did."""
     found = connection.execute(
         update(head)
-        .where(*stands_at(known, known.next_offset))
+        .where(*same_head_at(known, known.next_offset))
         .values(
             next_offset=moved.next_offset,
             lost=head.c.lost + (moved.next_offset - known.next_offset),
@@ -363,7 +363,7 @@ def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
     def work(connection: Connection) -> list[tuple[int, bytes]]:
         rows = [(int(start), bytes(ids)) for start, ids in connection.execute(query)]
         if any(len(ids) % 8 for _, ids in rows):
-            raise Damaged(f"expected ids of events of {of.partition}, got bytes that are none")
+            raise Damaged(f"expected ids of events of {of.partition}, got bytes that are not ids")
         return rows
 
     return store.read(work)
@@ -389,7 +389,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
     """The hash (hex) of the ids of a pane, however they were divided into rows."""
     whole = b"".join(parts)
     if len(whole) % 8:
-        return f"{len(whole)} bytes, which are no ids"
+        return f"{len(whole)} bytes that are not ids"
     return sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
 
 

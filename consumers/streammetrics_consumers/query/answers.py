@@ -34,10 +34,10 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Counts: TypeAlias = Mapping[str, Count]
 Time: TypeAlias = Annotated[int, Meta(description="milliseconds since 1970, UTC")]
 Level: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
-Share: TypeAlias = Annotated[Number, Meta(description="of 1; null where there is nothing to share")]
+Share: TypeAlias = Annotated[Number, Meta(description="a fraction of 1; null if the whole is 0")]
 Digest: TypeAlias = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
 Names: TypeAlias = Annotated[
-    Slice, Meta(description="names to values; (other) has the names that were summed over")
+    Slice, Meta(description="values by name; (other) lists the names that were summed over")
 ]
 Bin: TypeAlias = Annotated[
     tuple[int, int, Count], Meta(description="[from, to, outcomes], in seconds")
@@ -70,7 +70,7 @@ class ResultText(Text, frozen=True):
 
 
 class ComparisonText(Text, frozen=True):
-    """A comparison as tables show it. margin: "" of a decision."""
+    """A comparison as tables show it. margin: "" for a decision."""
 
     verdict: str
     symbol: str
@@ -93,9 +93,9 @@ class OutcomeText(Text, frozen=True):
 
 
 class ExperimentText(Text, frozen=True):
-    """An experiment as a reader sees it. advice: the sentence of the recommendation before, within
-    and after the words about units of several variants. tone: of the action; worst: of the whole.
-    standing: what else may be concluded. units: of each variant."""
+    """The texts of an experiment. advice: the recommendation in three parts: before, within and
+    after the words about units of several variants. tone: of the action; worst: of all parts.
+    standing: the further conclusions. units: the number of each variant."""
 
     symbol: str
     tone: Tone
@@ -106,7 +106,7 @@ class ExperimentText(Text, frozen=True):
 
 
 class HealthText(Text, frozen=True):
-    """The numbers of health as a reader sees them. others: events of the rarer kinds."""
+    """The numbers of health as texts. others: the counts of the rarer kinds of events."""
 
     lag: str
     read: str
@@ -117,7 +117,7 @@ class HealthText(Text, frozen=True):
 
 
 class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
-    """What was expected, what it got, where, and a hint; the keys are older than these names."""
+    """The expected value, the actual one (`came`), the location, and a hint (`todo`)."""
 
     got: str
     expected: str | UnsetType = UNSET
@@ -126,16 +126,16 @@ class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
 
 
 class Error(Answer, frozen=True):
-    """Why there is no answer."""
+    """The reason that there is no answer."""
 
     error: Problem
 
 
 class Window(Answer, frozen=True):
-    """A span of event time [start_ms, end_ms) and how far it is; null, null since the start.
+    """A span of event time [start_ms, end_ms) and its state; null, null for the total.
 
-    Open: the newest event of some partition lies before the end. Closing: late rows are still
-    expected. Closed: all that comes is late. It is for display, and no digest holds it.
+    Open: the newest event of some partition is before the end. Closing: late rows are still
+    expected. Closed: all further rows are late. The state is for display and part of no digest.
     """
 
     start_ms: Time | None
@@ -162,7 +162,7 @@ class Interval(Answer, frozen=True):
 class Result(Answer, frozen=True):
     """One view of one metric in one slice of one window. The exact value lies in [low, high].
 
-    text: where `texts=tables` asks for it, here and in the other objects.
+    text: only with `texts=tables`, here and in the other objects.
     """
 
     window: Window
@@ -180,7 +180,7 @@ class Result(Answer, frozen=True):
 
 
 class Direction(Answer, frozen=True):
-    """In which direction a metric is better; the target is null where it has none."""
+    """The better direction of a metric; the target is null if it has none."""
 
     better: Literal["higher", "lower", "target", "none"]
     target: float | None
@@ -197,10 +197,10 @@ class ContrastNames(Answer, frozen=True):
 
 
 class Comparison(ContrastNames, frozen=True):
-    """A treatment beside the control over one window, as it stands after some looks.
+    """A treatment compared with the control over one window, after the looks so far.
 
-    holm_pvalue: among the decisions, of all rows since the start; null elsewhere. margin: the
-    effect at which a guardrail is broken, with its sign; null of a decision.
+    holm_pvalue: adjusted for all decisions, of all rows since the start; null elsewhere. margin:
+    the effect at which a guardrail is broken, with its sign; null for a decision.
     """
 
     window: Window
@@ -228,7 +228,7 @@ class Comparison(ContrastNames, frozen=True):
     anytime_reason: Annotated[str, Meta(description="why there is no such interval, or empty")]
     holm_pvalue: Number
     e_value: Number
-    gated: Annotated[bool, Meta(description="whether this is before the burn-in")]
+    gated: Annotated[bool, Meta(description="whether this is before the end of the burn-in")]
     distrusted: bool
     verdict: Verdict
     direction: Direction
@@ -245,7 +245,7 @@ class Comparison(ContrastNames, frozen=True):
 
 
 class Recommendation(Answer, frozen=True):
-    """What to do now, and the contrasts that it rests on."""
+    """The recommended action, and the comparisons that it rests on."""
 
     action: Action
     sentence: str
@@ -264,7 +264,7 @@ class Contamination(Answer, frozen=True):
 
 
 class SampleRatio(Answer, frozen=True):
-    """Whether units fell to variants as planned, since the start."""
+    """The check that units have the planned shares of the variants, since the start."""
 
     pvalue: Number
     e_value: Number
@@ -278,12 +278,14 @@ class SampleRatio(Answer, frozen=True):
 
 
 class JoinOutcome(Answer, frozen=True):
-    """One outcome of a join. waiting: outcomes that belong to no impression yet for certain."""
+    """One outcome of a join. waiting: outcomes whose impression is not certain yet."""
 
     waiting: Count
     attributed: Count
     unattributed: Count
-    unknown: Annotated[int, Meta(ge=0, description="unattributed, of no known impression")]
+    unknown: Annotated[
+        int, Meta(ge=0, description="unattributed outcomes without a known impression")
+    ]
     share_unattributed: Share
     share_after_window: Share
     share_last_tenth: Share
@@ -293,7 +295,7 @@ class JoinOutcome(Answer, frozen=True):
 
 
 class Join(Answer, frozen=True):
-    """How the join of impressions with their outcomes stands, since the start."""
+    """The status of the join of impressions with their outcomes, since the start."""
 
     closed_ms: Time | None
     label_window_s: float
@@ -308,7 +310,7 @@ class Join(Answer, frozen=True):
     share_repeated: Share
     outcomes: Mapping[str, JoinOutcome]
     warnings: tuple[str, ...]
-    text: Annotated[str, Meta(description="its counts and shares in a line")] | UnsetType = UNSET
+    text: Annotated[str, Meta(description="the counts and shares in one line")] | UnsetType = UNSET
 
 
 class _Counted(Answer, frozen=True):
@@ -341,8 +343,8 @@ class Results(
 ):
     """The answer to a query: how far the logs were read, the values, and the experiment.
 
-    incomplete: the logs of which less is counted than before the store went back, each with the
-    offset up to which it was counted.
+    incomplete: the logs that were counted further before the store went back, each with that
+    offset.
     """
 
     generation: Count
@@ -363,14 +365,14 @@ class Results(
         if not self.incomplete:
             return None
         logs = ", ".join(
-            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, and was up to {known}"
+            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, previously up to {known}"
             for name, known in sorted(self.incomplete.items())
         )
-        return f"incomplete: the store went back, and what it lost is counted again: {logs}"
+        return f"incomplete: the store went back, and the lost records are counted again: {logs}"
 
 
 class Plan(Answer, frozen=True):
-    """An experiment as it was declared."""
+    """The declaration of an experiment."""
 
     control: str
     variants: tuple[str, ...]
@@ -381,7 +383,7 @@ class Plan(Answer, frozen=True):
 
 
 class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-experiment/1"):
-    """How an experiment stands since the start: what to do now, and what may be concluded."""
+    """The status of an experiment since the start: its recommendation and its conclusions."""
 
     generation: Count
     offsets: Counts
@@ -408,8 +410,8 @@ class HealthWorker(Answer, frozen=True):
 
 
 class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-health/1"):
-    """How far and how well the logs are read. committed_s: since the last commit that this process
-    knows of; since_s: since it began."""
+    """The health of the workers and of the store. committed_s: seconds since the last commit that
+    this process knows of; since_s: seconds since this server started."""
 
     state: HealthState
     sentence: str

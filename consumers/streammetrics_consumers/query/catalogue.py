@@ -23,7 +23,7 @@ EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
 
 
 class StoreMetric(Answer, frozen=True):
-    """A metric, its views, those that it is known by, and the figures that it has."""
+    """A metric, its views, its headline views, and its figures."""
 
     name: str
     type: str
@@ -37,7 +37,8 @@ class StoreMetric(Answer, frozen=True):
             return self.headlines[0]
         if asked is None or asked not in self.views:
             raise QueryError(
-                expected=f"a view of this metric ({', '.join(self.views) or 'no row is counted'})",
+                expected="a view of this metric "
+                f"({', '.join(self.views) or 'no rows are counted yet'})",
                 got=repr(asked if asked is None else asked[:80]),
                 where="view",
                 hint="correct the name, or leave it out for the first one",
@@ -46,7 +47,7 @@ class StoreMetric(Answer, frozen=True):
 
 
 class Windows(Answer, frozen=True):
-    """The newest windows of a store; `more` are not listed."""
+    """The newest windows of a store. more: the number of windows that are not listed."""
 
     size_ms: Count
     slide_ms: Count
@@ -55,7 +56,7 @@ class Windows(Answer, frozen=True):
 
 
 class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
-    """What may be asked of a store. outline: changes when any of it does."""
+    """The contents of a store that queries can name. outline: changes when they do."""
 
     name: str
     outline: str

@@ -84,14 +84,14 @@ class _Found:
     users: Users
 
 
-def of_one_moment(
-    read: Callable[[], Results], beside: Callable[[Results], tuple[T, Mapping[str, int] | None]]
+def at_same_offsets(
+    read: Callable[[], Results], read_other: Callable[[Results], tuple[T, Mapping[str, int] | None]]
 ) -> tuple[Results, T]:
-    """The results of `read`, and the finding of `beside` at the same offsets (None: at any). If
+    """The results of `read`, and those of `read_other` at the same offsets (None: at any). If
     others commit faster than we read, the two may be of different moments."""
     results = read()
     for _ in range(TRIES):
-        found, offsets = beside(results)
+        found, offsets = read_other(results)
         if offsets is None or offsets == results.offsets:
             break
         results = read()
@@ -111,7 +111,7 @@ class ComparisonReader:
         self._found: _Found | None = None
         self._counted: dict[Span, Counted] = {}
 
-    def beside(self, read: Callable[[], Results]) -> Results:
+    def with_experiment(self, read: Callable[[], Results]) -> Results:
         """The results of `read`, with the experiment of the same moment. (If others commit faster
         than we read, it may be of another one.)"""
 
@@ -119,7 +119,7 @@ class ComparisonReader:
             found = view(self._ledger, self._at, generation=results.generation)
             return found, found.offsets if found is not None and found.rows else None
 
-        results, found = of_one_moment(read, of)
+        results, found = at_same_offsets(read, of)
         if found is None:
             return results
         self._found = found
@@ -166,8 +166,8 @@ class ComparisonReader:
                     one = seen.get(finding.contrast.name)
                     looks = 0 if one is None else one.looks
                     rows.append(comparison_answer(window_of(span, now.snapshot), finding, looks))
-        for gone in set(self._counted) - set(spans):
-            del self._counted[gone]
+        for old in set(self._counted) - set(spans):
+            del self._counted[old]
         offsets = now.snapshot.offsets
         return _Found(
             now.version,
@@ -324,11 +324,11 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str
     if len(sentences) > 1 and not shown:
         sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
         if state == "early":
-            sentences = [f"Too early to say of any of {len(decisions)} comparisons."]
+            sentences = [f"Too early to say for any of {len(decisions)} comparisons."]
         sentences += [one.sentence for one in decisions if one.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
         sentences.append(
-            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet."
+            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show no difference yet."
         )
     return state, " ".join((*broken, *sentences))
 

@@ -41,18 +41,18 @@ class Declared:
 
     def watched_of(self, metric: str) -> tuple[str, ...]:
         """The names in the plan that refer to this metric: its own, or with a view after a dot."""
-        return tuple(told for told in self.plan.watched if self.metric_of(told) == metric)
+        return tuple(named for named in self.plan.watched if self.metric_of(named) == metric)
 
     def needed_for(self, metric: str) -> set[str]:
         """The metrics whose states the comparisons of this one need: itself and its covariates."""
-        planned = (self.plan.covariates.get(told) for told in self.watched_of(metric))
+        planned = (self.plan.covariates.get(named) for named in self.watched_of(metric))
         return {metric, *(self.metric_of(one.metric) for one in planned if one is not None)}
 
-    def metric_of(self, told: str) -> str:
+    def metric_of(self, named: str) -> str:
         """The metric that a name in the plan refers to; the longest if several match."""
         names = (name.removeprefix(f"{EXPERIMENT}/") for name in self.metrics)
-        found = (one for one in names if told == one or told.startswith(f"{one}."))
-        return max(found, key=len, default=told)
+        found = (one for one in names if named == one or named.startswith(f"{one}."))
+        return max(found, key=len, default=named)
 
     @property
     def alphas(self) -> dict[str, float]:

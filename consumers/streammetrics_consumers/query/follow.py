@@ -52,13 +52,13 @@ WAIT_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """The findings of one transaction: new rows of kept panes, and all rows of panes in `anew`."""
+    """The findings of one transaction: new rows of kept panes, and all rows of reloaded panes."""
 
     version: StoreVersion
     snapshot: Snapshot
     planned: Mapping[str, Wanted]
     wanted: frozenset[Pane]
-    anew: frozenset[Pane]
+    reloaded: frozenset[Pane]
     rows: Sequence[tuple[DeltaMetadata, bytes]]
 
 
@@ -123,12 +123,12 @@ class IncrementalView:
         around = {
             row.pane for row in delta_metadata if row.pane in known and _is_around(row, cursor)
         }
-        anew = frozenset(wanted - known) | around
-        new = [row for row in delta_metadata if row.pane in anew or self._is_new(row, cursor)]
+        reloaded = frozenset(wanted - known) | around
+        new = [row for row in delta_metadata if row.pane in reloaded or self._is_new(row, cursor)]
         size = sum(row.nbytes for row in new)
         if size > MAX_DELTA_BYTES:
-            raise TooLarge(f"{size} bytes of new states are more than are kept")
-        return _News(now.version, seen, planned, wanted, anew, list(now.states(new)))
+            raise TooLarge(f"{size} bytes of new states exceed the limit of the cache")
+        return _News(now.version, seen, planned, wanted, reloaded, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
         """The next offset of each head at the last read; empty if that is of no use: it was of
@@ -148,13 +148,13 @@ class IncrementalView:
         return row.start_offset >= cursor.get(row.head, row.start_offset)
 
     def _take(self, news: _News) -> None:
-        self.reloads += sum(pane in self._panes for pane in news.anew)
+        self.reloads += sum(pane in self._panes for pane in news.reloaded)
         self.rows_read += len(news.rows)
         # Forget first: a failure below must not leave a half-updated view.
         panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
         retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
         self._forget()
-        for pane in news.anew:
+        for pane in news.reloaded:
             panes.pop(pane, None)
             retries.pop(pane, None)
         for row, data in news.rows:
@@ -167,7 +167,7 @@ class IncrementalView:
                 retries.setdefault(row.pane, set()).add(row.id)
         nbytes = sum(state.nbytes for state in panes.values())
         if nbytes > MAX_STATE_BYTES:
-            raise TooLarge(f"{nbytes} bytes of states are more than are kept")
+            raise TooLarge(f"{nbytes} bytes of states exceed the limit of the cache")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._taken = replace(news, rows=())
 
@@ -214,7 +214,7 @@ class QueryCache:
         return self._with(
             query,
             lambda following, experiment: with_join(
-                self._joins, lambda: experiment.beside(following.results)
+                self._joins, lambda: experiment.with_experiment(following.results)
             ),
         )
 
@@ -228,7 +228,7 @@ class QueryCache:
         def read() -> Results:
             return results_of(self._ledger.snapshot(generation=query.generation), ())
 
-        return self._with(query, lambda _, experiment: experiment.beside(read))
+        return self._with(query, lambda _, experiment: experiment.with_experiment(read))
 
     def states(self, query: Query, take: Callable[[Sequence[tuple[Slice, Accumulator]]], T]) -> T:
         """The result of `take` on the states behind the rows, by slice; it must not keep them."""

@@ -63,7 +63,7 @@ class EffectLooks(Answer, frozen=True):
 
 
 class EffectWindows(Answer, frozen=True):
-    """The effect of each window by itself, in arrays parallel to the windows."""
+    """The effect in each single window, in arrays parallel to the windows."""
 
     effect: tuple[Number, ...]
     lower: tuple[Number, ...]

@@ -74,16 +74,16 @@ def join_warnings(found: Join, warn_cut: float) -> Iterator[str]:
         yield late
     window = f"{plain(found.label_window_s)} s"
     hint = "raise [join] label_window_s, or warn_cut"
-    limit = f"and {percent(warn_cut)} are allowed; {hint} if that is meant"
+    limit = f"more than warn_cut = {percent(warn_cut)}; {hint} if this is intended"
     for name, one in found.outcomes.items():
         if one.share_after_window > warn_cut:
             yield (
-                f"the label window cuts {name} off: at least {percent(one.share_after_window)} "
+                f"the label window cuts off {name}: at least {percent(one.share_after_window)} "
                 f"come after its {window}, {limit}"
             )
         elif one.share_last_tenth > warn_cut:
             yield (
-                f"the label window may cut {name} off: {percent(one.share_last_tenth)} come in "
+                f"the label window may cut off {name}: {percent(one.share_last_tenth)} come in "
                 f"the last tenth of its {window}, {limit}"
             )
 

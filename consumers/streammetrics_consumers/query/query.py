@@ -96,10 +96,10 @@ def parse_generation(text: str | int | None) -> int | None:
     if number is None or number > 0:
         return number
     raise QueryError(
-        expected="the number of a generation, from 1 on",
+        expected="the number of a generation, at least 1",
         got=repr(text if not isinstance(text, str) else text[:80]),
         where="--generation",
-        hint="`status` says which is counted now; leave it out for that one",
+        hint="`status` shows the current one; leave it out for that one",
     )
 
 
@@ -131,7 +131,7 @@ def parse_time(text: str, where: str = "--window") -> int:
             expected="a time in ISO UTC, such as 2019-11-24T00:00:00Z",
             got=repr(text[:80]),
             where=where,
-            hint="give whole milliseconds in UTC; a day alone is its midnight",
+            hint="give whole milliseconds in UTC; a date alone is its midnight",
         ) from None
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
@@ -241,10 +241,10 @@ class Spans:
             )
         if floor_ms is not None and span.start_ms < floor_ms:
             raise QueryError(
-                expected=f"a START from {iso_utc(floor_ms)} on, where the kept windows begin",
+                expected=f"a START of {iso_utc(floor_ms)} or later, where the kept windows begin",
                 got=str(span),
                 where="--window",
-                hint="ask for later windows; totals are not touched by retention",
+                hint="ask for later windows; retention does not affect totals",
             )
 
 

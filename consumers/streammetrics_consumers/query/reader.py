@@ -23,7 +23,7 @@ from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetad
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import Results
-from streammetrics_consumers.query.comparisons import ComparisonReader, of_one_moment
+from streammetrics_consumers.query.comparisons import ComparisonReader, at_same_offsets
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import (
     OTHER,
@@ -100,13 +100,13 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
             seen, states, headlines=query.headlines), report)  # fmt: skip
 
     experiment = ComparisonReader(ledger, query)
-    return with_join(JoinReader(ledger), lambda: experiment.beside(read))
+    return with_join(JoinReader(ledger), lambda: experiment.with_experiment(read))
 
 
 def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
-    results, found = of_one_moment(read, lambda results: joins.found(results.generation))
+    results, found = at_same_offsets(read, lambda results: joins.found(results.generation))
     return results if found is None else replace(results, join=found)
 
 
@@ -283,8 +283,8 @@ def _range_merged(
         nbytes += panes[start].nbytes
         if nbytes > MAX_RANGE_BYTES:
             raise QueryError(
-                expected=f"keys of which {ranges} ranges fit into {MAX_RANGE_BYTES >> 20} MiB each",
-                got=f"more than that for {row.pane.metric}",
+                expected=f"at most {MAX_RANGE_BYTES >> 20} MiB in each of {ranges} ranges of keys",
+                got=f"more for {row.pane.metric}",
                 where="the merged states",
                 hint="ask for fewer windows with --window, or give the metric a smaller max_rows "
                 "or a grid",

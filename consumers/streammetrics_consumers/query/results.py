@@ -66,7 +66,7 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
         if missed and not metric.ended:
             more = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
             yield (
-                f"Metric {metric.name} was dropped and came back: it did not count "
+                f"Metric {metric.name} was dropped and later resumed: it did not count "
                 f"{', '.join(missed[:MAX_HOLES])}{more}."
             )
 

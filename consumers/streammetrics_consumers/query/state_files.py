@@ -62,7 +62,7 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             expected="one window",
             got="'all'",
             where="--window",
-            hint="export the total, the latest, or START/END, each into a file of its own",
+            hint="export total, latest or START/END, each into a separate file",
         )
     names = frozenset(name for name, _ in query.where)
     try:
@@ -71,17 +71,17 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
         if error.where != "--by":
             raise
         raise QueryError(
-            expected=f"for each name of {error.expected} a --where NAME=VALUE",
+            expected=f"a --where NAME=VALUE for each name of {error.expected}",
             got=error.got,
             where="--where",
-            hint="name one grouping whole, or leave --where out for all rows",
+            hint="give all names of one grouping, or leave --where out for all rows",
         ) from None
     if all(one == one.empty() for *_, one in found):  # or there are none
         raise QueryError(
             expected="a slice with rows",
-            got="one in which nothing was counted, or only rows of weight 0",
+            got="one without rows, or only with rows of weight 0",
             where="--where" if query.where else "--window",
-            hint="look at `results` for the slices and windows that there are",
+            hint="`results` shows the slices and windows of the store",
         )
     state = found[0][-1] if query.metric is not None else _panel(found)
     for window, slice_, name, _ in found:

@@ -17,7 +17,7 @@ from streammetrics_consumers.query.results import COUNTED
 
 
 class StatusLog(Answer, frozen=True):
-    """How far a log was read. lost: offsets that were gone before they could be read."""
+    """How far a log was read. lost: offsets that the log deleted before they were read."""
 
     cluster: str
     topic: str
@@ -40,7 +40,7 @@ class StatusLog(Answer, frozen=True):
 
 
 class Hole(Answer, frozen=True):
-    """The offsets [start_offset, end_offset) of a log, which a metric did not count."""
+    """The offsets [start_offset, end_offset) of a log that a metric did not count."""
 
     log: str
     start_offset: int
@@ -48,7 +48,7 @@ class Hole(Answer, frozen=True):
 
 
 class StatusMetric(Answer, frozen=True):
-    """A metric with its settings. ended: the config has it no more."""
+    """A metric with its settings. ended: whether the config no longer has it."""
 
     name: str
     type: str
@@ -66,7 +66,7 @@ class Quarantined(Answer, frozen=True):
 
 
 class Deltas(Answer, frozen=True):
-    """What the store holds of this generation."""
+    """The size of the states of this generation."""
 
     rows: Count
     panes: Count
@@ -74,7 +74,7 @@ class Deltas(Answer, frozen=True):
 
 
 class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
-    """How a store stands: its generation, how far each log was read, and what it holds."""
+    """The status of a store: its generation, how far each log was read, and its contents."""
 
     generation: Count
     revision: Count

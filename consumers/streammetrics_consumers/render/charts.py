@@ -144,4 +144,4 @@ def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place
 
 def _counted(title: str, series: int) -> str:
     """The title, with the number of series drawn if some are left out."""
-    return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are drawn)"
+    return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are shown)"

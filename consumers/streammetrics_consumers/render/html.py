@@ -55,17 +55,17 @@ NAMES: Final = {
     "classes": "by class",
 }
 GENERAL: Final = (
-    "Every event is counted once: states and offsets are committed together, so that a process "
-    "that ended and began again neither lost nor doubled one. Refused events are in quarantine, "
-    "with their reason.",
-    "A state is a sum, so that order and division of the events change no bit of it. Where a value "
-    "is approximated, its certain bounds hold the exact one, whatever came.",
+    "Every event is counted once: states and offsets are committed together, so a process that "
+    "stopped and restarted neither lost nor doubled any. Refused events are in quarantine, with "
+    "their reason.",
+    "A state is a sum, so the order and division of the events change no bit of it. Where a "
+    "value is approximated, its certain bounds always hold the exact one.",
 )
 LOOKING: Final = (
-    "Always-valid intervals and p-values hold at all looks together: stopping as soon as they show "
-    "a difference, and looking as often as one likes, are right. The interval of one look is right "
-    "only at a look that was planned before the first event came. p (Holm) is the always-valid "
-    "p-value, adjusted for all decisions together; a guardrail has none, and is judged by its "
+    "Always-valid intervals and p-values hold at all looks together: you may look as often as "
+    "you like, and stop as soon as they show a difference. The interval of one look is valid "
+    "only at a look that was planned before the first event. p (Holm) is the always-valid "
+    "p-value, adjusted for all decisions together; a guardrail has none and is judged by its "
     "margin."
 )
 # On a screen, on paper, and in black and white.
@@ -163,8 +163,8 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield "<p>No rows are counted here yet.</p>"
     else:
         yield (
-            '<p class="small">certain: the exact value is inside, whatever came. interval: where '
-            "the value of all that could have come lies, for one look that was planned.</p>"
+            '<p class="small">certain: bounds that always hold the exact value. interval: a '
+            "range for the value of the whole population, valid at one planned look.</p>"
         )
     yield from _figures(material)
     yield "<h2>Method</h2>"
@@ -188,7 +188,7 @@ def _reading(results: Results) -> Iterator[str]:
 def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     """The recommendation, then the comparisons and the units."""
     results = material.results
-    yield "<h2>What may be concluded</h2>"
+    yield "<h2>Conclusions</h2>"
     tone = tone_of(advice, results.contamination)
     mark = f'<b aria-hidden="true">{ACTION_SYMBOLS[advice.action]}</b>'
     yield f'<p class="verdict {tone}">{mark} {_with_mixed(advice.sentence, results)}</p>'
@@ -241,7 +241,7 @@ def _effects(rows: Sequence[Comparison]) -> str:
     head = ("metric", "treatment - control", "verdict", "effect", "always valid", found[0].p_title,
             "one look", "looks")  # fmt: skip
     lines = map(_effect, rows, found)
-    return _table("treatment less control", head, 3, lines, (one.tone for one in found))
+    return _table("treatment minus control", head, 3, lines, (one.tone for one in found))
 
 
 def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ def _table(
 
 def _provenance(results: Results) -> Iterator[str]:
     digest = hashlib.sha256(to_json(results)).hexdigest()
-    yield "<h2>What was read</h2>"
+    yield "<h2>Logs read</h2>"
     yield '<div class="wide"><table><thead><tr><th scope="col">log</th>'
     yield '<th scope="col" class="number">up to offset</th></tr></thead><tbody>'
     for log, offset in sorted(results.offsets.items()):

@@ -57,7 +57,7 @@ def gather(
     if query.window == "all":
         raise QueryError(
             expected="one window", got="'all'", where="--window",
-            hint="name total, latest or START/END; figures over time have all windows",
+            hint="name total, latest or START/END; figures over time show all windows",
         )  # fmt: skip
     reader = _Reader(ledger, query)
     wanted = list(reader.wanted())

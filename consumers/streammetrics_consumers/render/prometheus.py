@@ -29,21 +29,21 @@ EFFECTS: Final = 200
 _ROW: Final = ("metric", "view", "window", "variant", "slice")
 _EFFECT: Final = ("metric", "view", "control", "treatment")
 _EFFECT_GAUGES: Final = {
-    "streammetrics_effect": "Treatment less control, since the start",
+    "streammetrics_effect": "Treatment minus control, since the start",
     "streammetrics_effect_lower": "Lower end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_upper": "Upper end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_pvalue": "Always-valid p-value of no effect, of this comparison alone",
-    "streammetrics_effect_holm_pvalue": "The same with Holm's adjustment among the decisions",
+    "streammetrics_effect_holm_pvalue": "Always-valid p-value, adjusted for all decisions by Holm",
     "streammetrics_effect_e_value": "E-value of the last look against no effect",
     "streammetrics_effect_margin": "Effect at which a guardrail is broken",
 }
 _ROW_GAUGES: Final = {
     "streammetrics_result": "Value of a metric",
-    "streammetrics_result_low": "Certain bound below: the exact value is not less",
-    "streammetrics_result_high": "Certain bound above: the exact value is not greater",
+    "streammetrics_result_low": "Certain lower bound: the exact value is not less",
+    "streammetrics_result_high": "Certain upper bound: the exact value is not greater",
     "streammetrics_result_lower": "Lower end of the interval of one look",
     "streammetrics_result_upper": "Upper end of the interval of one look",
-    "streammetrics_result_rows": "Rows that were counted for it",
+    "streammetrics_result_rows": "Rows counted for the value",
 }
 
 
@@ -58,14 +58,16 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
         rows += [(window, row) for row in shown[:ROWS]]
         left_out += len(shown[ROWS:])
     total = found["total"]
-    yield _gauge("results_events", "Events that had been counted when the results were read",
+    yield _gauge("results_events", "Events counted when the results were read",
                  total.rows_read)  # fmt: skip
     yield from _row_gauges(rows)
     yield from _effect_gauges(total.comparisons[:EFFECTS])
     if total.recommendation is not None:
         now = total.recommendation.action
         actions = [(action, action == now) for action in ACTIONS]
-        yield _by("recommendation", "1 for what to do now, and 0 for each other", "action", actions)
+        yield _by(
+            "recommendation", "1 for the recommended action, 0 for all others", "action", actions
+        )
     if total.contamination is not None and not math.isnan(total.contamination.share):
         yield _gauge("units_in_several_variants_share",
                      "Share of all units that were seen in several variants",
@@ -79,7 +81,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                          total.srm.e_value)  # fmt: skip
     yield from join_gauges(total.join)
     left_out += len(total.comparisons[EFFECTS:])
-    yield _gauge("results_left_out", "Rows and effects that are too many to be shown here",
+    yield _gauge("results_left_out", "Rows and effects left out because there are too many",
                  left_out)  # fmt: skip
 
 
@@ -102,7 +104,7 @@ def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
 def _effect_gauges(rows: Sequence[Comparison]) -> Iterator[Metric]:
     families = families_of(_EFFECT_GAUGES, _EFFECT)
     verdicts = GaugeMetricFamily(
-        "streammetrics_effect_verdict", "1 for the verdict on it, and 0 for each other",
+        "streammetrics_effect_verdict", "1 for the verdict on the effect, 0 for others",
         labels=[*_EFFECT, "verdict"],
     )  # fmt: skip
     for row in rows:
@@ -125,13 +127,13 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
     if found is None:
         return
     yield _by(
-        "join_impressions", "Impressions since the start, by what became of them", "state",
+        "join_impressions", "Impressions since the start, by state", "state",
         [("closed", found.closed), ("pending", found.pending), ("conflict", found.conflicts),
          ("late", found.late_impressions)],
     )  # fmt: skip
     yield _gauge("join_late_outcomes", "Outcomes that came too late to be joined",
                  found.late_outcomes)  # fmt: skip
-    yield _gauge("join_repeated_events", "Events that had come before", found.repeated)
+    yield _gauge("join_repeated_events", "Events that repeat an earlier one", found.repeated)
     closed = GaugeMetricFamily("streammetrics_join_closed_timestamp_seconds",
                                "Event time up to which label windows are closed")  # fmt: skip
     if found.closed_ms is not None:
@@ -142,15 +144,15 @@ def join_gauges(found: Join | None) -> Iterator[Metric]:
 
 def _outcome_families(found: Join) -> Iterator[Metric]:
     states = GaugeMetricFamily(
-        "streammetrics_join_outcomes", "Outcomes since the start, by what became of them",
+        "streammetrics_join_outcomes", "Outcomes since the start, by state",
         labels=["outcome", "state"],
     )  # fmt: skip
     after, last = families_of(
         {
             "streammetrics_join_share_after_window":
-                "Share of outcomes that came after their label window, at least",
+                "Lower bound of the share of outcomes after their label window",
             "streammetrics_join_share_last_tenth":
-                "Share of the attributed that came in the last tenth of it",
+                "Share of attributed outcomes in the last tenth of their label window",
         }, ["outcome"],
     )  # fmt: skip
     delays = HistogramMetricFamily(

@@ -144,17 +144,17 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
         parts.append(_result(one.state))
     more = n_states(state) - MAX_STATES
     if more > 0:
-        parts.append(Text(f"\n{more} more: take --json"))
+        parts.append(Text(f"\n{more} more: use --json"))
     parts.append(Text(f"\ndigest {state.digest()}"))
     ranges = list(state.provenance)
     if isinstance(state, Sealed):
         parts.append(Text(_sealed(state)))
     elif not ranges:
-        parts.append(Text("provenance: none, so that a repeated merge cannot be noticed"))
+        parts.append(Text("provenance: none, so a repeated merge cannot be detected"))
     for source, piece, start, end in ranges[:MAX_RANGES]:
         parts.append(Text(f"counted {_range(source, start, end)}: {formatting.name(piece, 200)}"))
     if len(ranges) > MAX_RANGES:
-        parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: take --json"))
+        parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: use --json"))
     return rendered(parts, style)
 
 
@@ -169,8 +169,8 @@ def _range(source: str, start: int, end: int) -> str:
 def _sealed(state: Sealed) -> str:
     here, of = state.buckets
     if not of:
-        return "sealed, without the provenance that would prove it: it merges with nothing"
-    rest = "" if state.complete else "; the others had no rows, or are still to be merged"
+        return "sealed, without the provenance that would prove it: it merges with no state"
+    rest = "" if state.complete else "; the others have no rows, or are not merged yet"
     scope = formatting.name(state.scope, 120)
     return f"sealed: {here} of {of} buckets of users of {scope or 'one scope'}{rest}"
 

@@ -100,7 +100,7 @@ def screen(shown: Shown, style: Style, height: int | None = None) -> str:
     lines = rendered(list(_parts(shown, style)), style).splitlines()
     if height is not None and len(lines) > height:
         cut = len(lines) - height + 1
-        lines[height - 1 :] = [f"{cut} more lines: a higher window, --metric or --where"]
+        lines[height - 1 :] = [f"{cut} more lines: enlarge the window, or use --metric or --where"]
     return "\n".join(lines) + "\n"
 
 

@@ -162,7 +162,7 @@ def table(
     parts.extend(join_table(results.join))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     if len(blocks) > MAX_BLOCKS:
-        notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or take --json")
+        notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or use --json")
     others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
     if others:
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))

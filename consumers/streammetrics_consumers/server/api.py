@@ -221,7 +221,7 @@ def metric_of(query: Query) -> str:
     """The metric of a query that must name one. Raises QueryError."""
     if query.metric is None:
         raise QueryError(
-            expected="a metric", got="none", where="metric", hint="name one, as /api/store does"
+            expected="a metric", got="none", where="metric", hint="name one that /api/store lists"
         )
     return query.metric
 
@@ -243,7 +243,7 @@ def require_known(path: str, parameters: QueryParams) -> None:
                 expected="one value",
                 got=f"{count}",
                 where=name,
-                hint="leave out the others; only `where` may be given again",
+                hint="leave out the others; only `where` may be repeated",
             )
 
 

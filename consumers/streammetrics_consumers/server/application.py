@@ -27,14 +27,14 @@ from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
-from streammetrics_consumers.server.health import NOBODY, HealthMonitor, Watched, unready
+from streammetrics_consumers.server.health import NO_WORKERS, HealthMonitor, Watched, unready
 from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
 
 
 def application(
     ledger: Ledger,
-    watched: Watched = NOBODY,
+    watched: Watched = NO_WORKERS,
     *,
     store: str,
     hosts: tuple[str, ...] = (),
@@ -109,7 +109,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def _broken(request: Request, error: Exception) -> Response:
     # uvicorn writes the cause to the log; the client must not see it.
-    return _error(500, Problem("an error in this server; its log says more"))
+    return _error(500, Problem("an internal error; the server's log has the details"))
 
 
 def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
@@ -126,10 +126,10 @@ def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Rou
     """The probe routes over a ledger, and over the workers that count into it."""
 
     async def healthz(request: Request) -> Response:
-        return _told(watched.unhealthy(), "ok")
+        return _probe_response(watched.unhealthy(), "ok")
 
     def readyz() -> Response:
-        return _told(unready(ledger, watched), "ready")
+        return _probe_response(unready(ledger, watched), "ready")
 
     def metrics() -> Response:
         headers = {"content-type": CONTENT_TYPE_LATEST}
@@ -165,5 +165,5 @@ class _Shared:
             found.set_exception(error)
 
 
-def _told(why: str | None, well: str) -> Response:
+def _probe_response(why: str | None, well: str) -> Response:
     return PlainTextResponse(f"{well if why is None else why}\n", 200 if why is None else 503)

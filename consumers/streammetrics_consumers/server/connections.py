@@ -114,8 +114,8 @@ class OpenConnections:
             return
         self._warned_s = now_s
         log.warning(
-            "%s has too many connections (at most %d of one address and %d in all): %s; behind a "
-            "reverse proxy raise server.connections_per_peer",
+            "%s has too many connections (at most %d from one address and %d in all): %s; behind "
+            "a reverse proxy raise server.connections_per_peer",
             peer, self.limits.per_peer, self.limits.in_all, what,
         )  # fmt: skip
 

@@ -41,7 +41,7 @@ class Events:
         if method == "HEAD":
             return Response(media_type=STREAM, headers=HEADERS)
         if self._open >= STREAMS:
-            raise HTTPException(503, f"{STREAMS} pages follow this server, and that is the limit")
+            raise HTTPException(503, f"{STREAMS} pages follow this server, which is the limit")
         return StreamingResponse(self._stream(), media_type=STREAM, headers=HEADERS)
 
     async def _stream(self) -> AsyncIterator[bytes]:

@@ -43,11 +43,11 @@ _COUNTERS: Final = {  # name: (help text, field of WorkerStatus)
     "streammetrics_events_future": ("Events too far ahead of their record", "future"),
     "streammetrics_events_expired": ("Events below the retention floor", "expired"),
     "streammetrics_tombstones": ("Messages without a value", "tombstones"),
-    "streammetrics_duplicates": ("Records that came although they were counted", "duplicates"),
+    "streammetrics_duplicates": ("Records received again after they were counted", "duplicates"),
     "streammetrics_read_bytes": ("Bytes of records read", "read_bytes"),
     "streammetrics_commit_bytes": ("Bytes of states committed", "commit_bytes"),
-    "streammetrics_source_rebuilds": ("Times the source failed and was opened again", "rebuilds"),
-    "streammetrics_rebalances": ("Times the partitions were assigned anew", "rebalances"),
+    "streammetrics_source_rebuilds": ("Times the source failed and was reopened", "rebuilds"),
+    "streammetrics_rebalances": ("Times the partitions were reassigned", "rebalances"),
 }
 
 
@@ -88,8 +88,8 @@ def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
     )
     commits = CounterMetricFamily(
         "streammetrics_commits_refused",
-        "Commits that the ledger did not let through: fenced (thrown away and read again), "
-        "or locked (tried again)",
+        "Commits that the ledger refused: fenced (discarded and read again) or locked (tried "
+        "again)",
         labels=["worker", "why"],
     )
     for worker, reported in workers.items():
@@ -102,7 +102,7 @@ def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
 
 def _commits(workers: dict[str, WorkerStatus]) -> Metric:
     family = HistogramMetricFamily(
-        "streammetrics_commit_duration_seconds", "Time of a commit", labels=["worker"]
+        "streammetrics_commit_duration_seconds", "Duration of a commit", labels=["worker"]
     )
     bounds = [*map(str, COMMIT_BOUNDS_S), "+Inf"]
     for worker, reported in workers.items():
@@ -113,9 +113,9 @@ def _commits(workers: dict[str, WorkerStatus]) -> Metric:
 
 def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     gauges = {
-        "streammetrics_poll_age_seconds": "Time since the worker's loop came round",
-        "streammetrics_fetch_age_seconds": "Time since the source last heard from the log",
-        "streammetrics_delta_bytes": "Memory of what is counted and not yet committed",
+        "streammetrics_poll_age_seconds": "Time since the worker's last poll returned",
+        "streammetrics_fetch_age_seconds": "Time since the log last answered the source",
+        "streammetrics_delta_bytes": "Memory of counted states that are not yet committed",
         "streammetrics_assigned_partitions": "Partitions that this worker reads",
         "streammetrics_memory_bytes": "Resident memory of the worker's process",
     }
@@ -133,8 +133,8 @@ def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
 
 def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     gauges = {
-        "streammetrics_lag_messages": "Offsets from where reading stands to the log's end",
-        "streammetrics_lag_seconds": "Age of the record that reading stands at, 0 at the log's end",
+        "streammetrics_lag_messages": "Offsets from the read position to the end of the log",
+        "streammetrics_lag_seconds": "Age of the record at the read position, 0 at the log's end",
     }
     messages, seconds = families_of(gauges, ["worker", "topic", "partition"])
     for worker, reported in workers.items():
@@ -165,24 +165,24 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_events": ("Events counted so far", seen.counters.rows),
         "streammetrics_store_quarantined_events": ("Events in quarantine",
                                                    seen.counters.quarantined),
-        "streammetrics_store_repeated_events": ("Events that had come before, by their ids",
+        "streammetrics_store_repeated_events": ("Events that repeat an earlier one, by their ids",
                                                 seen.counters.repeated),
         "streammetrics_store_skipped_events": ("Events that the config leaves out",
                                                seen.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
                                             seen.stored_nbytes),
-        "streammetrics_store_state_rows": ("Rows that hold them",
+        "streammetrics_store_state_rows": ("Rows of the store that hold states",
                                            seen.stored_rows),
         "streammetrics_store_incomplete_logs": (
-            "Logs of which the store has counted less than before it went back",
+            "Logs that the store had counted further before it went back",
             len(seen.incomplete)),
-        "streammetrics_generation": ("The generation that is counted", seen.generation.id),
+        "streammetrics_generation": ("The current generation", seen.generation.id),
     }  # fmt: skip
     for name, (what, value) in gauges.items():
         yield GaugeMetricFamily(name, what, value=value)
     times = {
         "streammetrics_watermark_timestamp_seconds": (
-            "Event time that every partition has reached that is not idle", watermark_ms(seen)),
+            "Event time that every partition has reached, idle ones excepted", watermark_ms(seen)),
         "streammetrics_newest_event_timestamp_seconds": (
             "Event time of the newest event", seen.greatest_event_ms),
     }  # fmt: skip

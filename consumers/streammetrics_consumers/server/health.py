@@ -57,7 +57,7 @@ class Watched:
                 return f"worker {name}: no poll has returned for {hangs_s:.0f} s"
             silent_s = now_s - reported.fetched_s
             if silent_s > self.fetch_limit_s:
-                return f"worker {name}: nothing was heard from the log for {silent_s:.0f} s"
+                return f"worker {name}: the log has not answered for {silent_s:.0f} s"
         return None
 
     def unready(self) -> str | None:
@@ -69,7 +69,7 @@ class Watched:
             if reported is None:
                 return f"worker {name} has not started yet"
             if not reported.joined:
-                return f"worker {name} was not told yet which partitions are its own"
+                return f"worker {name} is waiting for its partitions"
         return None
 
 
@@ -77,7 +77,7 @@ def _zero() -> float:
     return 0.0
 
 
-NOBODY: Final = Watched(dict, _zero, _zero)  # of a process that shows results and does not count
+NO_WORKERS: Final = Watched(dict, _zero, _zero)  # for a process that only shows results
 
 
 def unready(ledger: Ledger, watched: Watched) -> str | None:
@@ -106,7 +106,7 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
         if head.is_incomplete:
             return (
                 f"{head.partition} was counted up to {head.known_offset} before the store went "
-                f"back, and is up to {head.next_offset} now"
+                f"back, and is now counted up to {head.next_offset}"
             )
     return None
 
@@ -117,14 +117,15 @@ def _lost(partition: PartitionStatus, head: Head | None) -> str | None:
         return None
     name = f"{partition.topic}/{partition.number}"
     if head is None:
-        return f"it has counted {name} up to {partition.counted}, and the store has no head for it"
+        return f"it has counted {name} up to {partition.counted}, but the store has no head for it"
     if head.next_offset < partition.counted:
         return (
-            f"it has counted {name} up to {partition.counted}, and the store has up to "
+            f"it has counted {name} up to {partition.counted}, but the store only up to "
             f"{head.next_offset}: the store went back"
         )
     if head.digest != partition.digest:
-        return f"it has counted {name} up to {partition.counted}; the store has other commits there"
+        counted = f"it has counted {name} up to {partition.counted}"
+        return f"{counted}, but the store has other commits there"
     return None
 
 
@@ -221,9 +222,11 @@ def _state(
     if seen.away is not None:
         return "broken", f"The store does not answer: {seen.away}."
     if not counts:
-        return "idle", "This server shows the store, and does not know who counts into it."
+        return "idle", (
+            "This server only shows the store; it does not know the workers that count into it."
+        )
     if problem is not None:
-        return "stale", f"What is shown may stand still: {problem}."
+        return "stale", f"The results shown may be out of date: {problem}."
     if not behind_s:
         return "live", "Counting."
     return "live", f"Counting, {behind_s:.0f} s behind."

@@ -23,8 +23,8 @@ from streammetrics_consumers.query.answers import Error, Problem, dumps
 
 OPEN: Final = ("/healthz", "/readyz")
 HINT: Final = (
-    "open /?token=TOKEN in a browser, or send the header Authorization: Bearer TOKEN; the token is "
-    "what [server] token or STREAMMETRICS_TOKEN says"
+    "open /?token=TOKEN in a browser, or send the header Authorization: Bearer TOKEN; the token "
+    "is the value of [server] token or STREAMMETRICS_TOKEN"
 )
 
 
@@ -33,9 +33,9 @@ class Token:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self.app, self._token = app, token
-        told = hmac.digest(token.encode(), b"streammetrics cookie", "sha256").hex()
-        self._cookie = f"streammetrics-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
-        self._told = told
+        secret = hmac.digest(token.encode(), b"streammetrics cookie", "sha256").hex()
+        self._cookie = f"streammetrics-{hashlib.sha256(secret.encode()).hexdigest()[:8]}"
+        self._secret = secret
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -61,8 +61,8 @@ class Token:
             cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
         except CookieError:
             return False
-        told = "" if cookie is None else cookie.value
-        return hmac.compare_digest(told.encode("utf-8", "replace"), self._told.encode())
+        given = "" if cookie is None else cookie.value
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._secret.encode())
 
     def _is(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
@@ -71,7 +71,7 @@ class Token:
         answer = RedirectResponse("/" + ("?" + urlencode(rest) if rest else ""), 303)
         answer.set_cookie(
             self._cookie,
-            self._told,
+            self._secret,
             httponly=True,
             samesite="lax",
             secure=scope.get("scheme") == "https",
@@ -82,9 +82,9 @@ class Token:
 def _refused(scope: Scope) -> Response:
     headers = {"www-authenticate": "Bearer"}
     if scope["path"].startswith("/api/"):
-        problem = Problem("no such token", expected="the token of this server", hint=HINT)
+        problem = Problem("no token or a wrong one", expected="the token of this server", hint=HINT)
         return Response(dumps(Error(problem)), 401, headers, media_type="application/json")
-    return PlainTextResponse(f"this server asks for its token: {HINT}\n", 401, headers)
+    return PlainTextResponse(f"this server requires its token: {HINT}\n", 401, headers)
 
 
 HEADERS: Final[dict[str, str]] = {
@@ -130,12 +130,12 @@ class HostCheck:
         named = [value for name, value in scope["headers"] if name == b"host"]
         if len(named) != 1 or not self.knows(named[0].decode("latin-1")):
             return PlainTextResponse(
-                "this name is not served here: use localhost, a numeric address, or the name in "
+                "this host name is not allowed: use localhost, a numeric address, or the name in "
                 "[server] host\n",
                 400,
             )
         if scope["method"] not in ("GET", "HEAD"):
-            return PlainTextResponse("only GET and HEAD\n", 405, {"allow": "GET, HEAD"})
+            return PlainTextResponse("only GET and HEAD are allowed\n", 405, {"allow": "GET, HEAD"})
         return None
 
     def knows(self, host: str) -> bool:

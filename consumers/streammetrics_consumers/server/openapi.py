@@ -22,45 +22,45 @@ Schema = dict[str, Json]
 QUERY: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
 PARAMETERS: Final = {
     "window": "total (default), all, latest, or START/END in ISO UTC: whole windows, merged",
-    "by": "one grouping of the store, such as variant,phase; empty is that of all rows",
-    "where": "NAME=VALUE, only slices that say so; given again: and",
+    "by": "one grouping of the store, such as variant,phase; empty for all rows",
+    "where": "NAME=VALUE: only slices with this value; if repeated, all must match",
     "metric": "the name of a metric",
-    "generation": "results of older settings; without it the newest",
-    "views": "all (default), or headline: only what a metric is known by",
-    "texts": "none (default), or tables: each number also as tables show it",
-    "view": "a view of the metric; without it what it is known by",
-    "kind": "what to draw, as /api/store lists; without it the first",
+    "generation": "the number of an older generation; by default the newest",
+    "views": "all (default), or headline: only the headline views of a metric",
+    "texts": "none (default), or tables: also the text of each number in tables",
+    "view": "a view of the metric; by default its first headline view",
+    "kind": "a figure of the metric, as /api/store lists them; by default the first",
     "theme": "light (default) or dark",
 }
 OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, answer, parameters
     "/api/results": (
-        "what `results --json` prints, to the byte", answers.Results,
+        "the exact bytes of `results --json`", answers.Results,
         (*QUERY, "views", "texts"),
     ),
     "/api/status": (
-        "what `status --json` prints, to the byte", Status, ("generation",),
+        "the exact bytes of `status --json`", Status, ("generation",),
     ),
-    "/api/store": ("what may be asked", Store, ("generation",)),
+    "/api/store": ("the metrics, groupings and windows to query", Store, ("generation",)),
     "/api/history": (
-        "a view of a metric by window, and its effect look by look", History,
+        "one view of a metric by window, and its effect at each look", History,
         ("metric", "view", "by", "where", "generation"),
     ),
     "/api/experiment": (
-        "what to do now, and what may be concluded", answers.Experiment,
+        "the experiment: its recommendation and its conclusions", answers.Experiment,
         ("generation", "texts"),
     ),
     "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
-    "/api/health": ("how far and how well the log is read", answers.Health, ()),
+    "/api/health": ("the health of the workers and of the store", answers.Health, ()),
 }  # fmt: skip
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters
-    "/": ("the page; its own script reads the address", "text/html", ()),
+    "/": ("the page; its script reads the query of the address", "text/html", ()),
     "/assets/{name}": ("a file of the page", "application/octet-stream", ()),
-    "/api/events": ("`moved`, `health` and `away`, as they happen", "text/event-stream", ()),
-    "/openapi.json": ("this", "application/json", ()),
-    "/results.txt": ("what `results` prints", "text/plain", QUERY),
-    "/healthz": ("200 while the workers live, else 503", "text/plain", ()),
-    "/readyz": ("200 once they read and the store answers, else 503", "text/plain", ()),
-    "/metrics": ("counts and times, as Prometheus reads them", "text/plain", ()),
+    "/api/events": ("server-sent events: `moved`, `health` and `away`", "text/event-stream", ()),
+    "/openapi.json": ("this document", "application/json", ()),
+    "/results.txt": ("the text of `results`", "text/plain", QUERY),
+    "/healthz": ("200 while the workers are alive, else 503", "text/plain", ()),
+    "/readyz": ("200 once the workers read and the store answers, else 503", "text/plain", ()),
+    "/metrics": ("metrics in the text format of Prometheus", "text/plain", ()),
 }
 OPEN: Final = ("/healthz", "/readyz")
 REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
@@ -101,7 +101,7 @@ def openapi_json() -> bytes:
                     "token": {
                         "type": "http",
                         "scheme": "bearer",
-                        "description": "where the server has one; in a browser open /?token=TOKEN",
+                        "description": "if the server has one; in a browser open /?token=TOKEN",
                     }
                 },
             },
@@ -158,7 +158,7 @@ _PRECISE: Final[dict[str, Schema]] = {  # parameters that are not plain strings
     **{name: {"enum": words} for name, words in CHOICES.items()},
 }
 _ERRORS: Final = {
-    "400": "a question that has no answer",
-    "401": "the token is missing",
+    "400": "an invalid query",
+    "401": "the token is missing or wrong",
     "503": "the store does not answer",
 }

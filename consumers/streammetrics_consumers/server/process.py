@@ -22,7 +22,7 @@ from streammetrics_consumers.server.connections import (
     Limits,
     OpenConnections,
 )
-from streammetrics_consumers.server.health import NOBODY, Watched
+from streammetrics_consumers.server.health import NO_WORKERS, Watched
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
@@ -34,7 +34,7 @@ def serving(
     store: str,
     host: str,
     port: int,
-    watched: Watched = NOBODY,
+    watched: Watched = NO_WORKERS,
     *,
     token: str = "",
     limits: Limits | None = None,
@@ -87,7 +87,7 @@ def announce(url: str, say: Callable[[str], None], *, token: bool = False) -> No
     """Report the address of the results, in the form that scripts wait for."""
     say(f"serving {url}")
     if token:
-        say(f"it asks for its token: open {url}?token=TOKEN once in a browser")
+        say(f"the server requires its token: open {url}?token=TOKEN once in a browser")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -95,7 +95,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        hint = "name one of this machine with --host"
+        hint = "give an address of this machine with --host"
         if error.errno in (EADDRINUSE, EACCES):
             hint = "choose another with --port (0: any free one)"
         raise ServeError(

@@ -151,9 +151,9 @@ def test_a_topic_made_anew_is_refused_with_an_explanation_and_followed_on_reques
     before = counting.heads()
     code, said = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: this is another log (topic id)" in said
+    assert f"{counting.topic}/0: this log (topic id) is not the one counted" in said
     assert "counted up to offset 100" in said
-    assert "its offsets mean other events" in said
+    assert "its offsets refer to other events" in said
     assert "--new-generation" in said and "--on-gap skip" in said
     assert counting.heads() == before
     code, said = counting.run("--on-gap", "skip")

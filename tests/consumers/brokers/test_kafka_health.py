@@ -103,7 +103,7 @@ def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
             for one in both:
                 until(one.answers, 503)
                 said = health(one.url)[1]
-                assert said.startswith("worker 0: nothing was heard from the log for "), said
+                assert said.startswith("worker 0: the log has not answered for "), said
         for one in both:
             until(one.answers, 200)
             write(broker, one.topic, one.values[100:])

@@ -57,7 +57,10 @@ def test_words_without_a_meaning_are_exit_2(store: Path, capsys: Capture) -> Non
             "--window: expected whole windows (3600 s long, one every 3600 s)",
         ),
         (f"{results} --generation 7", "--generation: expected a generation of this store (1), got"),
-        (f"{results} --generation 0", "--generation: expected the number of a generation, from 1"),
+        (
+            f"{results} --generation 0",
+            "--generation: expected the number of a generation, at least 1",
+        ),
         (f"status {store} --generation 7", "--generation: expected a generation of this store"),
         (f"export {store} -o x --generation 7", "--generation: expected a generation of this"),
         (f"{results} --no-such-flag", "unrecognized arguments: --no-such-flag"),

@@ -69,7 +69,7 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
         url = line.removeprefix("serving ").strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), line
         if token:
-            said = f"it asks for its token: open {url}?token=TOKEN once in a browser\n"
+            said = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
             assert process.stderr.readline() == said
             assert status(url + "api/health", authorization=f"Bearer {token}") == 200
         assert status(url + "api/health") == (401 if token else 200)
@@ -85,8 +85,8 @@ def test_what_cannot_be_is_said_without_the_secret(
     for flag, value, said in (
         ("--port", "70000", "expected a whole number from 0 to 65535, got 70000"),
         ("--connections-per-peer", "7", "expected a whole number from 8"),
-        ("--token", "short", "expected 16 to 200 letters"),
-        ("--token", "with spaces in it, which", "expected 16 to 200 letters"),
+        ("--token", "short", "expected 16 to 200 visible ASCII"),
+        ("--token", "with spaces in it, which", "expected 16 to 200 visible ASCII"),
     ):
         assert main(["serve", str(store), flag, value]) == 2
         told = capsys.readouterr().err

@@ -178,7 +178,7 @@ def test_a_source_has_one_topic_or_several() -> None:
     for topic in ("[]", '["a", "a"]', '["a", ""]', "[1]", '"a,"', "7"):
         refused("[source] topic", "expected a topic such as", source=servers + topic)
     here = {"rest": '[quarantine]\ntopic = "clicks"', "source": f'{servers}["views", "clicks"]'}
-    refused("[quarantine] topic", "another topic than those that are read", **here)
+    refused("[quarantine] topic", "a topic that is not read", **here)
 
 
 def test_an_override_goes_before_the_file_and_its_flag_is_named(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_record_of_kafka_has_a_key_and_headers_and_one_of_a_file_has_none() ->
     found = problems(**beside)
     places = ("[event] variant", "[event] label", "[slices] by[1]", "[metrics] a.inputs.scores")
     assert set(found) == {*places}
-    said = "only a record of Kafka has a header, and this source is a file"
+    said = "only Kafka records have a header, and the source is of kind file"
     assert said in found["[event] variant"]
     whole = 'time = "ts"\nlabel = "label"\nscore = "header"'
     refused("[event] score", "expected header.NAME", source=KAFKA, event=whole)
@@ -243,5 +243,5 @@ def test_a_token_is_taken_and_neither_it_nor_a_weak_one_is_shown() -> None:
     assert config().server.token == ""
     for weak in ("short", "with spaces in the middle", "é" * 20, "a" * 201, ""):
         found = problems(rest=f'[server]\ntoken = "{weak}"')["[server] token"]
-        assert "16 to 200 letters" in found
+        assert "16 to 200 visible ASCII" in found
         assert not weak or weak not in found

@@ -106,7 +106,7 @@ def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
     refused("[metrics] experiment/ctr", "a name of up to 64 letters", PLAIN, metrics=named)
     metrics = f'{METRICS}\nunits = {{ type = "Ratio" }}'
     watched = 'control = "a"\ndecision = ["units"]'
-    refused("decision[0]", "another name", watched, metrics=metrics)
+    refused("decision[0]", "a name other", watched, metrics=metrics)
     assert len(made(PLAIN, metrics=metrics).counted) == 5
 
 
@@ -142,15 +142,15 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ("mde = 0", "mde", "between 0 and inf"),
         ("mdes = 0.1", "mdes", "a table"),
         ("mdes = { ctx = 0.1 }", "mdes", "did you mean `ctr`?"),
-        ("mdes = { auc = 0.1 }", "mdes", "as in decision or guardrails"),
+        ("mdes = { auc = 0.1 }", "mdes", "a name of decision or guardrails"),
         ("mdes = { ctr.ratio = 0.1 }", "mdes.ctr", "in quotes"),
-        ('mdes = { "ctr.ratio" = 0.1 }', "mdes", "known are `ctr`"),
+        ('mdes = { "ctr.ratio" = 0.1 }', "mdes", "known: `ctr`"),
         ("mdes = { ctr = 0 }", "mdes.ctr", "a number above 0"),
         ("mdes = { ctr = inf }", "mdes.ctr", "a number above 0"),
-        ("mdes = { ctr = true }", "mdes.ctr", "the least that matters"),
+        ("mdes = { ctr = true }", "mdes.ctr", "smallest absolute difference"),
         ("level = 1.0", "level", "between 0.5 and 1"),
         ('epochs = ["2024-01-01T00:00:00"]', "epochs[0]", "with a zone"),
-        (f"epochs = {two}", "epochs", "times that rise"),
+        (f"epochs = {two}", "epochs", "ascending times"),
         ("epochs = [2024-01-01T00:00:00Z]", "epochs", "in quotes"),
         ("shares = { a = 1 }", "shares", "each of variants"),
         ("shares = { a = 1, b = 0 }", "shares", "a positive weight"),
@@ -161,7 +161,7 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ('unit = "a..b"', "unit", "a dotted path"),
         ('unit = "score.id"', "unit", "reads 'score' itself"),
         ('unit = "key.id"', "unit", "a path in the event"),
-        ('assignment_salt = "streammetrics"', "assignment_salt", "another than"),
+        ('assignment_salt = "streammetrics"', "assignment_salt", "a salt other than"),
         ("guardrails = 1", "guardrails", "a list"),
         ("look_every_s = 0", "look_every_s", "from 1 to 86400"),
         ("lookevery_s = 1", "lookevery_s", "did you mean `look_every_s`?"),
@@ -182,7 +182,7 @@ def test_a_bad_guardrail_is_named_by_its_place() -> None:
             "guardrails[1].metric",
             "repetition",
         ),
-        ('{ metric = "ctr", margin = 0 }', "guardrails[0].metric", "decides nothing"),
+        ('{ metric = "ctr", margin = 0 }', "guardrails[0].metric", "not in decision"),
     ):
         refused(where, said, f"{PLAIN}\nguardrails = [{guardrail}]")
 
@@ -237,12 +237,12 @@ def test_units_are_dropped_only_from_states_that_have_each_apart() -> None:
     guarded = f"{DROP}\nguardrails = [{{ metric = 'auc', margin = 0 }}]"
     for text, metrics, said in (
         (by_ctr, PER_USER, "since ctr adds up rows of many units"),
-        (by_ctr, PER_USER, "; only gauc could leave some out"),
+        (by_ctr, PER_USER, "; only gauc can drop units"),
         (DROP.replace("gauc.gauc", "by_item"), PER_USER, "since by_item adds up"),
         (guarded, PER_USER, "since auc adds up"),
-        (by_ctr, METRICS, "if it has user for its groups"),
+        (by_ctr, METRICS, "with user for its groups"),
         (DROP, integers, "since gauc"),
-        (f'{DROP}\nunit = "event_id"', PER_USER, "if it has event_id for its groups"),
+        (f'{DROP}\nunit = "event_id"', PER_USER, "with event_id for its groups"),
     ):
         refused("on_several_variants", said, text, metrics=metrics)
     sample = f"{DROP}\nunit_share = 0.5"
@@ -292,7 +292,7 @@ def test_a_direction_that_cannot_be_is_named() -> None:
             "lower_is_better[0]",
             "remove one of the two",
         ),
-        (rail, '"lower"', "guardrails[0].higher_is_better", "near to 1"),
+        (rail, '"lower"', "guardrails[0].higher_is_better", "the target 1"),
         (higher, '"lower"', "guardrails[0].higher_is_better", "false, since lower is better"),
     ):
         refused(where, said, text, metrics=directed(better))
@@ -338,7 +338,7 @@ def test_a_covariate_that_is_none_is_refused() -> None:
         (
             '{ before = { metric = "ctr", theta = 1 } }',
             "covariates",
-            "as in decision or guardrails",
+            "a name of decision or guardrails",
         ),
         ("{ ctr = 0.5 }", "covariates.ctr", "theta = 0.4"),
         (one.replace("before", "befor"), "covariates.ctr.metric", "mean `before`?"),

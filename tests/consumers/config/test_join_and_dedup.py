@@ -69,11 +69,11 @@ def test_a_bad_join_is_refused_with_the_reason() -> None:
     for outcome, said in (
         ("", "a table [join.outcomes] of 1 to 16"),
         ('field = "kind"', "both `field` and `equals`"),
-        ('field = "kind", equals = "shown"', "no event may be both"),
-        ('field = "type", equals = "c"', "tell all events apart by one"),
+        ('field = "kind", equals = "shown"', "no event may match both"),
+        ('field = "type", equals = "c"', "use one field for all"),
         ('topic = "clicks"', "a topic of [source]"),
-        ('field = "kind", equals = "c", counts = "sum"', "expected a field to add up"),
-        ('field = "kind", equals = "c", value = "v"', 'it goes with counts = "sum"'),
+        ('field = "kind", equals = "c", counts = "sum"', "expected a field to sum"),
+        ('field = "kind", equals = "c", value = "v"', 'use `value` and counts = "sum" together'),
         ('field = "kind", equals = "c", counts = "twice"', '"once", "count" or "sum"'),
     ):
         refused(said, outcomes=f"click = {{ {outcome} }}" if outcome else "")
@@ -102,7 +102,7 @@ def test_a_fast_clock_may_be_no_further_ahead_than_events_may_be_late() -> None:
     assert config(windows=windows("lateness_s = 60")).windows.max_ahead_s == 3600
     ahead = windows("lateness_s = 60\nmax_ahead_s = 61")
     refused("max_ahead_s: expected at most lateness_s = 60, since there is a [join]", windows=ahead)
-    refused("late events are not joined; leave it out, or raise lateness_s", windows=ahead)
+    refused("late events are not joined; leave max_ahead_s out, or raise lateness_s", windows=ahead)
 
 
 # -- [dedup]
@@ -134,5 +134,5 @@ def test_several_partitions_need_keys() -> None:
     require_keyed(made, [one, Partition("c", "views", "j", 0)])  # each topic has one
     require_keyed(DedupConfig("id", keyed=True), [one, two])
     require_keyed(None, [one, two])
-    with pytest.raises(ConfigError, match=r"got false, and clicks/1; give events a key"):
+    with pytest.raises(ConfigError, match=r"got false, with clicks/1; give events a key"):
         require_keyed(made, [one, two])

@@ -42,7 +42,7 @@ def test_a_malformed_entry_is_named() -> None:
     value, path = '"present", "absent", a text', "a path in the event"
     event = EVENT.replace('user = "user"', 'user = "who.id"')
     for where, key, expected in (
-        ('"de"', "where", "a table from fields"),
+        ('"de"', "where", "a table of fields"),
         ("{ country = 0.5 }", "where.country", value),
         ("{ country = [] }", "where.country", value),
         ('{ country = ["de", 0.5] }', "where.country", value),

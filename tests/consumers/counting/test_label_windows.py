@@ -407,12 +407,12 @@ def test_a_store_of_a_version_that_kept_nothing_of_the_late_is_refused_with_what
     with pytest.raises(SettingsChanged) as refused:
         joined.run(BY_DEFAULT, ledger, logs, close=False)
     assert refused.value.differences == (
-        "[join]: an older version counted this store. It kept nothing of events that are too late "
-        "to be joined, this one puts them into quarantine, and no setting changes that",
+        "[join]: an older version counted this store. It discarded events that were too late to "
+        "be joined. This version puts them into quarantine, and no setting changes that",
     )
     assert str(refused.value).endswith(
-        "Start over with --new-generation, or go on with the version that counted the store; "
-        "`results --generation 1` still shows what it counted."
+        "Start over with --new-generation, or continue with the version that counted the "
+        "store; `results --generation 1` still shows its results."
     )
     ledger.begin(BY_DEFAULT.fingerprints(), BY_DEFAULT.descriptions, new_generation=True)
     assert read_results(ledger, Query(generation=1)).offsets == before.offsets

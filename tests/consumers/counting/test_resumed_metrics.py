@@ -95,7 +95,9 @@ def test_verify_expects_nothing_in_the_hole_and_all_around_it(run: Run, tmp_path
 
 
 def test_results_and_status_state_the_hole(run: Run) -> None:
-    said = "Metric ctr was dropped and came back: it did not count offsets 30 to 59 of events/0."
+    said = (
+        "Metric ctr was dropped and later resumed: it did not count offsets 30 to 59 of events/0."
+    )
     with closing(Ledger.open(run.config.store.url)) as ledger:
         results = read_results(ledger, Query())
         assert results.notes == (said,)
@@ -131,7 +133,9 @@ def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanw
         (ctr,) = [one for one in seen.generation.metrics if one.name == "ctr"]
         assert list(ctr.holes) == [join.id]
         (note,) = read_results(ledger, Query()).notes
-        assert note.startswith("Metric ctr was dropped and came back: it did not count impressions")
+        assert note.startswith(
+            "Metric ctr was dropped and later resumed: it did not count impressions"
+        )
         logs = joined.logs_of({joined.LOGS[0]: shown})
         with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:
             found = verify(joined.SPLIT, ledger, scratch, monotonic=lambda: 0.0,

@@ -123,13 +123,13 @@ def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -
     before.put_back()
     assert run.offsets == [15, 15]
     # A probe says so before the worker does.
-    assert run.get("readyz") == (503, "worker 0: it has counted events/0 up to 40, and the store "
-                                      "has up to 15: the store went back")  # fmt: skip
+    assert run.get("readyz") == (503, "worker 0: it has counted events/0 up to 40, but the store "
+                                      "only up to 15: the store went back")  # fmt: skip
     assert run.get("healthz")[0] == 200  # another start would bring nothing back
     run.step(Stall())
     assert run.incomplete == {"events/0": 40, "events/1": 40}
     assert run.get("readyz") == (503, "events/0 was counted up to 40 before the store went back, "
-                                      "and is up to 15 now")  # fmt: skip
+                                      "and is now counted up to 15")  # fmt: skip
     health = json.loads(run.get("api/health")[1])
     assert health["state"] == "stale"
     assert "before the store went back" in health["sentence"]
@@ -152,7 +152,7 @@ def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> 
         other.step()
         other.commit()
     assert run.offsets == [15, 15]
-    assert run.get("readyz")[1].endswith("and the store has other commits there")
+    assert run.get("readyz")[1].endswith("but the store has other commits there")
     run.step(Deliver(10))  # what was in hand is dropped
     assert run.offsets == [15, 15]
     run.step(Deliver(25))

@@ -131,7 +131,7 @@ TUNED = "horizon = 1000\nbaseline = 0.3"
 AFTER = f'epochs = ["{NEXT}"]\nshares = [{EQUAL}, '
 CHANGES: dict[str, list[tuple[str, str]]] = {  # by the plan that was counted: others, and the error
     "mde = 0.05": [
-        (f'mde = 0.05\nepochs = ["{LAST}"]', "starts after all that was counted"),
+        (f'mde = 0.05\nepochs = ["{LAST}"]', "starts after all counted events"),
         (f'mde = 0.06\nepochs = ["{NEXT}"]', "experiment.mde was 0.05"),
         (
             f'mde = 0.05\nepochs = ["{NEXT}"]\nshares = [{{ old = 2, new = 1 }}, {EQUAL}]',
@@ -144,7 +144,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {  # by the plan that was counted: o
     ],
     "mde = 0.1\nmdes = { ctr = 0.2 }": [
         ("mde = 0.1\nmdes = { ctr = 0.3 }", "experiment.mdes.ctr was"),
-        ("mde = 0.1", "experiment.mdes is gone"),
+        ("mde = 0.1", "experiment.mdes was removed"),
     ],
     TUNED: [
         (f"{TUNED}\n{AFTER}{{ old = 2, new = 1 }}]", "experiment.epochs was"),

@@ -98,7 +98,7 @@ def test_a_retry_and_a_forwarder_take_no_entry_for_another(
         ledger,
         lambda c: c.execute(update(schema.head).values(partition=schema.head.c.partition + 7)),
     )
-    with pytest.raises(NotOpen, match="its head is not there any more"):
+    with pytest.raises(NotOpen, match="its head no longer exists"):
         write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
     rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
     assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2

@@ -72,7 +72,7 @@ def test_another_log_under_the_same_name_stops_with_an_explanation(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     for found in (replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")):
-        with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
+        with pytest.raises(LogChanged, match=r"clicks/0: this .* is not the one counted") as caught:
             ledger.resolve(generation, found, 0)
         assert caught.value.exit_code == 4
         assert caught.value.known == head
@@ -115,7 +115,7 @@ def test_the_floor_rises_and_drops_what_starts_before_it_and_keeps_totals(
     assert [size.pane for size in ledger.snapshot().panes] == [TOTAL, later]
     assert ledger.raise_floor(generation, 3_600_000).floor_ms == 7_200_000
     assert ledger.note_lateness(generation, 5).lateness_ms == 5
-    with pytest.raises(Fenced, match="windows before 7200000 ms are gone"):
+    with pytest.raises(Fenced, match="windows before 7200000 ms were dropped"):
         ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
     made = replace(commit(head, 4, later), floor_ms=7_200_001)
     with pytest.raises(Fenced, match="windows before 7200001 ms are kept"):

@@ -73,15 +73,19 @@ def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
     assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
     assert ledger.begin(fewer, DESCRIPTIONS).changes.ended == ()
     assert ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",))).changes.ended == ()
-    with pytest.raises(SettingsChanged, match=r"--resume-metric ctr goes on with it"):
+    with pytest.raises(SettingsChanged, match=r"Resume it with --resume-metric ctr"):
         ledger.begin(PRINTS, DESCRIPTIONS)
 
 
 def test_what_cannot_be_done_to_a_metric_is_refused(ledger: Ledger, generation: Generation) -> None:
     for prints, requested, said in (
-        (PRINTS, Requested(drop=("ks",)), "--drop-metric ks: the store counts no such metric"),
-        (PRINTS, Requested(drop=("ctr",)), "--drop-metric ctr: it is in the config"),
-        (PRINTS, Requested(resume=("ks",)), "--resume-metric ks: the store counts no such metric"),
+        (PRINTS, Requested(drop=("ks",)), "--drop-metric ks: the store does not count"),
+        (PRINTS, Requested(drop=("ctr",)), "--drop-metric ctr: it is still in the config"),
+        (
+            PRINTS,
+            Requested(resume=("ks",)),
+            "--resume-metric ks: the store does not count",
+        ),
         (
             {"auc": PRINTS["auc"]},
             Requested(("ctr",), ("ctr",)),

@@ -100,7 +100,7 @@ BOTH = (False, True)
         (orders, "{0}", BOTH, "no ledger in this database"),
         (Path.touch, "{0}", [False], "no ledger in this database"),
         (lambda path: None, "{0}", [False], "no such file"),
-        (lambda path: None, "{0}/x.db", BOTH, "there is no such folder: {0}; make it"),
+        (lambda path: None, "{0}/x.db", BOTH, "no such folder: {0}; create it"),
         (lambda path: None, "foo://u:secret@x", BOTH, "path of a SQLite file, or postgresql://"),
         (lambda path: None, "sqlite://", BOTH, "must outlive the process; name a file"),
         (lambda path: None, "sqlite:///:memory:", BOTH, "must outlive the process; name a file"),
@@ -194,7 +194,7 @@ def test_a_lock_that_is_let_go_of_is_waited_for(path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "kind", "said", "exit_code"),
     [
-        ("max_page_count = {pages}", StoreUnavailable, "disk is full; make room", 75),
+        ("max_page_count = {pages}", StoreUnavailable, "disk is full; free some space", 75),
         ("query_only = ON", LedgerError, "cannot be written", 1),
     ],
 )

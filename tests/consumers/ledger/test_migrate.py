@@ -46,7 +46,7 @@ def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(
     with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
         Ledger.open(first)  # a reader changes nothing
     assert caught.value.exit_code == 3
-    assert f"has version {version}, this program knows {VERSION}" in str(caught.value)
+    assert f"has version {version}, but this program knows {VERSION}" in str(caught.value)
     with closing(Ledger.open(first, create=True)) as ledger:
         seen, rows = stored(ledger)
         assert (TOTAL, b"total") in [(row.pane, state) for row, state in rows]

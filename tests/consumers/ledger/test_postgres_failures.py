@@ -76,9 +76,9 @@ def test_who_is_not_let_in_reads_why_at_once(url: str, guarded: str) -> None:
         assert "wrong-one" not in said
     if make_url(url).password is None:  # a server that asks for one does not say who is missing
         nobody = changed(url, username="nobody_here", password=None)
-        assert "make it: createuser" in refusal(nobody, StoreRefusesUs, 77)
+        assert "create it with createuser" in refusal(nobody, StoreRefusesUs, 77)
     missing = changed(url, database="none_here")
-    assert "make it: createdb" in refusal(missing, NotAStore, 1)
+    assert "create it with createdb" in refusal(missing, NotAStore, 1)
     for driver in ("postgresql+psycopg2", "mysql"):
         said = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
         assert f"got {driver}://; correct it" in said
@@ -87,12 +87,12 @@ def test_who_is_not_let_in_reads_why_at_once(url: str, guarded: str) -> None:
 
 def test_a_user_without_rights(url: str, guarded: str) -> None:
     theirs = changed(url, username=guarded, password="right")
-    assert "not there; CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
+    assert "does not exist; create it with CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
     name = str(make_url(url).query["options"]).rpartition("=")[2]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {guarded}".encode())
         try:
-            assert "may not do this; GRANT" in refusal(theirs, StoreRefusesUs, 77)
+            assert "lacks a privilege; GRANT" in refusal(theirs, StoreRefusesUs, 77)
         finally:
             connection.execute(f"REVOKE ALL ON SCHEMA {name} FROM {guarded}".encode())
 
@@ -128,7 +128,7 @@ def test_a_store_that_cannot_be_written_now_can_be_read_and_loses_nothing(url: s
             connection.execute(
                 "CREATE TRIGGER fails BEFORE INSERT ON delta EXECUTE FUNCTION full_disk()"
             )
-            with pytest.raises(StoreUnavailable, match="disk is full; make room") as caught:
+            with pytest.raises(StoreUnavailable, match="disk is full; free some space") as caught:
                 ledger.commit(generation, four_rows(head))
             assert caught.value.exit_code == 75
             assert ledger.heads(generation) == (head,)

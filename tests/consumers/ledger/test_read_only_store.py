@@ -98,7 +98,7 @@ def test_commits_that_cannot_be_read_there_are_not_left_out_in_silence(copy: Pat
         wal = copy.with_name("copy.db-wal").read_bytes()
         writer.close()
         copy.with_name("copy.db-wal").write_bytes(wal)
-    with somebody_else(), pytest.raises(LedgerError, match="last commits stand in"):
+    with somebody_else(), pytest.raises(LedgerError, match="last commits are in"):
         results(copy)
 
 
@@ -108,6 +108,6 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(copy: Path) -> Non
             pass  # the last one who closes writes all into the file
 
     with somebody_else(), closing(Ledger.open(str(copy), pauses_s=())) as reader:
-        with pytest.raises(StoreUnavailable, match="written from elsewhere while it was read"):
+        with pytest.raises(StoreUnavailable, match="wrote to it during the read"):
             view(reader, look)
         assert reader.snapshot().counters.late == 99

@@ -95,7 +95,7 @@ def breaking(
 
 
 FAULTS = {
-    "full": (Broken.full, StoreUnavailable, "disk is full; make room and start again"),
+    "full": (Broken.full, StoreUnavailable, "disk is full; free some space and start again"),
     "read-only": (Broken.read_only, LedgerError, "cannot be written; check its permissions"),
     "locked": (Broken.locked, StoreUnavailable, "another process holds its lock; try again"),
     "damaged": (Broken.damaged, NotAStore, "damaged; restore a copy"),

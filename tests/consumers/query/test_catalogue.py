@@ -36,7 +36,7 @@ def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledge
         catalogue.known("ctr").view("auc")
     with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
         catalogue.known("clicks")
-    with pytest.raises(QueryError, match="no row is counted"):
+    with pytest.raises(QueryError, match="no rows are counted yet"):
         StoreMetric("ctr", "", (), (), ()).view(None)
 
 

@@ -56,7 +56,11 @@ def test_windows_without_new_rows_are_not_read_again(
         assert to_json(again) == to_json(read_results(ledger, query)) != to_json(first)
         assert len(answers.results(Query("all", metric="ctr")).comparisons) == 3
         other = Query("all", metric="other")
-        assert not comparisons.ComparisonReader(ledger, other).beside(lambda: first).comparisons
+        assert (
+            not comparisons.ComparisonReader(ledger, other)
+            .with_experiment(lambda: first)
+            .comparisons
+        )
 
 
 @pytest.mark.slow
@@ -166,7 +170,7 @@ def test_several_comparisons_are_counted(found: tuple[Declared, Comparison]) -> 
         "undecided", "No difference shown yet in any of 2 comparisons.",
     )  # fmt: skip
     assert verdict(of, [won, open_]) == (
-        "decided", "new is better. 1 of 2 comparisons show none yet.",
+        "decided", "new is better. 1 of 2 comparisons show no difference yet.",
     )  # fmt: skip
 
 

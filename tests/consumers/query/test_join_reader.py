@@ -77,8 +77,8 @@ def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close:
 def test_a_window_that_cuts_outcomes_off_is_warned_of_unless_that_is_meant(ledger: Ledger) -> None:
     joined_stream.run(SPLIT, ledger, logs_of(stream(5).parts))
     (warning,) = found(ledger).warnings
-    assert warning.startswith("the label window cuts click off: at least ")
-    assert warning.endswith("raise [join] label_window_s, or warn_cut if that is meant")
+    assert warning.startswith("the label window cuts off click: at least ")
+    assert warning.endswith("raise [join] label_window_s, or warn_cut if this is intended")
     assert list(join_warnings(found(ledger), 0.9)) == []
 
 
@@ -88,7 +88,7 @@ def test_many_outcomes_in_the_last_tenth_are_warned_of(ledger: Ledger) -> None:
     events = sorted(events, key=lambda event: event["ts"])
     joined_stream.run(SPLIT, ledger, logs_of({LOGS[0]: events}))
     (warning,) = found(ledger).warnings
-    assert warning.startswith("the label window may cut click off: 100.0 % come in the last tenth")
+    assert warning.startswith("the label window may cut off click: 100.0 % come in the last tenth")
 
 
 def test_what_comes_too_late_is_counted_by_what_it_is(ledger: Ledger) -> None:

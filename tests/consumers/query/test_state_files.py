@@ -140,7 +140,10 @@ def test_what_is_not_one_state_is_not_exported(
         (["--window", "all"], "--window: expected one window, got 'all'"),
         (["--where", "variant=z"], "--where: expected a variant of this store (a, b), got 'z'"),
         (["--where", "variant=a", "--where", "phase=z"], "--where: expected a slice with rows"),
-        (["--where", "phase=eval"], "--where: expected for each name of a grouping of this store"),
+        (
+            ["--where", "phase=eval"],
+            "expected a --where NAME=VALUE for each name of a grouping of this store",
+        ),
     ):
         assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
         assert said in capsys.readouterr().err
@@ -235,7 +238,7 @@ def test_a_slice_whose_rows_all_weigh_nothing_is_no_state(tmp_path: Path, capsys
     path = tmp_path / "b.state"
     words = ["export", str(store), "-o", str(path), "--metric", "weighted", "--where"]
     assert main([*words, "variant=b"]) == 2
-    assert "nothing was counted, or only rows of weight 0" in capsys.readouterr().err
+    assert "one without rows, or only with rows of weight 0" in capsys.readouterr().err
     assert not path.exists()
     assert main([*words, "variant=a"]) == 0
     # A panel has all metrics of a slice in which some metric has rows.

@@ -77,7 +77,7 @@ def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() 
 
 def test_more_series_than_anybody_tells_apart_are_counted_in_the_title() -> None:
     spec: Any = figure_of_history(of(MAX_SERIES + 3), (), "ctr", "light")
-    assert spec["title"]["text"] == f"ctr ({MAX_SERIES} of {MAX_SERIES + 3} are drawn)"
+    assert spec["title"]["text"] == f"ctr ({MAX_SERIES} of {MAX_SERIES + 3} are shown)"
     assert len({row["series"] for row in spec["data"]["values"]}) == MAX_SERIES
 
 

@@ -20,7 +20,7 @@ from streammetrics_consumers.render import prometheus as module
 from streammetrics_consumers.render.cells import headline_rows
 from streammetrics_consumers.render.prometheus import result_gauges, slice_labels
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import NOBODY
+from streammetrics_consumers.server.health import NO_WORKERS
 
 from tests.consumers.render.corpus import corpus
 
@@ -87,7 +87,7 @@ def test_results_that_cannot_be_read_cost_nothing_else(
 
     monkeypatch.setattr(QueryCache, "results", too_large)
     with closing(Ledger.open(str(store), pauses_s=())) as ledger:
-        found = parsed(exposition(ledger, NOBODY).decode())
+        found = parsed(exposition(ledger, NO_WORKERS).decode())
     assert (found[key("results_up")], found[key("store_up")]) == (0, 1)
     assert key("results_left_out") not in found
 

@@ -30,7 +30,7 @@ def shown(state: Accumulator) -> str:
 
 def test_a_sealed_state_says_how_many_buckets_it_has() -> None:
     text = shown(sealed())
-    assert "sealed: 1 of 4 buckets of users of 2026-11-01; the others had no rows" in text
+    assert "sealed: 1 of 4 buckets of users of 2026-11-01; the others have no rows" in text
     assert 'counted sealed/xxhash64(user) mod 4/2026-11-01 bucket 0: ["a"]' in text
     assert 'counted job/tasks 2: ["a"] bucket 1' in text
     assert "sealed: 1 of 1 buckets of users of 2026-11-01 counted" in shown(sealed(1))
@@ -53,7 +53,7 @@ def test_many_windows_of_few_panes_are_shown_in_part_and_counted() -> None:
     described = description(windows)
     assert isinstance(described, dict) and isinstance(described["results"], list)
     assert len(described["results"]) + int(str(described["results_left_out"])) == n
-    assert f"{n - 200} more: take --json" in shown(windows)
+    assert f"{n - 200} more: use --json" in shown(windows)
 
 
 def test_what_is_described_of_windows_is_that_of_each_by_itself() -> None:
@@ -72,7 +72,7 @@ def test_what_is_described_of_windows_is_that_of_each_by_itself() -> None:
 
 
 def test_bare_bytes_of_a_sealed_state_say_that_they_prove_nothing() -> None:
-    assert "it merges with nothing" in shown(load(sealed().to_bytes()))
+    assert "it merges with no state" in shown(load(sealed().to_bytes()))
 
 
 def status(run: Run) -> str:

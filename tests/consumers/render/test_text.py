@@ -55,4 +55,4 @@ def test_the_true_difference_stands_beside_the_estimate() -> None:
 def test_very_many_tables_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BLOCKS", 2)
     found = results(*(rows({"variant": "a", "phase": f"{n}"}, 0) for n in range(3)))
-    assert "1 more tables: narrow with --where, or take --json" in text(found)
+    assert "1 more tables: narrow with --where, or use --json" in text(found)

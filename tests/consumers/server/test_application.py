@@ -87,7 +87,7 @@ def test_only_get_and_head_of_our_own_names_are_answered(client: Client) -> None
         for path in ("/", "/api/results", "/api/events", "/assets/main.js", "/healthz"):
             answer = client.get(path, headers={"host": host})
             assert answer.status_code == 400, (host, path)
-            assert answer.text.startswith("this name is not served here")
+            assert answer.text.startswith("this host name is not allowed")
 
 
 def test_every_answer_carries_the_headers_of_the_guard(client: Client) -> None:

@@ -99,7 +99,7 @@ def test_it_is_said_once_a_minute_with_the_setting(caplog: pytest.LogCaptureFixt
     now[0] = 61.0
     opened(connections, "10.0.0.7", 20)
     assert len(caplog.messages) == 2
-    assert caplog.messages[0].startswith("10.0.0.7 has too many connections (at most 8 of one ")
+    assert caplog.messages[0].startswith("10.0.0.7 has too many connections (at most 8 from one")
     assert caplog.messages[0].endswith("raise server.connections_per_peer")
 
 

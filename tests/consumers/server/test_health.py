@@ -46,7 +46,7 @@ def test_workers_that_hang_or_hear_nothing_are_named(ledger: Ledger) -> None:
     assert asked(ledger, "/readyz", slow).text == "ready\n"
     for bad, said in (
         (worker(NOW_S - POLL_LIMIT_S - 5), "no poll has returned for 65 s"),
-        (worker(fetched_s=NOW_S - FETCH_LIMIT_S - 5), "nothing was heard from the log for 125 s"),
+        (worker(fetched_s=NOW_S - FETCH_LIMIT_S - 5), "the log has not answered for 125 s"),
     ):
         for path in ("/healthz", "/readyz"):
             answer = asked(ledger, path, worker(), bad)
@@ -56,7 +56,7 @@ def test_workers_that_hang_or_hear_nothing_are_named(ledger: Ledger) -> None:
 def test_a_worker_without_partitions_lives_and_is_not_ready(ledger: Ledger) -> None:
     for late, said in (
         (None, "worker 1 has not started yet\n"),
-        (worker(joined=False), "worker 1 was not told yet which partitions are its own\n"),
+        (worker(joined=False), "worker 1 is waiting for its partitions\n"),
     ):
         assert asked(ledger, "/healthz", worker(), late).text == "ok\n"
         answer = asked(ledger, "/readyz", worker(), late)
@@ -95,7 +95,7 @@ def test_however_many_ask_the_store_is_looked_at_once_a_second_and_may_be_away(
 
 def test_health_is_what_the_workers_say(store: Path) -> None:
     behind = [PartitionStatus("t", 0, 3, 5, 40_000)]
-    still = "What is shown may stand still: worker 0"
+    still = "The results shown may be out of date: worker 0"
     with closing(Ledger.open(str(store))) as ledger:
         for reported, state, sentence in (
             (WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0), "live", "Counting."),

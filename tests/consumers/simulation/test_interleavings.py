@@ -133,18 +133,18 @@ def unfenced(patch: pytest.MonkeyPatch) -> None:
     def anywhere(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
         return (head.c.id == known.id,)
 
-    patch.setattr(ledger_write, "stands_at", anywhere)
+    patch.setattr(ledger_write, "same_head_at", anywhere)
 
 
 def twice_if_told(patch: pytest.MonkeyPatch) -> None:
     """Records are counted again when the answer of a COMMIT was lost."""
-    moves, stands = ledger_write.move_head, ledger_write.stands
+    moves, has_head = ledger_write.move_head, ledger_write.has_head
 
     def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
-        return moves(connection, commit, moved) or stands(connection, moved)
+        return moves(connection, commit, moved) or has_head(connection, moved)
 
     patch.setattr(ledger_module, "move_head", move_head)
-    patch.setattr(ledger_module, "stands", lambda connection, known: False)
+    patch.setattr(ledger_module, "has_head", lambda connection, known: False)
 
 
 def any_settings(patch: pytest.MonkeyPatch) -> None:
@@ -357,7 +357,7 @@ def head_known_by_number_and_offset(patch: pytest.MonkeyPatch) -> None:
     def anything(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
         return (head.c.id == known.id, head.c.closed.is_(False), head.c.next_offset == offset)
 
-    patch.setattr(ledger_write, "stands_at", anything)
+    patch.setattr(ledger_write, "same_head_at", anything)
 
 
 def windows_below_the_floor(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ export async function answer(path, words = "", signal = undefined) {
     throw new NoAnswer(0, {
       came: "no answer",
       where: "this page's server",
-      todo: "start it again with `streammetrics serve`; the page goes on by itself",
+      todo: "start it again with `streammetrics serve`; the page continues by itself",
     });
   }
   throw new NoAnswer(response.status, await partsOf(response));

@@ -10,7 +10,7 @@ export function listen({ moved, health, away, lost }) {
   let timer = 0;
   let source = null;
 
-  function heard() {
+  function restartTimer() {
     clearTimeout(timer);
     timer = setTimeout(begin, SILENT_MS, true);
   }
@@ -19,15 +19,15 @@ export function listen({ moved, health, away, lost }) {
     if (silent) lost();
     source?.close();
     source = new EventSource("/api/events");
-    const on = (kind, told) =>
+    const on = (kind, handle) =>
       source.addEventListener(kind, (event) => {
-        heard();
-        told(JSON.parse(event.data));
+        restartTimer();
+        handle(JSON.parse(event.data));
       });
     on("moved", moved);
     on("health", health);
     on("away", (data) => away(data.came));
-    source.onopen = heard;
+    source.onopen = restartTimer;
     source.onerror = () => {
       lost();
       // The browser does not retry a refused stream (too many readers, no token).
@@ -36,7 +36,7 @@ export function listen({ moved, health, away, lost }) {
         timer = setTimeout(begin, 5000);
       }
     };
-    heard();
+    restartTimer();
   }
 
   begin();

@@ -35,7 +35,7 @@ export function show(body) {
     ),
     ...(text.standing ? [h("p", { id: "standing" }, text.standing)] : []),
     ...(rows.length ? [effects(rows, "Effects since the start", true)] : []),
-    ...(rest > 0 ? [h("p", {}, `${count(rest)} more comparisons stand with their metrics.`)] : []),
+    ...(rest > 0 ? [h("p", {}, `${count(rest)} more comparisons are shown with their metrics.`)] : []),
     text.units ? h("p", { class: "note" }, `Units: ${text.units}`) : null,
     ...body.notes.filter((note) => !sentences.includes(note)).map((note) => h("p", { class: "note" }, note)),
   );

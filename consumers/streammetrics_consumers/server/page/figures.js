@@ -3,7 +3,7 @@
 
 import { answer, NoAnswer } from "/assets/answers.js";
 import { h, say } from "/assets/elements.js";
-import { lazily, teller } from "/assets/tooltip.js";
+import { tooltips, withLazyTooltips } from "/assets/tooltip.js";
 
 // The content-security policy allows no eval (`ast`), and none of the styles of Vega.
 const OPTIONS = {
@@ -34,7 +34,7 @@ export class Figure {
       h("figcaption", {}, `${label} `, this.note), this.chart);
     this.view = null;
     this.shape = null;
-    this.told = null;
+    this.data = null;
     this.rows = null; // those of the chart, by their JSON
     this.wanted = null;
     this.isSeen = false;
@@ -69,7 +69,7 @@ export class Figure {
       (error) => {
         if (!(error instanceof NoAnswer) || signal.aborted) return;
         this.mark = null;
-        this.tell(error.message);
+        this.explain(error.message);
       },
     );
   }
@@ -78,7 +78,7 @@ export class Figure {
   drop() {
     this.wanted?.abort();
     this.view?.finalize();
-    this.view = this.shape = this.told = this.rows = this.mark = this.words = null;
+    this.view = this.shape = this.data = this.rows = this.mark = this.words = null;
     this.chart.replaceChildren();
     this.box.setAttribute("aria-busy", "true");
   }
@@ -86,33 +86,33 @@ export class Figure {
   async draw(spec) {
     const { reason, shape } = spec.usermeta ?? {};
     if (reason) {
-      this.tell(reason);
+      this.explain(reason);
       return;
     }
-    const told = JSON.stringify(spec.data);
+    const data = JSON.stringify(spec.data);
     const size = textSize();
     const whole = JSON.stringify([shape, spec.config, size]);
     say(this.note, [spec.title?.subtitle ?? ""].flat().join(" "));
     if (this.view !== null && whole === this.shape) {
-      if (told !== this.told) await this.change(spec);
-      this.told = told;
+      if (data !== this.data) await this.change(spec);
+      this.data = data;
       this.chart.setAttribute("aria-label", spec.description);
       return;
     }
     const vegaEmbed = await library();
     if (vegaEmbed === null) {
       this.mark = null; // requested again when something changes
-      this.tell("The charts did not load; the tables have the numbers.");
+      this.explain("The charts did not load; the tables have the numbers.");
       return;
     }
     this.view?.finalize();
     const inner = h("div", { class: "figure-inner" });
     this.chart.replaceChildren(inner);
-    const [lazy, fields] = lazily(fitted(spec, size));
-    this.view = (await vegaEmbed(inner, lazy, { ...OPTIONS, tooltip: teller(fields) })).view;
+    const [lazy, fields] = withLazyTooltips(fitted(spec, size));
+    this.view = (await vegaEmbed(inner, lazy, { ...OPTIONS, tooltip: tooltips(fields) })).view;
     this.rows = null;
     this.shape = whole;
-    this.told = told;
+    this.data = data;
     this.chart.setAttribute("aria-label", spec.description);
     this.box.setAttribute("aria-busy", "false");
   }
@@ -134,9 +134,9 @@ export class Figure {
     await this.view.change("rows", changes).runAsync();
   }
 
-  tell(text) {
+  explain(text) {
     this.view?.finalize();
-    this.view = this.shape = this.told = this.rows = null;
+    this.view = this.shape = this.data = this.rows = null;
     this.chart.replaceChildren(h("p", { class: "note" }, text));
     this.chart.setAttribute("aria-label", text);
     this.box.setAttribute("aria-busy", "false");

@@ -21,14 +21,14 @@ let store = null;
 let shownAtMs = null; // when the answer that is shown arrived
 let running = null; // the requests in progress
 let due = NOTHING; // what has changed since they were sent
-let heard = null; // the last `moved` event of the server
+let lastMoved = null; // the last `moved` event of the server
 let latest = { words: null, results: null };
 const connected = Promise.withResolvers();
 
 /** Request the view in the address, and show it. One at a time; changes meanwhile are requested after. */
-async function refresh({ anew = false, moved = ALL } = {}) {
+async function refresh({ restart = false, moved = ALL } = {}) {
   due = Math.max(due, moved);
-  if (running && !anew) return;
+  if (running && !restart) return;
   running?.abort();
   const mine = (running = new AbortController());
   try {
@@ -53,7 +53,7 @@ async function showView(signal) {
     texts: "tables",
   });
   // The server sends the state of the store at once. Requests after that need no repeat.
-  if (heard === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
+  if (lastMoved === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
   signal.throwIfAborted();
   const same = due === LOOKS && words === latest.words && view.window !== "all";
   due = NOTHING;
@@ -113,7 +113,7 @@ const sentence = (text) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}${/[.
 
 function change(view) {
   go(view);
-  refresh({ anew: true });
+  refresh({ restart: true });
 }
 
 function lost(why, kind) {
@@ -123,12 +123,12 @@ function lost(why, kind) {
 
 health.begin();
 notice.loading();
-onBack(() => refresh({ anew: true }));
+onBack(() => refresh({ restart: true }));
 onTheme(cards.recolour);
 listen({
   moved(data) {
-    const before = heard;
-    heard = data;
+    const before = lastMoved;
+    lastMoved = data;
     connected.resolve();
     if (before !== null && before.outline !== data.outline) store = null;
     refresh({ moved: before?.moment === data.moment ? LOOKS : ALL });

@@ -34,12 +34,12 @@ export function empty(filtered, everything) {
     set("empty", "No events are counted yet", hint);
     return;
   }
-  set("empty", "Nothing here passes the filters", h("a", { href: everything }, "Show everything"));
+  set("empty", "No results pass the filters", h("a", { href: everything }, "Show everything"));
 }
 
 /** The results shown are old: since when, and why. */
 export function stale(sinceMs, why) {
-  set("stale", "Not up to date", `${why} What is shown is as of ${time(sinceMs)} UTC.`);
+  set("stale", "Not up to date", `${why} The results shown are from ${time(sinceMs)} UTC.`);
 }
 
 /** The request has no answer, and nothing is shown in its place. */
@@ -47,7 +47,7 @@ export function broken(error, everything) {
   const { expected, came, where, todo } = error.parts;
   const titles = {
     0: "The server does not answer",
-    400: "This address asks for something that is not there",
+    400: "This address asks for something that does not exist",
     401: "This page needs its token",
     503: "The store does not answer",
   };
@@ -56,7 +56,7 @@ export function broken(error, everything) {
     titles[error.status] ?? "Something went wrong",
     expected ? `Expected ${expected}; got ${came}.` : `Got: ${came}.`,
     where ? `Where: ${where}.` : null,
-    error.status === 401 ? "Open the address that was printed when the server began." : null,
+    error.status === 401 ? "Open the address that the server printed when it started." : null,
     todo ? `What to do: ${todo}.` : null,
     error.status === 400 ? h("a", { href: everything }, "Show everything") : null,
   );
@@ -65,10 +65,10 @@ export function broken(error, everything) {
 /** Show which logs are counted less far than before, in the words of `Results.incomplete_text`. */
 export function incomplete({ incomplete: logs, offsets }) {
   const named = Object.entries(logs).map(
-    ([log, known]) => `${name(log, 200)} is counted up to ${offsets[log] ?? "nothing"}, and was up to ${known}`,
+    ([log, known]) => `${name(log, 200)} is counted up to ${offsets[log] ?? "nothing"}, previously up to ${known}`,
   );
   const many = named.length > MOST_LOGS ? `, and ${named.length - MOST_LOGS} more logs` : "";
-  const said = `The store went back, and what it lost is counted again: ${named.slice(0, MOST_LOGS).join(", ")}${many}`;
+  const said = `The store went back, and the lost records are counted again: ${named.slice(0, MOST_LOGS).join(", ")}${many}`;
   put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
 }
 

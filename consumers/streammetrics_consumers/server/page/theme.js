@@ -2,7 +2,7 @@
 
 import { byId, say } from "/assets/elements.js";
 
-const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+const THEMES = { auto: "system", light: "light", dark: "dark" };
 const KEY = "streammetrics-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const root = document.documentElement;

@@ -6,24 +6,24 @@ import { h } from "/assets/elements.js";
 const BOX = "vg-tooltip-element";
 
 /** A specification whose points hold their data, not texts, and the tooltip fields of each layer. */
-export function lazily(spec) {
-  const told = {};
+export function withLazyTooltips(spec) {
+  const fieldsOf = {};
   const layer = spec.layer.map((one, i) => {
     const fields = one.encoding?.tooltip;
     if (!Array.isArray(fields)) return one;
-    const name = `told${i}`;
-    told[name] = fields;
+    const name = `tooltip${i}`;
+    fieldsOf[name] = fields;
     const mark = typeof one.mark === "string" ? { type: one.mark } : one.mark;
     return { ...one, name, mark: { ...mark, tooltip: { content: "data" } },
       encoding: { ...one.encoding, tooltip: undefined } };
   });
-  return [{ ...spec, layer }, told];
+  return [{ ...spec, layer }, fieldsOf];
 }
 
 /** The handler that Vega calls with the point under the pointer, or with null. */
-export function teller(told) {
+export function tooltips(fieldsOf) {
   return (_, event, item, datum) => {
-    const fields = told[nameOf(item)];
+    const fields = fieldsOf[nameOf(item)];
     if (datum === null || datum === undefined || !fields) {
       document.getElementById(BOX)?.classList.remove("visible");
       return;
@@ -45,7 +45,7 @@ const text = (value) => String(typeof value === "number" ? Number(value.toPrecis
 
 function nameOf(item) {
   for (let at = item?.mark; at; at = at.group?.mark) {
-    const found = /told\d+/.exec(at.name ?? "");
+    const found = /tooltip\d+/.exec(at.name ?? "");
     if (found) return found[0];
   }
   return "";

@@ -83,7 +83,7 @@ def test_a_page_behind_a_token_says_so_until_it_has_it_and_when_it_is_gone(
         page = open_page(stream.url, **PROFILE)
         for address in (stream.url, stream.url + "?token=wrong"):
             page.page.goto(address)
-            assert "this server asks for its token: open /?token=TOKEN" in page.text("body")
+            assert "this server requires its token: open /?token=TOKEN" in page.text("body")
             assert page.page.locator("script, table").count() == 0
         # It is said once and leaves the address.
         page.page.goto(f"{stream.url}?{urlencode({'token': TOKEN, 'metric': 'ctr'})}")
@@ -100,4 +100,4 @@ def test_a_page_behind_a_token_says_so_until_it_has_it_and_when_it_is_gone(
         page.page.select_option("[name=metric]", "auc")
         page.until("broken")
         assert "This page needs its token" in page.text("#notice")
-        assert "Open the address that was printed" in page.text("#notice")
+        assert "Open the address that the server printed" in page.text("#notice")

@@ -64,7 +64,7 @@ def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
 
 def test_a_filter_that_lets_nothing_pass_leads_back(served: Stream, open_page: Open) -> None:
     page = open_page(served.url + "?by=variant,phase&where=phase=none").until("empty")
-    assert "Nothing here passes the filters" in page.text("#notice")
+    assert "No results pass the filters" in page.text("#notice")
     page.page.click("#notice a")
     page.until("ready")
 
@@ -74,7 +74,7 @@ def test_an_address_that_asks_for_what_is_not_there_says_what_to_do(
 ) -> None:
     page = open_page(served.url + "?metric=nope").until("broken")
     said = page.text("#notice")
-    assert "asks for something that is not there" in said
+    assert "asks for something that does not exist" in said
     assert "got 'nope'" in said and "What to do" in said
     page.page.click("#notice a")
     page.until("ready")
@@ -96,7 +96,7 @@ def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
         page = open_page(stream.url).until("ready")
         port = int(stream.url.rsplit(":", 1)[1].strip("/"))
     page.until("stale")
-    assert "What is shown is as of" in page.text("#notice")
+    assert "The results shown are from" in page.text("#notice")
     assert "No connection" in page.text("#health")
     assert page.page.locator("table.figures").count() >= 1
     with stream.serve(port):
