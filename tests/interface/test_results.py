@@ -120,7 +120,7 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
 def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     store = verdict_cases.store(tmp_path, verdict_cases.CASES["kept"])
     place = PartitionStatus("t", 0, 0, 1, record_ms=0)
-    reported = WorkerStatus(1, 0.0, 0.0, places=[place], quarantined={"empty": 1})
+    reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = Watched(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
     with closing(Ledger.open(str(store))) as ledger:
         text = exposition(ledger, watched).decode()

@@ -117,7 +117,7 @@ def test_what_does_not_fit_together_is_said_before_any_event_is_read() -> None:
         ((KINDS, 'type = "MulticlassAUC", n_classes = 4'), "an array of 4 values, got 'probs'"),
         ((KINDS, 'type = "HistogramAUC"'), "one value, got 'probs'; .*reads it as a list"),
         ((f"{KINDS}, top_k = [4]",), r"m0\.top_k: expected whole numbers from 1 to 3"),
-        ((f"{AREAS}, max_rows = 5",), r"m0\.max_rows: expected none unless exact=True"),
+        ((f"{AREAS}, max_rows = 5",), r"m0\.max_rows: expected none without exact=True"),
         ((f'{KINDS}, inputs = {{ scores = "probs" }}',), "an argument of MulticlassConfusion"),
         ((KINDS, 'type = "Ratio", inputs = { numerators = "probs.x" }'), "a field of an object"),
     ):

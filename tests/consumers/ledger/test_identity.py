@@ -164,7 +164,7 @@ def test_a_generation_that_was_made_anew_or_lost_a_revision_is_another_one(
 @pytest.fixture
 def file(tmp_path: Path, databases: object) -> Path:
     if databases is not None:
-        pytest.skip("a server's store is no file of ours")
+        pytest.skip("only a SQLite store is a file of the test")
     return tmp_path / "ledger.db"
 
 

@@ -47,7 +47,7 @@ def url(postgres: Postgres) -> Iterator[str]:
 def guarded(postgres: Postgres) -> Iterator[str]:
     """The name of a user who needs a password, and has no rights."""
     if not isinstance(postgres, Server):
-        pytest.skip("whom another server lets in is not ours to say")
+        pytest.skip("the access rules of another server cannot be changed")
     postgres.execute("CREATE ROLE guarded LOGIN PASSWORD 'right'")
     yield "guarded"
     postgres.execute("DROP ROLE guarded")
