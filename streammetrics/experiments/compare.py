@@ -19,7 +19,7 @@ from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.proportions import newcombe_bounds
+from streammetrics.kernels.inference.proportions import newcombe_bounds, share_variance
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     Bounds,
@@ -210,6 +210,7 @@ def compared(
     lower, upper = _bounds(pair, std_error, q)
     bounds = lower - resolution, upper + resolution
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
+    test_error = _test_error(a, b, std_error)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     moments = None
     if a.share and b.share:  # zeros and ones equal their squares
@@ -226,8 +227,8 @@ def compared(
         rel_effect_size=lift,
         rel_effect_size_ci_lower=lift_bounds[0],
         rel_effect_size_ci_upper=lift_bounds[1],
-        pvalue=two_sided_p(surely, std_error, df) if std_error > 0 else 1.0,
-        statistic=surely / std_error if std_error > 0 else math.nan,
+        pvalue=two_sided_p(surely, test_error, df) if test_error > 0 else 1.0,
+        statistic=surely / test_error if test_error > 0 else math.nan,
         std_error=lift_error if relative else std_error,
         df=df,
         level=level,
@@ -254,6 +255,17 @@ def least_count(control: Arm, treatment: Arm) -> int:
     if control.kind == treatment.kind:
         return min(control.least, treatment.least)
     return min(control.rows, treatment.rows)
+
+
+def _test_error(a: Arm, b: Arm, std_error: float) -> float:
+    """The standard error of the test: that of the pooled rate where a rate of 0 or 1 has an
+    estimated variance of 0. The p-value would contradict Newcombe's interval otherwise."""
+    if a.share is None or b.share is None or (a.variance > 0 and b.variance > 0):
+        return std_error
+    (hits, n), (others, m) = a.share, b.share
+    if not n or not m:
+        return std_error
+    return math.sqrt(share_variance(hits + others, n + m) * (n + m) * (1 / n + 1 / m))
 
 
 def _bounds(pair: Pair, std_error: float, q: float) -> Bounds:

@@ -88,6 +88,25 @@ def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
         assert empty.pvalue == 1.0 and empty.reason and math.isnan(empty.effect_size)
 
 
+@pytest.mark.parametrize(
+    ("control", "treatment", "pvalue"),
+    [
+        ((0, 50), (10, 500), 0.3129),  # Wald's error of 0/50 is 0: p would be 0.0014
+        ((50, 50), (490, 500), 0.3129),
+        ((0, 500), (10, 500), 0.0015),
+        ((1, 50), (10, 500), 1.0),
+    ],
+)
+def test_without_a_success_or_a_failure_the_test_pools_the_rates_as_the_interval_requires(
+    control: tuple[int, int], treatment: tuple[int, int], pvalue: float
+) -> None:
+    found = compare(*(clicks(hits, n) for hits, n in (control, treatment)))
+    assert found.pvalue == pytest.approx(pvalue, abs=5e-5)  # as statsmodels' proportions_ztest
+    assert (found.pvalue < 0.05) == (
+        not found.effect_size_ci_lower <= 0 <= found.effect_size_ci_upper
+    )
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(SettingsError, match="Ratio"):
         compare(Ratio(), HistogramAUC())
