@@ -63,7 +63,7 @@ class Answer:
     def head(self) -> list[str]:
         """The column titles."""
         columns = ["median", "range", "GB/s", "× read", "× sort", "best peer ×", "peak MB"]
-        return [f"ns a {self.unit}", *columns]
+        return [f"ns per {self.unit}", *columns]
 
     def lines(self) -> list[list[str]]:
         """The table: limits, ours, then peers."""

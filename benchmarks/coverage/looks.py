@@ -109,7 +109,7 @@ STREAMS: Final = Table(
 
 POWER: Final = Table(
     "power",
-    "true effect, of what a test of one look finds in 80 %",
+    "true effect, relative to one that a single look finds in 80 %",
     ("found by one look at the end", "found by the sequence", "units until then"),
     tuple(Row(f"{x:g} times", partial(power, x), 500, 38) for x in (1.0, 1.5, 2.0)),
 )
@@ -117,7 +117,7 @@ POWER: Final = Table(
 BURN_IN: Final = Table(
     "burn-in",
     "rate, share of the treatment",
-    ("1 is enough", "5", "10 (as used)", "30"),
+    ("minimum 1", "5", "10 (used)", "30"),
     tuple(
         Row(
             f"{100 * p:g} %, {100 * share:g} %",

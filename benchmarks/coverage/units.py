@@ -46,7 +46,7 @@ SAMPLE_RATIO: Final = Table(
         "chi-square, p < 0.05 at any look",
         "chi-square, p < 0.001 at any look",
         "e ≥ 1,000, k = 100",
-        "e ≥ 1,000, k = 10,000 (as used)",
+        "e ≥ 1,000, k = 10,000 (used)",
     ),
     tuple(
         Row(name, partial(sample_ratio, (1 - planned, planned), true, linear(UNITS)), 400, 43)
