@@ -34,7 +34,7 @@ from tests.consumers.replay.verified_run import (
     verified,
     with_others,
 )
-from tests.consumers.small_config import config, event
+from tests.consumers.small_config import METRICS, config, event
 from tests.consumers.stores import over_stores
 
 
@@ -291,6 +291,31 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
             Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* got 7; "
         ):
             verified(run, tmp_path, wanted=some)
+
+
+def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
+    run()
+    run.logs[ONE] = Log(run.logs[ONE].values[:39])
+    found = verified(run, tmp_path)
+    assert found.differences == ["events/0: the head stands at 40, and the log ends at 39"]
+    assert (found.notes, found.logs, found.is_good) == ([], 1, False)
+    del run.logs[ONE]
+    found = verified(run, tmp_path)
+    assert (found.differences, found.logs) == ([], 1)
+    assert found.notes == ["events/0: this log is not there any more, and is not verified"]
+
+
+def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log([])})
+    run()
+    more = f'{METRICS}\nnew = {{ type = "Ratio" }}'
+    found = verified(run, tmp_path, config(metrics=more))
+    assert (found.differences, found.logs, found.is_good) == ([], 1, True)
+    assert found.notes == [
+        "metric new: the store does not count it yet",
+        "events/1: nothing was counted yet",
+    ]
 
 
 @pytest.mark.slow
