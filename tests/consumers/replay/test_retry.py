@@ -27,7 +27,7 @@ from streammetrics_consumers.sources.memory_source import Log, MemorySource
 from tests.consumers.folded import counted
 from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.replay.verified_run import verified
-from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.small_config import EVENT, METRICS, config, event
 from tests.consumers.stores import stored
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
@@ -208,6 +208,13 @@ def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
         ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
         ({"slices": "by = [[]]"}, "other groupings"),
         ({"windows": "size_s = 60"}, "windows was"),
+        (
+            {"metrics": f'{METRICS}\nnew = {{ type = "Ratio" }}'},
+            "metric new: the store does not co",
+        ),
+        ({"metrics": METRICS.replace("HistogramAUC", "Ratio")}, "metric auc: type was"),
+        ({"event": f'{EVENT}weight = "w"'}, "metric auc: other inputs"),
+        ({"event": EVENT.replace('"b"', '"c"')}, "metric auc: variant was"),
     ):
         with pytest.raises(SettingsChanged, match=said):
             tried(config(**parts), run)
