@@ -31,6 +31,7 @@ from tests.consumers.small_config import EVENT, METRICS, config, event
 from tests.consumers.stores import stored
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+WHERE = 'where = { user = "present" }'
 HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
 
 
@@ -149,15 +150,30 @@ def test_a_payload_that_was_cut_is_read_from_the_log_and_stays_open_without_its_
 ) -> None:
     run = Run(tmp_path, {ONE: Log([event(), cut(9000)]), TWO: Log([b"["])})
     run()
-    for now, said in (
-        (Log([event()], beginning=5), "not in the log any more"),
-        (Log([event(), cut(9001)]), "size and hash"),
+    for log, now, said in (
+        (ONE, Log([event()], beginning=5), "not in the log any more"),
+        (ONE, Log([event(), cut(9001)]), "size and hash"),
+        (replace(ONE, topic_id="another"), run.logs[ONE], "another log than the one counted"),
     ):
-        [page] = tried(config(event=WITH_C), run, logs={ONE: now, TWO: run.logs[TWO]})
+        [page] = tried(config(event=WITH_C), run, logs={log: now, TWO: run.logs[TWO]})
         assert not page.counted
         assert [said in still.detail for still in page.still] == [True, False]
     [page] = tried(config(event=WITH_C), run)
     assert [one.offset for one in page.counted] == [1]
+
+
+def test_what_a_condition_leaves_out_now_stays_open(tmp_path: Path) -> None:
+    run = Run(
+        tmp_path, {ONE: Log([event(variant="c"), cut(9000)])}, event=f"{EVENT}{WHERE}"
+    )  # of which the second is read from the log
+    run()
+    moved = WITH_C.replace('user = "user"', 'user = "who.id"')
+    [page] = tried(config(event=f"{moved}{WHERE}"), run)
+    assert [(one.entry.offset, one.reason) for one in page.still] == [
+        (0, "skipped"),
+        (1, "skipped"),
+    ]
+    assert not page.counted
 
 
 def test_a_limit_that_was_raised_and_a_path_that_was_corrected_let_events_in(
