@@ -39,20 +39,20 @@ def verified(ledger: Ledger, folder: Path, wanted: Wanted = ALL) -> Findings:
 
 
 def damaged() -> Mapping[str, tuple[Update | Delete, str]]:
-    """How a ledger is altered, and what is said of it."""
+    """How a ledger is altered, and a part of the difference that is found."""
     pending = and_(delta.c.metric == ROWS, delta.c.window_start_ms == START_MS + 150_000)
     counted = and_(delta.c.metric == "ctr", delta.c.window_start_ms.is_(None))
     of_join = head.c.topic == "(join)"
     return {
-        "pending": (delete(delta).where(pending), ", events that wait: no delta row, where the"),
-        "counted": (delete(delta).where(counted), "total, joined events: no delta row, where"),
+        "pending": (delete(delta).where(pending), f"metric {ROWS}, grouping 0, "),
+        "counted": (delete(delta).where(counted), "metric ctr, grouping "),
         "closed": (
             update(head).where(of_join).values(closed_rows=4),
-            "joined events: closed: 4 in the ledger, 2 from the log",
+            "closed: 4 in the ledger, 2 from the log",
         ),
         "conflicts": (
             update(head).where(of_join).values(conflicts=5),
-            "joined events: conflicts: 5 in the ledger, 1 from the log",
+            "conflicts: 5 in the ledger, 1 from the log",
         ),
     }
 
@@ -82,6 +82,4 @@ def test_without_all_logs_joined_events_are_not_compared_and_this_is_noted(
     whole = verified(ledger, tmp_path)
     assert whole.is_good and not whole.notes
     found = verified(ledger, tmp_path, Wanted((0,)))
-    assert found.is_good and found.states < whole.states
-    [note] = found.notes
-    assert note.startswith("not all logs were read again from their starts")
+    assert found.is_good and found.states < whole.states and len(found.notes) == 1

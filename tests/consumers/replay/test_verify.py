@@ -298,12 +298,13 @@ def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: 
     run()
     run.logs[ONE] = Log(run.logs[ONE].values[:39])
     found = verified(run, tmp_path)
-    assert found.differences == ["events/0: the head stands at 40, and the log ends at 39"]
+    [said] = found.differences
+    assert said.startswith("events/0: ") and " 40" in said and " 39" in said
     assert (found.notes, found.logs, found.is_good) == ([], 1, False)
     del run.logs[ONE]
     found = verified(run, tmp_path)
     assert (found.differences, found.logs) == ([], 1)
-    assert found.notes == ["events/0: this log is not there any more, and is not verified"]
+    assert [one.partition(": ")[0] for one in found.notes] == ["events/0"]
 
 
 def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: Path) -> None:
@@ -312,10 +313,7 @@ def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: P
     more = f'{METRICS}\nnew = {{ type = "Ratio" }}'
     found = verified(run, tmp_path, config(metrics=more))
     assert (found.differences, found.logs, found.is_good) == ([], 1, True)
-    assert found.notes == [
-        "metric new: the store does not count it yet",
-        "events/1: nothing was counted yet",
-    ]
+    assert [one.partition(": ")[0] for one in found.notes] == ["metric new", "events/1"]
 
 
 @pytest.mark.slow
