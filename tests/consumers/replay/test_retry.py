@@ -302,3 +302,18 @@ def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
     assert said == (
         [] if narrow is HEADER else ["events/0 offset 1: in quarantine as too_many_events"]
     )
+
+
+def test_a_message_that_was_refused_whole_is_verified_among_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = b"\n".join(event(hour) for hour in HOURS[:3])
+    run = Run(tmp_path, {ONE: Log([event(), many, event(HOURS[1])])}, source=MESSAGES)
+    with monkeypatch.context() as patched:
+        patched.setattr(messages, "MAX_EVENTS", 2)
+        run()
+    assert run.seen().counters == Counters(3, quarantined=1)
+    [page] = tried(config(source=MESSAGES), run)
+    assert [one.offset for one in page.counted] == [1]
+    found = verified(run, tmp_path)
+    assert (found.differences, found.notes, found.rows, found.entries) == ([], [], 3, 1)

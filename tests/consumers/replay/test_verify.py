@@ -212,6 +212,16 @@ def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     assert all("retry 1" in said for said in found.differences)
 
 
+def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = with_others(tmp_path)
+    tried(run, config(event=WITH_C))
+    whole = verified(run, tmp_path)
+    monkeypatch.setattr(replay, "MAX_BYTES", 0)
+    assert verified(run, tmp_path) == whole and whole.is_good
+
+
 @pytest.mark.slow
 def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
