@@ -259,12 +259,10 @@ def least_count(control: Arm, treatment: Arm) -> int:
 
 def _test_error(a: Arm, b: Arm, std_error: float) -> float:
     """The standard error of the test: that of the pooled rate where a rate of 0 or 1 has an
-    estimated variance of 0. The p-value would contradict Newcombe's interval otherwise."""
-    if a.share is None or b.share is None or (a.variance > 0 and b.variance > 0):
+    estimated variance of 0, in one arm. The p-value would contradict Newcombe's interval."""
+    if a.share is None or b.share is None or min(a.variance, b.variance) > 0 or not std_error > 0:
         return std_error
     (hits, n), (others, m) = a.share, b.share
-    if not n or not m:
-        return std_error
     return math.sqrt(share_variance(hits + others, n + m) * (n + m) * (1 / n + 1 / m))
 
 

@@ -17,11 +17,14 @@ from streammetrics import (
     InputError,
     MulticlassAUC,
     Panel,
+    PerKey,
     RankingMetrics,
     Ratio,
     Regression,
     SettingsError,
     Units,
+    UserGroups,
+    Windows,
 )
 from streammetrics.combine import panel as panel_module
 from streammetrics.core.accumulator import Accumulator
@@ -75,6 +78,23 @@ def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
     assert error.where == "Panel.update, metric 'gauc'"
     assert refused({}).got == "no columns"
     assert refused({"labels": LABELS, "scores": None, "users": USERS}).where.endswith("'auc'")
+
+
+def test_combinators_count_as_they_do_alone_and_each_needs_its_column() -> None:
+    alone = {
+        "keys": PerKey(Ratio()),
+        "times_ms": Windows(Ratio(), 60),
+        "groups": UserGroups(Ratio()),
+    }
+    rows = {"keys": [7, 8, 7], "times_ms": [0, 1, 90_000], "groups": [1, 2, 3]}
+    panel, clicks = Panel(alone), [1, 0, 1]
+    panel.update(**rows, numerators=clicks)
+    for name, state in alone.items():
+        state.update(rows[name], numerators=clicks)
+        assert panel.state(name) == state
+        others = {column: rows[column] for column in rows if column != name}
+        with pytest.raises(InputError, match=f"expected the column '{name}'"):
+            panel.update(**others, numerators=clicks)
 
 
 def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
@@ -131,8 +151,13 @@ def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> No
 def test_a_metric_that_has_counted_is_no_specification() -> None:
     fed = Tally()
     fed.update([1])
-    with pytest.raises(SettingsError, match="a metric that has counted rows"):
-        Panel({"t": fed})
+    panel, by_key, windows = Panel({"t": Tally()}), PerKey(Tally()), Windows(Tally(), 60)
+    panel.update(cells=[1])
+    by_key.update([7], cells=[1])
+    windows.update([0], cells=[1])
+    for counted in (fed, panel.state("t"), by_key.state(7), windows.total_state()):
+        with pytest.raises(SettingsError, match="a metric that has counted rows"):
+            Panel({"t": counted})
 
 
 def test_labels_may_be_classes_in_one_small_batch_and_a_table_in_the_next() -> None:

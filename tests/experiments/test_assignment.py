@@ -11,7 +11,7 @@ from streammetrics import Units
 from streammetrics.combine.units import UnitsResult
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import Experiment, Plan, SampleRatio, SampleRatioFound
-from streammetrics.experiments.assignment import contamination, seen_in_several
+from streammetrics.experiments.assignment import Contamination, contamination, seen_in_several
 from tests.experiments.arms import plan, units
 
 EQUAL = SampleRatio({"a": 1, "b": 1})
@@ -137,6 +137,7 @@ def test_the_share_of_several_variants_is_of_all_different_units() -> None:
         assert mixed is not None
         assert (mixed.units, mixed.share) == (len(several), len(several) / len(whole))
         assert mixed.warning == (100 * len(several) > len(whole))
+    assert not Contamination(1.0, 0.01).warning and Contamination(2.0, 0.011).warning
 
 
 def counted(ids: list[int]) -> UnitsResult:

@@ -11,6 +11,7 @@ import pytest
 from streammetrics import HistogramAUC
 from streammetrics.core.errors import InputError
 from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard, compare
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from tests.experiments.arms import clicks, only, plan, two, units
 
 
@@ -64,20 +65,26 @@ def test_a_guardrail_is_read_from_the_side_of_harm() -> None:
     assert waiting.guarded is not None and waiting.guarded.gated and waiting.anytime.gated
 
 
-def test_buckets_that_may_have_moved_the_effect_weaken_the_evidence() -> None:
+@pytest.mark.parametrize(("resolution", "spread"), [(0, 0.05), (3, 0.2)])
+def test_buckets_that_may_have_moved_the_effect_weaken_the_evidence(
+    resolution: int, spread: float
+) -> None:
     arms = {}
     for name, shift in (("random", 0.0), ("bts", 0.3)):
-        rng, state = np.random.default_rng(3), HistogramAUC(resolution=0)
+        rng, state = np.random.default_rng(3), HistogramAUC(resolution=resolution)
         labels = rng.integers(0, 2, 20_000)
-        scores = 0.3 + 0.05 * rng.normal(shift * labels, 1.0)
+        scores = 0.3 + spread * rng.normal(shift * labels, 1.0)
         state.update(labels, np.clip(scores, 0, 1))
         arms[name] = {"auc": state}
     found = only(Experiment(plan(decision=("auc",), horizon=Horizon(mde=0.01)), {"": arms}))
-    off = found.comparison.resolution
-    assert off > 0 and found.anytime.upper - found.comparison.effect_size > off
+    off, effect = found.comparison.resolution, found.comparison.effect_size
+    assert off > 0 and found.anytime.upper - effect > off
+    nearer = replace(found.comparison, effect_size=max(0.0, effect - off))
+    sequence = ConfidenceSequence(alpha=found.alpha, v_opt=found.horizon.v_opt)
+    assert found.anytime.log_e == sequence.at(nearer).log_e
     rail = plan(decision=(), guardrails=(Safeguard("auc", 0.01),), horizon=Horizon(mde=0.01))
     guarded = only(Experiment(rail, {"": arms})).guarded
-    assert guarded is not None and guarded.bound < found.comparison.effect_size - off
+    assert guarded is not None and guarded.bound < effect - off
 
 
 # The real stream, epochs, and names of metrics.
@@ -117,6 +124,7 @@ def test_a_variant_without_rows_is_named_as_it_will_be() -> None:
     (found,) = Experiment(plan(), {"": {"random": {"ctr": clicks(1, 2)}}}).contrasts()
     assert found.name == "ctr.ratio/bts" and found.comparison.reason == "treatment: no rows"
     assert found.anytime.gated and found.comparison.pvalue == 1.0
+    assert only(two((0, 0), (0, 0))).name == found.name
 
 
 def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
@@ -130,3 +138,5 @@ def test_arms_without_any_variance_give_no_p_value() -> None:
     found = compare(clicks(0, 5), clicks(5, 5))
     assert (found.effect_size, found.std_error, found.pvalue) == (1.0, 0.0, 1.0)
     assert found.reason == "the variance of both arms is 0, which says nothing about other rows"
+    always = only(two((0, 5), (5, 5))).anytime
+    assert always.gated and always.reason == found.reason

@@ -7,7 +7,16 @@ import math
 
 import pytest
 
-from streammetrics import Bounded
+from streammetrics import (
+    Bounded,
+    Calibration,
+    HistogramAUC,
+    MulticlassAUC,
+    Ratio,
+    Regression,
+    SlidingAUC,
+    Units,
+)
 from streammetrics.core.interval import Interval
 from streammetrics.results.has_intervals import widened
 
@@ -44,6 +53,24 @@ def test_scaling_by_a_negative_number_turns_the_ends() -> None:
     error = AREA.scaled(-1.0, 1.0)
     assert (error.estimate, error.lower, error.upper) == (0.25, 0.0, 0.5)
     assert (error.se, error.resolution) == (0.125, 0.25)
+
+
+def test_without_a_formula_is_something_else_than_without_rows() -> None:
+    y, p = [0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6]
+    for metric, columns, views in (
+        (SlidingAUC(rows=3), {"labels": y, "scores": p}, "auc"),
+        (MulticlassAUC(2), {"labels": y, "scores": [[1 - one, one] for one in p]}, "macro_auc map"),
+        (Regression(), {"labels": y, "scores": p}, "mse rmse r2"),
+        (Units(), {"units": [1, 2]}, "units"),
+        (Calibration(), {"labels": y, "scores": p}, "normalized_entropy ece mce"),
+        (HistogramAUC(), {"labels": y, "scores": p}, "ap ks"),
+    ):
+        metric.update(**columns)
+        for view in views.split():
+            found = metric.compute().interval(view)
+            assert found.reason and not (found.formula or found.defined), view
+    nothing = Ratio().compute().interval()
+    assert (nothing.formula, nothing.defined, nothing.reason) == (True, False, "no rows")
 
 
 def test_it_prints_what_it_is() -> None:

@@ -261,6 +261,7 @@ def test_a_mean_loss_has_students_interval() -> None:
         ("mean_score", P),
     ):
         found = calibrated().confidence_interval(view=view)
+        assert found.estimate == approx(values.mean(), rel=1e-12), view
         assert found.se == approx(values.std(ddof=1) / math.sqrt(300), rel=1e-12), view
         assert (found.df, found.n, found.method) == (299, 300, "t"), view
 

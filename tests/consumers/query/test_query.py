@@ -13,6 +13,7 @@ from streammetrics_consumers.query.query import (
     iso_utc,
     parse_query,
     parse_time,
+    store_name,
 )
 
 DAY_MS = 86_400_000
@@ -95,3 +96,13 @@ def test_a_time_is_printed_as_short_as_it_can_be_and_reads_back() -> None:
     assert iso_utc(0) == "1970-01-01T00:00:00Z"
     assert parse_time(iso_utc(1_574_553_663_979)) == 1_574_553_663_979
     assert iso_utc(10**18) == "1000000000000000000 ms"
+
+
+def test_a_store_is_named_by_its_file_or_its_host_and_never_with_a_password() -> None:
+    for url, name in (
+        ("folder/store.db", "store.db"),
+        ("postgresql://me:secret@db.example:5432/metrics?sslmode=require", "db.example/metrics"),
+        ("postgresql:///metrics", "metrics"),
+        ("postgresql://me:secret@db.example", "db.example/postgresql"),
+    ):
+        assert store_name(url) == name

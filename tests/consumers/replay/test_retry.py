@@ -27,10 +27,11 @@ from tests.consumers.folded import counted
 from tests.consumers.memory_run import ONE, TWO, Run
 from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.replay.verified_run import verified
-from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.small_config import EVENT, METRICS, config, event
 from tests.consumers.stores import stored
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+WHERE = 'where = { user = "present" }'
 HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
 
 
@@ -149,15 +150,30 @@ def test_a_payload_that_was_cut_is_read_from_the_log_and_stays_open_without_its_
 ) -> None:
     run = Run(tmp_path, {ONE: Log([event(), cut(9000)]), TWO: Log([b"["])})
     run()
-    for now, said in (
-        (Log([event()], beginning=5), "no longer in the log"),
-        (Log([event(), cut(9001)]), "size and hash"),
+    for log, now, said in (
+        (ONE, Log([event()], beginning=5), "no longer in the log"),
+        (ONE, Log([event(), cut(9001)]), "size and hash"),
+        (replace(ONE, topic_id="another"), run.logs[ONE], "events/0: "),
     ):
-        [page] = tried(config(event=WITH_C), run, logs={ONE: now, TWO: run.logs[TWO]})
+        [page] = tried(config(event=WITH_C), run, logs={log: now, TWO: run.logs[TWO]})
         assert not page.counted
         assert [said in still.detail for still in page.still] == [True, False]
     [page] = tried(config(event=WITH_C), run)
     assert [one.offset for one in page.counted] == [1]
+
+
+def test_what_a_condition_leaves_out_now_stays_open(tmp_path: Path) -> None:
+    run = Run(
+        tmp_path, {ONE: Log([event(variant="c"), cut(9000)])}, event=f"{EVENT}{WHERE}"
+    )  # of which the second is read from the log
+    run()
+    moved = WITH_C.replace('user = "user"', 'user = "who.id"')
+    [page] = tried(config(event=f"{moved}{WHERE}"), run)
+    assert [(one.entry.offset, one.reason) for one in page.still] == [
+        (0, "skipped"),
+        (1, "skipped"),
+    ]
+    assert not page.counted
 
 
 def test_a_limit_that_was_raised_and_a_path_that_was_corrected_let_events_in(
@@ -208,6 +224,13 @@ def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
         ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
         ({"slices": "by = [[]]"}, "its groupings differ"),
         ({"windows": "size_s = 60"}, "windows was"),
+        (
+            {"metrics": f'{METRICS}\nnew = {{ type = "Ratio" }}'},
+            "metric new: ",
+        ),
+        ({"metrics": METRICS.replace("HistogramAUC", "Ratio")}, "metric auc: type was"),
+        ({"event": f'{EVENT}weight = "w"'}, "metric auc: its inputs differ"),
+        ({"event": EVENT.replace('"b"', '"c"')}, "metric auc: variant was"),
     ):
         with pytest.raises(SettingsChanged, match=said):
             tried(config(**parts), run)
@@ -279,3 +302,18 @@ def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
     assert said == (
         [] if narrow is HEADER else ["events/0 offset 1: in quarantine as too_many_events"]
     )
+
+
+def test_a_message_that_was_refused_whole_is_verified_among_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = b"\n".join(event(hour) for hour in HOURS[:3])
+    run = Run(tmp_path, {ONE: Log([event(), many, event(HOURS[1])])}, source=MESSAGES)
+    with monkeypatch.context() as patched:
+        patched.setattr(messages, "MAX_EVENTS", 2)
+        run()
+    assert run.seen().counters == Counters(3, quarantined=1)
+    [page] = tried(config(source=MESSAGES), run)
+    assert [one.offset for one in page.counted] == [1]
+    found = verified(run, tmp_path)
+    assert (found.differences, found.notes, found.rows, found.entries) == ([], [], 3, 1)

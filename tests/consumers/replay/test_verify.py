@@ -35,7 +35,7 @@ from tests.consumers.replay.verified_run import (
     verified,
     with_others,
 )
-from tests.consumers.small_config import config, event
+from tests.consumers.small_config import METRICS, config, event
 from tests.consumers.stores import over_stores
 
 
@@ -231,6 +231,16 @@ def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     assert all("retry 1" in said for said in found.differences)
 
 
+def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = with_others(tmp_path)
+    tried(run, config(event=WITH_C))
+    whole = verified(run, tmp_path)
+    monkeypatch.setattr(replay, "MAX_BYTES", 0)
+    assert verified(run, tmp_path) == whole and whole.is_good
+
+
 @pytest.mark.slow
 def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
@@ -312,6 +322,29 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
             Unsuitable, match=rf"{flag}: expected counted partitions \(0, 1\), got 7; "
         ):
             verified(run, tmp_path, wanted=some)
+
+
+def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
+    run()
+    run.logs[ONE] = Log(run.logs[ONE].values[:39])
+    found = verified(run, tmp_path)
+    [said] = found.differences
+    assert said.startswith("events/0: ") and " 40" in said and " 39" in said
+    assert (found.notes, found.logs, found.is_good) == ([], 1, False)
+    del run.logs[ONE]
+    found = verified(run, tmp_path)
+    assert (found.differences, found.logs) == ([], 1)
+    assert [one.partition(": ")[0] for one in found.notes] == ["events/0"]
+
+
+def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log([])})
+    run()
+    more = f'{METRICS}\nnew = {{ type = "Ratio" }}'
+    found = verified(run, tmp_path, config(metrics=more))
+    assert (found.differences, found.logs, found.is_good) == ([], 1, True)
+    assert [one.partition(": ")[0] for one in found.notes] == ["metric new", "events/1"]
 
 
 @pytest.mark.slow

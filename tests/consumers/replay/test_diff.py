@@ -1,0 +1,85 @@
+"""`verify` compares events that are joined: those counted, those pending, and their counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Delete, Update, and_, delete, update
+from streammetrics_consumers.config.states import ROWS
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta, head
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.replay.verify import ALL, Wanted, verify
+
+from tests.consumers import joined_stream as joined
+from tests.consumers.joined_stream import LOGS, START_MS, click, shown
+from tests.consumers.memory_source import MemorySource
+
+EVENTS = [
+    *(shown("x", 0), click("x", 1_000), shown("x", 2_000, 0.25)),
+    *(shown("y", 100_000), click("y", 101_000), shown("z", 150_000), shown("w", 200_000)),
+]
+
+
+LOGGED = joined.logs_of({LOGS[0]: EVENTS, LOGS[1]: EVENTS[-1:]})
+
+
+def verified(ledger: Ledger, folder: Path, wanted: Wanted = ALL) -> Findings:
+    scratch_file = folder / "scratch.db"
+    with closing(Ledger.open(str(scratch_file), create=True)) as scratch:
+        found = verify(
+            joined.SPLIT, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
+            opener=lambda config, options: MemorySource(LOGGED),
+        )  # fmt: skip
+    scratch_file.unlink()
+    return found
+
+
+def damaged() -> Mapping[str, tuple[Update | Delete, str]]:
+    """How a ledger is altered, and a part of the difference that is found."""
+    pending = and_(delta.c.metric == ROWS, delta.c.window_start_ms == START_MS + 150_000)
+    counted = and_(delta.c.metric == "ctr", delta.c.window_start_ms.is_(None))
+    of_join = head.c.topic == "(join)"
+    return {
+        "pending": (delete(delta).where(pending), f"metric {ROWS}, grouping 0, "),
+        "counted": (delete(delta).where(counted), "metric ctr, grouping "),
+        "closed": (
+            update(head).where(of_join).values(closed_rows=4),
+            "closed: 4 in the ledger, 2 from the log",
+        ),
+        "conflicts": (
+            update(head).where(of_join).values(conflicts=5),
+            "conflicts: 5 in the ledger, 1 from the log",
+        ),
+    }
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """Label windows are closed for all events but the last."""
+    with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
+        joined.run(joined.SPLIT, ledger, LOGGED, close=False)
+        assert ledger.snapshot().closed_ms == START_MS + 150_000
+        yield ledger
+
+
+@pytest.mark.parametrize("what", damaged())
+def test_of_joined_events_the_counted_the_pending_and_the_counters_are_compared(
+    ledger: Ledger, tmp_path: Path, what: str
+) -> None:
+    statement, said = damaged()[what]
+    ledger.store.write(lambda connection, _: connection.execute(statement))
+    found = verified(ledger, tmp_path).differences
+    assert found and all(said in one for one in found), found
+
+
+def test_without_all_logs_joined_events_are_not_compared_and_this_is_noted(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    whole = verified(ledger, tmp_path)
+    assert whole.is_good and not whole.notes
+    found = verified(ledger, tmp_path, Wanted((0,)))
+    assert found.is_good and found.states < whole.states and len(found.notes) == 1
