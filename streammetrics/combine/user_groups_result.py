@@ -61,7 +61,7 @@ class Clustered:
 
     @property
     def deff(self) -> float:
-        """The design effect: the variance over users, divided by that of independent rows; or nan."""
+        """The design effect: the variance over users over that of independent rows; or nan."""
         return design_effect(self.variance.variance, self.plain.se * self.plain.se)
 
     def bounds(self, level: float, classes: tuple[int, int]) -> Bounds:
