@@ -181,8 +181,8 @@ EVENT: Final = {
     ),
     "where": _state(
         Other("table", "`{}`"),
-        "the conditions that an event must meet, by role or dotted path, see *Events that are "
-        "meant*; other events are skipped",
+        "the conditions that an event must meet, by role or dotted path, see *Which events "
+        "are counted*; other events are skipped",
     ),
 }
 
