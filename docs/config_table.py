@@ -86,7 +86,7 @@ def written() -> str:
     text = "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
     text += "".join(rows(TABLES, states=True))
     text += "\nWhere a key that is part of states changes, the next run needs `--new-generation`, "
-    text += "but for additions that the table allows.\n\n"
+    text += "except for additions that the table allows.\n\n"
     text += "| key of an entry | value | default | meaning |\n|---|---|---|---|\n"
     text += "".join(rows(ENTRIES, states=False))
     for library, keys in KEYS.items():

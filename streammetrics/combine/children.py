@@ -83,7 +83,7 @@ class Product(Part[ProductColumn]):
 
 
 class MapColumn(Column):
-    """For each slot a map from key to state; all states lie side by side in one `child`.
+    """For each slot a map from key to state; all states are side by side in one `child`.
 
     `index[slot]` gives the child's slot of each key, `other[slot]` that of the keys past
     `max_keys`. The keys with the smallest ranks are kept, so the kept keys depend on the set of

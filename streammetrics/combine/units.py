@@ -29,10 +29,10 @@ SALT: Final = salt_word("streammetrics units")
 
 @dataclass(frozen=True, eq=False)
 class UnitsResult(HasIntervals):
-    """The number of different units, from those whose hash is in the first `share` of all hashes.
+    """The number of different units, from a sample: those with a hash in the first `share` of all.
 
-    sampled: the number of these; None past `max_units`, and `reason` says so. Tests of a sample
-    ratio use `sampled`, which is a count, not `units`, which is scaled.
+    sampled: the number of units in the sample; None past `max_units`, and `reason` says so. Tests
+    of a sample ratio use `sampled`, which is a count, not `units`, which is scaled.
     """
 
     independent: ClassVar[str] = "units"

@@ -98,7 +98,7 @@ def _grid(range_: str) -> _Grid:
 
 
 class GroupsColumn(Column):
-    """`k` states for each slot, in one `child`: group g of slot s lies in its slot s k + g."""
+    """`k` states for each slot, in one `child`: group g of slot s is in its slot s k + g."""
 
     def __init__(self, child: Accumulator, k: int, width: int) -> None:
         self.child, self.k, self.width = child, k, width
@@ -116,7 +116,7 @@ class GroupsColumn(Column):
         return groups if slots is None else slots * self.k + groups
 
     def of_slot(self, slot: int) -> Accumulator:
-        """The k states of one slot, in memory of their own."""
+        """The k states of one slot, in separate memory."""
         return self.child._take(self._positions(np.array([slot], np.intp)))
 
     def widen(self, width: int) -> None:

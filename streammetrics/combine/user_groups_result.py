@@ -61,7 +61,7 @@ class Clustered:
 
     @property
     def deff(self) -> float:
-        """The design effect: the variance over users by that of independent rows, or nan."""
+        """The design effect: the variance over users over that of independent rows; or nan."""
         return design_effect(self.variance.variance, self.plain.se * self.plain.se)
 
     def bounds(self, level: float, classes: tuple[int, int]) -> Bounds:
@@ -279,8 +279,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     @property
     def deff(self) -> float:
-        """The design effect: the variance over users by that of as many independent rows; nan if
-        not known."""
+        """The design effect: the variance over users, divided by that of the same number of
+        independent rows; nan if not known."""
         return self.interval().deff
 
     @property
@@ -331,7 +331,7 @@ class UserGroupsResult(Generic[R], Shown):
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
     ) -> Interval:
-        """The confidence interval of a view, for many more such users.
+        """The confidence interval of a view, with the users as a sample of many more.
 
         method: "auto", the variance of the groups in the form of the view's interval for
         independent rows ("jackknife, wilson" or "jackknife, logit"), with Student's t of

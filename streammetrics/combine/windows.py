@@ -117,7 +117,7 @@ class Sums:
         total = self._empty.empty()
         level = 0
         while low < high:
-            first, last = -(-low // _FAN), high // _FAN  # the blocks that lie in the range
+            first, last = -(-low // _FAN), high // _FAN  # the blocks inside the range
             if last - first < 2:
                 self._add(total, level, np.arange(low, high))
                 break

@@ -108,7 +108,7 @@ class _CG(_Gained):
 
 
 class _MRR(_Thresholded):
-    """1/rank of the first relevant item, 0 when none is among the first k."""
+    """1/rank of the first relevant item, 0 if none is among the first k."""
 
     name = "MRR"
 
@@ -137,7 +137,7 @@ class _PooledHR(_OverKnown):
 
 
 class _P(_Thresholded):
-    """Relevant items among the first k, over k, also when the list is shorter."""
+    """Relevant items among the first k, over k, even if the list is shorter."""
 
     name = "P"
     cuts = "must"
@@ -218,8 +218,8 @@ class _ERR(Measure):
 class _RBP(_Thresholded):
     """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant ranks.
 
-    `p`: the probability that a user goes on to the next item (0.8 by default), taken as its printed
-    decimal.
+    `p`: the probability that a user continues to the next item (0.8 by default), taken as its
+    printed decimal.
     """
 
     p: float = 0.8

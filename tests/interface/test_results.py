@@ -156,7 +156,7 @@ def test_the_page_explains_every_key_of_a_join(
     capsys.readouterr()
     assert main(["results", str(joined), "--json"]) == 0
     join = json.loads(capsys.readouterr().out)["join"]
-    said = PAGE.partition("`join` says how a join")[2].partition("\n\n")[0]
+    said = PAGE.partition("`join` is the state of a join")[2].partition("\n\n")[0]
     keys = {*join, *join["outcomes"]["click"]}
     assert keys - set(spans(said)) == {"label_window_s"}  # the config has it
     assert main(["status", str(joined), "--json"]) == 0

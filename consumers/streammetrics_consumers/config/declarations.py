@@ -179,8 +179,8 @@ EVENT: Final = {
     ),
     "where": _state(
         Other("table", "`{}`"),
-        "the conditions that an event must meet, by role or dotted path, see *Conditions on "
-        "events*; other events are skipped",
+        "the conditions that an event must meet, by role or dotted path, see *Which events "
+        "are counted*; other events are skipped",
     ),
 }
 
