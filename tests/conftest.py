@@ -130,10 +130,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     wanted = config.option.markexpr
     if " or " in wanted or not collection_path.match("test_*.py"):
         return None
-    text = collection_path.read_text(encoding="utf-8")
-    marks = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
-    unwanted = {f"not {name}" for name in re.findall(r"pytest\.mark\.(\w+)", marks)}
-    return True if unwanted & set(wanted.split(" and ")) else None
+    marks = marks_of_module(collection_path.read_text(encoding="utf-8"))
+    return True if {f"not {mark}" for mark in marks} & set(wanted.split(" and ")) else None
+
+
+def marks_of_module(text: str) -> set[str]:
+    """The marks that `pytestmark` gives to each test of a module."""
+    value = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
+    return set(re.findall(r"pytest\.mark\.(\w+)", value))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -144,12 +148,14 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """The ten thousand tests are no garbage; to look through them again and again takes time."""
+    """Tests that were collected are no garbage, and what a test makes is small: to look through
+    all of it after every 700 new objects, as Python does, takes several seconds of a run."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
 
 

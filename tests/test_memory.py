@@ -6,11 +6,12 @@ import pytest
 
 from benchmarks.bench_memory import cases, moments
 
+pytestmark = pytest.mark.slow
+
 ROWS = 40_000
 CASES = cases(ROWS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nbytes_is_what_is_held(name: str) -> None:
     empty, feed = CASES[name]
