@@ -31,10 +31,10 @@ from streammetrics.core.multiset import sorted_run
 from streammetrics.core.multiset.sorted_run import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
-from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, simple
+from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, each, simple
 from tests.id_pools import EVERY
 
-every_metric = pytest.mark.parametrize("name", STATES)
+every_metric = each(STATES)
 
 
 def states_of(metric: Accumulator, draw: Any, sizes: list[int], seed: int) -> list[Accumulator]:

@@ -48,7 +48,7 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.RefusesWhatItMerged: {"readable"},
 }
 WITH_ORACLE = {"bound"}
-EXAMPLES = 30
+EXAMPLES = 15
 
 
 def case_of(kind: type[Accumulator], *, oracle: bool) -> Case[Any]:
