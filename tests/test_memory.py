@@ -12,6 +12,7 @@ ROWS = 40_000
 CASES = cases(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nbytes_is_what_is_held(name: str) -> None:
     empty, feed = CASES[name]
