@@ -109,8 +109,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that use a real part are marked, those of its faults too; those of the broker share
     the worker that owns it.
 
-    What takes long comes first, so that no worker is alone with it at the end.
+    What takes long comes first, so that no worker is alone with it at the end: slow tests, and
+    tests of several files that share a worker.
     """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if "postgres" in getattr(item, "fixturenames", ()):
