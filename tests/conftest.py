@@ -157,7 +157,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        gc.set_threshold(50_000, 20, 20)
         gc.enable()
 
 

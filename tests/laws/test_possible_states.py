@@ -39,7 +39,7 @@ from tests.laws.test_hostile_bytes import framed, opened, small_state
 
 pytestmark = pytest.mark.xdist_group("hostile")  # with the states of test_hostile_bytes.py
 
-TRIES = tries(8, 600)
+TRIES = tries(6, 600)
 _LARGE = (b"\x04\xff\xff\xff\x7f", b"\x08" + (2**62).to_bytes(8, "little"), b"\xff\xff\xff\x07")
 
 
