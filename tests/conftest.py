@@ -109,8 +109,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that use a real part are marked, those of its faults too; those of the broker share
     the worker that owns it.
 
-    What takes long comes first, so that no worker is alone with it at the end.
+    What takes long comes first, so that no worker is alone with it at the end: slow tests, and
+    tests of several files that share a worker.
     """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if "postgres" in getattr(item, "fixturenames", ()):
@@ -130,10 +132,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     wanted = config.option.markexpr
     if " or " in wanted or not collection_path.match("test_*.py"):
         return None
-    text = collection_path.read_text(encoding="utf-8")
-    marks = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
-    unwanted = {f"not {name}" for name in re.findall(r"pytest\.mark\.(\w+)", marks)}
-    return True if unwanted & set(wanted.split(" and ")) else None
+    marks = marks_of_module(collection_path.read_text(encoding="utf-8"))
+    return True if {f"not {mark}" for mark in marks} & set(wanted.split(" and ")) else None
+
+
+def marks_of_module(text: str) -> set[str]:
+    """The marks that `pytestmark` gives to each test of a module."""
+    value = text.partition("\npytestmark = ")[2].partition("\n\n")[0]
+    return set(re.findall(r"pytest\.mark\.(\w+)", value))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -144,12 +150,14 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """The ten thousand tests are no garbage; to look through them again and again takes time."""
+    """Tests that were collected are no garbage, and what a test makes is small: to look through
+    all of it after every 700 new objects, as Python does, takes several seconds of a run."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
         gc.enable()
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.bench_memory import cases, moments
 
+pytestmark = pytest.mark.slow
+
 ROWS = 40_000
 CASES = cases(ROWS)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from streammetrics import present
-from tests.conftest import FAULTS
+from tests.conftest import FAULTS, LEFT_OUT_OF_CHECK, marks_of_module
 from tests.requirements import ROOT
 
 TOP = {
@@ -146,3 +146,26 @@ def test_ci_can_be_run() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+def is_imported_in_vain(text: str) -> bool:
+    """Whether decorators and fixtures keep each test of a module out of `make check`, and no
+    `pytestmark` says so."""
+    if marks_of_module(text) & set(LEFT_OUT_OF_CHECK):
+        return False
+    marks = rf"@pytest\.mark\.({'|'.join(LEFT_OUT_OF_CHECK)})\b"
+    tests = re.findall(r"^((?:@.*\n(?:[ )].*\n)*)*)def test_\w+\(([^)]*)\)", text, re.MULTILINE)
+    return bool(tests) and all(
+        re.search(marks, decorators) or re.search(r"\b(kafka|postgres)\b", fixtures)
+        for decorators, fixtures in tests
+    )
+
+
+def test_a_module_without_a_fast_test_has_a_pytestmark_and_is_not_imported_by_make_check() -> None:
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    assert not [path.name for path in paths if is_imported_in_vain(path.read_text("utf-8"))]
+    slow = "@pytest.mark.slow\n@pytest.mark.parametrize(\n    'x', [1]\n)\ndef test_x(x):\n    pass"
+    assert is_imported_in_vain(slow)
+    assert is_imported_in_vain(slow + "\ndef test_y(kafka: str):\n    pass\n")
+    assert not is_imported_in_vain(slow + "\ndef test_y():\n    pass\n")
+    assert not is_imported_in_vain("\npytestmark = pytest.mark.slow\n\n" + slow)

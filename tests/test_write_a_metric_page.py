@@ -25,6 +25,7 @@ def test_each_file_of_the_page_has_fewer_than_60_lines() -> None:
     assert max(text.count("\n") for text in modules.values()) < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_a_program_of_the_page_prints_what_it_says(folder: Path, text: str) -> None:
     (folder / "program.txt").write_text(text, encoding="utf-8")
@@ -39,6 +40,7 @@ def test_the_laws_of_the_page_hold(folder: Path, command: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_log_of_the_page_has_the_results_that_it_says(folder: Path) -> None:
     (command,) = [text for text in COMMANDS if "streammetrics" in text]
     (results,) = [text for kind, text in BLOCKS if kind == "text"]

@@ -20,10 +20,11 @@ from streammetrics_consumers.ledger.store import connect
 from streammetrics_consumers.model.commit import Snapshot
 
 from streammetrics import Accumulator, load
-from tests.postgres_server import Postgres
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
+
+    from tests.postgres_server import Postgres
 
 K = TypeVar("K")
 CONFIG = """\

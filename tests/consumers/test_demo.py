@@ -13,6 +13,8 @@ from streammetrics_consumers.demo import main, truth_of
 
 from tests.requirements import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +22,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.slow
 def test_it_prints_each_variant_and_the_true_difference_and_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -41,7 +42,6 @@ def test_it_prints_each_variant_and_the_true_difference_and_ends(
     assert "20,000 events simulated and counted" in err
 
 
-@pytest.mark.slow
 def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--once", "--join", "--events", "20000"]) == 0
     out, err = capsys.readouterr()
@@ -56,7 +56,6 @@ def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixt
     assert all(len(line) <= 80 for line in out.splitlines())
 
 
-@pytest.mark.slow
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "streammetrics_consumers.demo", "--events", "2000", "--port", "0"],

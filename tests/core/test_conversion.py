@@ -14,12 +14,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from streammetrics import (
@@ -40,7 +37,22 @@ from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
 Make = Callable[[list[object]], object]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Imported by the worker that runs these tests, and not by each that collects them."""
+    global pa, pd, pl
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
 
 # What makes a column of integers, of which one may be missing.
 INTEGERS: dict[str, Make] = {
@@ -56,7 +68,7 @@ INTEGERS: dict[str, Make] = {
     "pyarrow dictionary": lambda v: pa.array(v, pa.int64()).dictionary_encode(),
 }
 FLOATS: dict[str, Make] = {
-    "pandas": pd.Series,
+    "pandas": lambda v: pd.Series(v),
     "pandas Float64": lambda v: pd.Series(v, dtype="Float64"),
     "pandas double[pyarrow]": lambda v: pd.Series(v, dtype="double[pyarrow]"),
     "polars": lambda v: pl.Series(v, dtype=pl.Float64),
@@ -162,14 +174,14 @@ def test_missing_and_masked_values_are_refused_with_their_rows() -> None:
 
 
 TABLES: dict[str, Make] = {
-    "pandas frame": pd.DataFrame,
+    "pandas frame": lambda v: pd.DataFrame(v),
     "pandas frame, nullable": lambda v: pd.DataFrame(v).convert_dtypes(),
-    "pandas lists": pd.Series,
+    "pandas lists": lambda v: pd.Series(v),
     "polars frame": lambda v: pl.DataFrame(v, orient="row"),
-    "polars List": pl.Series,
+    "polars List": lambda v: pl.Series(v),
     "polars Array": lambda v: pl.Series(v, dtype=pl.Array(pl.Float64, 2)),
     "pyarrow table": lambda v: pa.table({"a": [v[0][0], v[1][0]], "b": [v[0][1], v[1][1]]}),
-    "pyarrow lists": pa.array,
+    "pyarrow lists": lambda v: pa.array(v),
     "pyarrow lists of two": lambda v: pa.array(v, pa.list_(pa.float64(), 2)),
 }
 

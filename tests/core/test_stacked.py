@@ -108,7 +108,7 @@ def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone() -> N
         head, body = unframe(STATE_MAGIC, good)
         refused, end = 0, len(body)
         for at in range(end) if end < 80 else [*range(12), *range(end - 24, end)]:
-            for new in {0, 1, 2, 0x80, 0xFF} - {body[at]}:
+            for new in {0, 2, 0x80} - {body[at]}:
                 bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
                 states = [good, good, bad, good, good, good]
                 try:

@@ -6,10 +6,11 @@ buffer, no validator of the fast path, no chunk, no table that is worth its step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 from streammetrics import (
     Accumulator,
@@ -118,6 +119,15 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
 # Other settings of the same inputs and parts, which matter to the kernels and not to the rest.
 SAME_STATE = ("HistogramAUC coarse", "HistogramAUC float32", "HistogramAUC equal")
 STATES = [name for name in METRICS if name not in (*SAME_STATE, "GroupedAUC on a grid")]
+
+
+def each(names: Iterable[str]) -> pytest.MarkDecorator:
+    """The test is of each metric; `make test` alone has the one whose weights and sums those of
+    `BinaryConfusion weighted` and `Calibration` are, and which takes longer than both."""
+    slow = {"Calibration weighted": [pytest.mark.slow]}
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=slow.get(name, [])) for name in names]
+    )
 
 
 def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:

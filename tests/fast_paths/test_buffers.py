@@ -11,9 +11,9 @@ import pytest
 
 from streammetrics import Accumulator, InputError
 from streammetrics.core import buffer
-from tests.fast_paths.drawn import METRICS, STATES, Columns, forms, simple
+from tests.fast_paths.drawn import METRICS, STATES, Columns, each, forms, simple
 
-every_metric = pytest.mark.parametrize("name", STATES)
+every_metric = each(STATES)
 
 
 @every_metric

@@ -31,10 +31,11 @@ from streammetrics.core.multiset import sorted_run
 from streammetrics.core.multiset.sorted_run import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
-from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, simple
+from tests.depth import further_are_slow
+from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, each, simple
 from tests.id_pools import EVERY
 
-every_metric = pytest.mark.parametrize("name", STATES)
+every_metric = each(STATES)
 
 
 def states_of(metric: Accumulator, draw: Any, sizes: list[int], seed: int) -> list[Accumulator]:
@@ -229,7 +230,10 @@ def test_records_and_units_that_wait_are_those_that_came_together(
     assert units[0].to_bytes() == units[1].to_bytes()
 
 
-@pytest.mark.parametrize("name", ["HistogramAUC", "Regression", "GroupedAUC", "Ratio of clicks"])
+@pytest.mark.parametrize(
+    "name",
+    ["HistogramAUC", "GroupedAUC", "Ratio of clicks", *further_are_slow("Regression", fast=0)],
+)
 def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(15)

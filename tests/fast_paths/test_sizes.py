@@ -10,9 +10,9 @@ import pytest
 from streammetrics import HistogramAUC, PerKey, Windows
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.kernels.tables.grids import grid_of
-from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, simple
+from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, each, simple
 
-every_metric = pytest.mark.parametrize("name", METRICS)
+every_metric = each(METRICS)
 # Around the sizes from which there is another way: of scores, exact sums, rows in pieces, chunks.
 # Each metric has one of these, and the next one the other.
 SIZES = [63, 64, 8_192, 8_193, 16_383, 16_384], [64, 65, 8_191, 8_192, 16_384, 16_385]
@@ -28,7 +28,7 @@ def test_a_large_batch_counts_as_many_small_ones(name: str) -> None:
         columns = draw(n, rng)
         state, pieces = metric.empty(), metric.empty()
         state.update(**columns)
-        cuts = np.unique(rng.integers(0, n, 40))
+        cuts = np.unique(rng.integers(0, n, 12))
         for start, end in zip([0, *cuts], [*cuts, n], strict=True):
             if end > start:
                 pieces._feed(

@@ -26,9 +26,11 @@ from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 
+pytestmark = pytest.mark.xdist_group("hostile")  # one worker makes the small states, once
+
 MOST_MEMORY = 2 << 20  # bytes for one state; its bytes are a few hundred, a grid a megabyte
 # Of each kind of damage to a state. The parts are the same in many of the cases.
-SOME = tries(10, 600)
+SOME = tries(5, 600)
 
 HUGE = [
     b"\xff" * 9 + b"\x7f",  # a varint of 2**70

@@ -37,7 +37,9 @@ from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 from tests.laws.test_hostile_bytes import framed, opened, small_state
 
-TRIES = tries(12, 600)
+pytestmark = pytest.mark.xdist_group("hostile")  # with the states of test_hostile_bytes.py
+
+TRIES = tries(6, 600)
 _LARGE = (b"\x04\xff\xff\xff\x7f", b"\x08" + (2**62).to_bytes(8, "little"), b"\xff\xff\xff\x07")
 
 

@@ -12,6 +12,8 @@ from streammetrics_consumers.cli.main import main
 from tests.consumers.stores import make_store, write_config, write_events
 from tests.postgres_server import Postgres
 
+pytestmark = pytest.mark.postgres
+
 Capture = pytest.CaptureFixture[str]
 
 

@@ -26,6 +26,8 @@ from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 15.0  # of the time from a signal to the end
 
 
@@ -43,7 +45,6 @@ class Spinning(MemorySource):
     polls = 0
 
 
-@pytest.mark.slow
 def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(3)})
     source, stop = Spinning(run.logs), PatientStop(Clock())
@@ -74,7 +75,6 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
         assert not thread.is_alive()
 
 
-@pytest.mark.slow
 def test_a_run_of_a_file_tells_how_it_stands(tmp_path: Path) -> None:
     write_events(tmp_path)
     with Running(write_config(tmp_path)) as running:
@@ -104,7 +104,6 @@ def filled(kafka: str, n: int, partitions: int = 4) -> str:
     return topic
 
 
-@pytest.mark.slow
 def test_several_workers_have_one_place_for_their_numbers_and_end_in_time(
     kafka: str, tmp_path: Path
 ) -> None:

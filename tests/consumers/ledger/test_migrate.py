@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Connection, inspect
@@ -19,7 +20,9 @@ from streammetrics_consumers.model.commit import Commit, Counters
 from streammetrics_consumers.model.generation import Pane
 
 from tests.consumers.stores import stored
-from tests.postgres_server import Postgres
+
+if TYPE_CHECKING:
+    from tests.postgres_server import Postgres
 
 HERE = Path(__file__).parent
 TOTAL = Pane("auc", 0, None, None)

@@ -21,6 +21,8 @@ from tests.consumers.ledger.small_ledger import DESCRIPTIONS, LOG, PRINTS, TOTAL
 from tests.consumers.stores import make_store, stored, write_config, write_events
 from tests.pgbouncer_server import PgBouncer
 
+pytestmark = pytest.mark.postgres
+
 Capture = pytest.CaptureFixture[str]
 
 

@@ -22,7 +22,7 @@ from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.memory_source import Deliver, Log
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
 SMALL_COMMITS = "[store]\ncommit_interval_s = 0.01"
 LOGS: dict[Partition, Records] = {ONE: records(1, 300), TWO: records(2, 200)}
@@ -102,7 +102,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "at"), [*zip(FAULTS, (1, 100, 400, 250), strict=True)])
 def test_a_store_that_fails_under_a_run_costs_no_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, at: int

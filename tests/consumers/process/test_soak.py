@@ -19,6 +19,8 @@ import pytest
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("STREAMMETRICS_SOAK_S", "8"))
 SAMPLES = 20
 EVENTS_S = 4000  # written each second
@@ -84,7 +86,6 @@ def growing(path: Path) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 120)
 def test_memory_files_threads_and_the_log_of_the_store_are_bounded(tmp_path: Path) -> None:
     config, store, log = (tmp_path / name for name in ("c.toml", "soak.db", "events.jsonl"))

@@ -29,6 +29,8 @@ from tests.consumers.replay.verified_run import (
 )
 from tests.consumers.small_config import config
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
@@ -58,7 +60,6 @@ def at_looks(*acts: Callable[[], object]) -> Callable[[Progress], None]:
     return look
 
 
-@pytest.mark.slow
 def test_what_is_counted_and_merged_meanwhile_is_left_out(run: Run, tmp_path: Path) -> None:
     whole = verified(run, tmp_path)
     rows = run.seen().counters.rows
@@ -74,7 +75,6 @@ def test_what_is_counted_and_merged_meanwhile_is_left_out(run: Run, tmp_path: Pa
     assert verified(run, tmp_path).is_good
 
 
-@pytest.mark.slow
 def test_a_copy_that_lost_its_connection_is_made_again(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +96,6 @@ def test_a_copy_that_lost_its_connection_is_made_again(
     assert len(tries) > 1
 
 
-@pytest.mark.slow
 def test_a_retry_that_counts_meanwhile_is_no_difference(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     counted: list[int] = []

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.application import application
 
 from tests.consumers.server.asking import EXPERIMENT, Client
 from tests.consumers.stores import make_store
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_made_when_they_are_asked_for() -> Iterator[None]:
+    """And not by a process in the background as soon as a test asks for a page: it takes two
+    seconds of a processor from the tests beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+        asked = Event()
+        asked.set()
+        patch.setattr(assets, "_CHARTS_ASKED", asked)
+        yield
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from threading import Event, Semaphore
 
 import pytest
 from streammetrics_consumers.server import assets
@@ -53,3 +54,15 @@ def test_without_its_package_there_are_no_charts_and_the_log_says_why(
     monkeypatch.setattr(assets, "_PROGRAM", "raise SystemExit('install vl-convert-python')")
     assert assets._charts.__wrapped__() is None
     assert "the page has no charts: install vl-convert-python" in caplog.text
+
+
+def test_the_first_page_that_is_asked_for_has_the_charts_made_in_the_background(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = Semaphore(0)
+    monkeypatch.setattr(assets, "_CHARTS_ASKED", Event())
+    monkeypatch.setattr(assets, "charts", made.release)
+    for _ in range(3):
+        assets.prepare()
+    assert made.acquire(timeout=10)
+    assert not made.acquire(blocking=False)

@@ -17,6 +17,8 @@ from streammetrics_consumers.server.process import serving
 
 from tests.consumers.stores import EVENTS, make_store, write_events
 
+pytestmark = pytest.mark.slow
+
 ALONE = Watched(dict, time.monotonic, time.time)
 
 
@@ -34,7 +36,6 @@ def until(stream: Iterator[tuple[str, dict[str, object]]], wanted: str) -> dict[
     return next(data for name, data in stream if name == wanted)
 
 
-@pytest.mark.slow
 def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
     store = make_store(tmp_path, EVENTS[:2])
     with (
@@ -55,7 +56,6 @@ def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
         assert httpx.get(url + "api/health").json()["committed_s"] is not None
 
 
-@pytest.mark.slow
 def test_more_pages_than_the_limit_are_told_so_and_none_holds_up_the_end(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

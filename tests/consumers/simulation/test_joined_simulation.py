@@ -32,6 +32,8 @@ from tests.consumers.memory_source import (
 )
 from tests.consumers.simulation.lives import Killed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
@@ -71,7 +73,6 @@ def require_verified(ledger: Ledger, events: joined.Stream) -> None:
     assert not seen.notes
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     ledger: Ledger, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -114,7 +115,6 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     require_verified(ledger, events)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_what_has_not_closed_is_not_counted_and_is_verified_all_the_same(ledger: Ledger) -> None:
     events = joined.stream(seed=1)

@@ -16,6 +16,8 @@ from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
 from tests.engines.spark.test_micro_batches import Upserts, run
 from tests.kafka_broker import Record, create_topic, produce
 
+pytestmark = pytest.mark.slow
+
 ROWS = 2_000
 TABLE = log_table(ROWS, users=100)
 FIELDS = "variant string, user bigint, label smallint, score float"
@@ -44,7 +46,6 @@ def check(states: dict[Key, Accumulator], name: str) -> None:
     assert ranges == [(f"{name}/{p}", 0, ROWS // 2) for p in (0, 1)]
 
 
-@pytest.mark.slow
 def test_a_stream_of_a_topic_notes_its_ranges_of_offsets(
     spark: SparkSession, topic: tuple[str, str], tmp_path: Path
 ) -> None:

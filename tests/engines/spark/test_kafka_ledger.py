@@ -18,6 +18,8 @@ from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config
 from tests.engines.spark.test_spark_ledger import all_rows
 from tests.kafka_broker import Record, create_topic, produce
 
+pytestmark = pytest.mark.slow
+
 FIELDS = "ts bigint, variant string, label int, score double, phase string, user string"
 PER_BATCH = 700  # offsets: three batches
 
@@ -41,7 +43,6 @@ def events(spark: SparkSession, broker: str, topic: str) -> DataFrame:
     return rows.withColumn("ts", F.timestamp_millis("ts"))
 
 
-@pytest.mark.slow
 def test_the_page_and_the_terminal_show_what_spark_read_from_kafka(
     spark: SparkSession,
     spark_kafka: str,

@@ -15,6 +15,8 @@ from streammetrics import Accumulator, HistogramAUC
 from streammetrics.engines import Sealing, Task, partial
 from tests.engines.log_rows import COLUMNS, SPEC
 
+pytestmark = pytest.mark.slow
+
 ROWS, USERS = 2_000_000, 80_000  # 25 rows a user; one has a tenth of all
 FIXED = 80 << 20  # what is loaded with the first rows, and a few batches; 52 MB were seen
 MEASURED = ["bucket", "rows", "before", "peak"]
@@ -68,7 +70,6 @@ def measured(
     return found
 
 
-@pytest.mark.slow
 def test_a_task_needs_sixty_bytes_a_row_of_its_bucket_and_a_histogram_none(
     spark: SparkSession,
 ) -> None:

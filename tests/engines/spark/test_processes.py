@@ -12,6 +12,8 @@ import pytest
 
 from tests.requirements import ROOT, absent
 
+pytestmark = pytest.mark.slow
+
 
 def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
     """The output of a script of this folder, which must end well."""
@@ -28,7 +30,6 @@ def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
 def test_the_digests_stay_those_of_one_process(tmp_path: Path) -> None:
@@ -37,7 +38,6 @@ def test_the_digests_stay_those_of_one_process(tmp_path: Path) -> None:
     assert happened >= {"killed rows", "killed states", "slow rows", "slow rows second"}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_same_states_and_results_come_over_connect(tmp_path: Path) -> None:
     try:

@@ -13,6 +13,8 @@ from streammetrics.present import theme
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
+pytestmark = pytest.mark.slow
+
 Open = Callable[..., Seen]
 _SWATCHES = """() => Object.fromEntries(
   [...document.querySelectorAll("table.figures tr:has(.swatch)")].map((row) => [
@@ -22,7 +24,6 @@ _SWATCHES = """() => Object.fromEntries(
 )"""
 
 
-@pytest.mark.slow
 def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
     text = (files("streammetrics_consumers.server") / "page" / "theme.css").read_text(
         encoding="utf-8"
@@ -33,7 +34,6 @@ def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
         assert [pair[which] for pair in pairs] == [one.lower() for one in ranges["category"]]
 
 
-@pytest.mark.slow
 def test_a_variant_has_the_colour_of_its_charts(served: Stream, open_page: Open) -> None:
     seen = open_page(served.url)
     for query in ("by=variant", "by=variant,phase", "by=variant&where=variant=treatment"):

@@ -15,6 +15,7 @@ from streammetrics_consumers.sources import GapError
 from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import EVENT, config
+from tests.depth import further_are_slow
 
 SMALL = config()
 
@@ -191,13 +192,14 @@ def test_a_file_cut_off_anywhere_is_refused_in_words(tmp_path: Path) -> None:
             source(path)
 
 
-def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [*further_are_slow(97, 23)])
+def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path, step: int) -> None:
     """Each byte by itself, in the pages and in the footer: rows come, or the error names the file
     and nothing waits. (Where a page has no checksum, other values may come.)"""
     whole = write(tmp_path / "a.parquet").read_bytes()
     path = tmp_path / "b.parquet"
     refused = 0
-    for at in range(0, len(whole), 23):
+    for at in range(0, len(whole), step):
         data = bytearray(whole)
         data[at] ^= 0x7F
         path.write_bytes(data)

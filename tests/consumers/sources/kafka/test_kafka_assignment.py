@@ -6,6 +6,8 @@ import threading
 import time
 from contextlib import ExitStack
 
+import pytest
+
 from tests.consumers.sources.kafka.kafka_reader import (
     LIMIT_S,
     Library,
@@ -14,6 +16,8 @@ from tests.consumers.sources.kafka.kafka_reader import (
     read_to_end,
 )
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+
+pytestmark = pytest.mark.kafka
 
 COOPERATIVE = {"partition_assignment_strategy": "cooperative-sticky"}
 

@@ -35,6 +35,8 @@ from tests.kafka_broker import (
     unique_topic,
 )
 
+pytestmark = pytest.mark.kafka
+
 
 def test_the_log_is_named_by_the_ids_of_cluster_and_topic_and_has_its_ends_and_times(
     library: Library, kafka: str, topics: str
