@@ -6,9 +6,11 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import Dialect, Engine, create_engine
+from sqlalchemy.util import LRUCache
 
 from tests.consumers import verdict_cases
 from tests.consumers.stores import Databases, make_store
@@ -16,6 +18,36 @@ from tests.requirements import absent
 
 if TYPE_CHECKING:
     from tests.kafka_broker import Broker
+
+
+class Compiled(LRUCache[Any, Any]):
+    """Compiled statements, for every engine of a kind of database."""
+
+    @staticmethod
+    def _of_kind(key: tuple[Dialect, *tuple[object, ...]]) -> tuple[object, ...]:
+        return type(key[0]), *key[1:]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(self._of_kind(key), default)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self._of_kind(key), value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """Tests open thousands of stores, whose engines would each compile the same statements: a third
+    of what a simulation costs."""
+    compiled = Compiled(5_000)
+
+    def made(*args: Any, **settings: Any) -> Engine:
+        engine = create_engine(*args, **settings)
+        engine._compiled_cache = compiled
+        return engine
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streammetrics_consumers.ledger.store.create_engine", made)
+        yield
 
 
 @pytest.fixture(
