@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from benchmarks.bench_memory import cases, moments
 
 ROWS = 40_000
 CASES = cases(ROWS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_else_is_collected() -> Iterator[None]:
+    """What earlier tests left is many times the states here, and is looked through at each moment
+    unless it is put aside."""
+    gc.collect()
+    gc.freeze()
+    yield
 
 
 @pytest.mark.slow
