@@ -34,6 +34,7 @@ from streammetrics_consumers.sources import Skips, UnreadableBatch
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_broker import create_topic
+from tests.requirements import absent
 
 pytestmark = pytest.mark.kafka
 
@@ -77,7 +78,7 @@ def logs_of(kafka: str) -> Path:
         ((found,),) = (one["log_dirs"] for one in admin.describe_log_dirs())
     folder = Path(found["log_dir"])
     if not folder.is_dir():
-        pytest.skip("the broker of KAFKA_BOOTSTRAP keeps its logs elsewhere")
+        absent("kafka", f"the logs of {kafka} are not in {folder} of this machine")
     return folder
 
 

@@ -26,6 +26,7 @@ from streammetrics_consumers.cli.run import warn_where_open
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, speed
+from streammetrics_consumers.server.process import announce
 
 from tests.consumers.stores import EVENTS, make_store, write_events
 from tests.requirements import ROOT
@@ -73,6 +74,12 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
         rest = process.stderr.read()
         assert process.wait(10) == 0
     assert TOKEN not in rest
+
+
+def test_a_server_without_a_token_names_its_address_alone() -> None:
+    said: list[str] = []
+    announce("http://127.0.0.1:1/", said.append)
+    assert said == ["serving http://127.0.0.1:1/"]
 
 
 def test_what_cannot_be_is_said_without_the_secret(

@@ -58,7 +58,7 @@ def anything(run: GroupedRun, rng: random.Random) -> None:
 
 @pytest.mark.parametrize(
     ("databases", "seed", "things"),
-    over_stores((4, 6), *((n, 30) for n in range(tries(1, 24))), postgres=tries(1, 24)),
+    over_stores((4, 6), *((n, tries(30, 40)) for n in range(tries(1, 24))), postgres=tries(1, 24)),
     indirect=["databases"],
 )
 def test_whatever_happens_each_state_is_that_of_an_independent_fold(
