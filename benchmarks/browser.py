@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-software-rasterizer",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

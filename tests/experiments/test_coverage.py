@@ -20,7 +20,7 @@ from streammetrics import Ratio, UserGroups
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan
 
-REPLICATES = 250
+REPLICATES = 160
 pytestmark = pytest.mark.slow
 
 
@@ -67,9 +67,9 @@ def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100_and_a_true_effect_is
 @pytest.mark.parametrize(
     ("once", "replicates", "least_deff", "most_deff", "most_of_rows"),
     [
-        (partial(users.clicking, 1000, "lognormal", False), 200, 4, 10, 0.7),
-        (partial(users.ranked, 300, 1.0), 100, 1.2, 4, 0.93),
-        (partial(users.listed, 300), 80, 4, 9, 0.7),
+        (partial(users.clicking, 1000, "lognormal", False), 120, 4, 10, 0.7),
+        (partial(users.ranked, 300, 1.0), 60, 1.2, 4, 0.93),
+        (partial(users.listed, 300), 50, 4, 9, 0.7),
     ],
     ids=["heavy users", "AUC", "NDCG"],
 )
@@ -88,17 +88,17 @@ def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
 
 
 def test_what_users_did_before_makes_the_error_smaller_and_as_honest() -> None:
-    *_, without = means(one_look.alike, 30)
-    held, _, alarms, error = means(one_look.cuped, 60)
-    assert is_near(held, 0.95, 60) and is_near(alarms, 0.05, 60)
+    *_, without = means(one_look.alike, 20)
+    held, _, alarms, error = means(one_look.cuped, 40)
+    assert is_near(held, 0.95, 40) and is_near(alarms, 0.05, 40)
     assert error < 0.92 * without
 
 
 def test_twenty_looks_fool_a_z_test_and_not_a_confidence_sequence() -> None:
     stream = partial(looks.stream, 0.05, linear(10_000, 20))
-    naive, last, *sequences, width = means(stream, 120)
-    assert is_near(naive, 0.24804, 120)  # Armitage, McPherson and Rowe 1969
-    assert is_near(last, 0.05, 120)
+    naive, last, *sequences, width = means(stream, 80)
+    assert is_near(naive, 0.24804, 80)  # Armitage, McPherson and Rowe 1969
+    assert is_near(last, 0.05, 80)
     assert all(alarms <= 0.05 for alarms in sequences)
     assert 1.5 < width < 1.65
 
@@ -117,15 +117,15 @@ def test_looks_at_users_need_both_their_groups_and_a_sequence() -> None:
 
 def test_a_ramp_with_a_trend_deceives_where_epochs_are_pooled() -> None:
     ramp = ramps.Ramp((0.02, 0.1, 0.5), (0.03, 0.08))
-    pooled, _, by_epoch, sequence, label = means(partial(ramps.look_at, ramp, 20_000, 1), 40)
+    pooled, _, by_epoch, sequence, label = means(partial(ramps.look_at, ramp, 20_000, 1), 25)
     assert pooled > 0.5
-    assert by_epoch <= 0.05 + by_chance(0.05, 40)
+    assert by_epoch <= 0.05 + by_chance(0.05, 25)
     assert sequence <= 0.05 and label <= 0.05
 
 
 def test_the_sample_ratio_may_be_looked_at_and_still_sees_a_wrong_one() -> None:
     fair = partial(units.sample_ratio, (0.5, 0.5), 0.5, linear(10_000, 20))
-    chi_square, _, _, alarms = means(fair, 120)
+    chi_square, _, _, alarms = means(fair, 80)
     assert chi_square > 0.15
     assert alarms <= 0.01
     *_, alarms = means(partial(units.sample_ratio, (0.5, 0.5), 0.55, linear(10_000, 40)), 20)
@@ -171,6 +171,6 @@ SPARSE_ROWS = {row.name: row for table in (sparse.ZEROS, sparse.SPARSE) for row 
     ],
 )
 def test_the_burn_in_keeps_sparse_values_from_alarms_and_a_hundred_rows_do_not(name: str) -> None:
-    rows_alone, *_, ten, always, _ = SPARSE_ROWS[name].run(200)
+    rows_alone, *_, ten, always, _ = SPARSE_ROWS[name].run(120)
     assert rows_alone > 0.08
-    assert ten <= always <= 0.05 + by_chance(0.05, 200)
+    assert ten <= always <= 0.05 + by_chance(0.05, 120)

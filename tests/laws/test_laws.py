@@ -23,11 +23,14 @@ from tests.weighted_classes_cases import SMALL_ROWS
 
 # Of the profile's examples: there are two thousand pairs of a law and a case.
 EXAMPLES = depth.EXAMPLES // 10
+FIRST = [*{type(case.empty): case for case in reversed(CASES)}.values()]  # of each class
 
 
 @pytest.mark.parametrize("case", list(most_are_slow(CASES)))
 def test_every_public_accumulator_keeps_every_law(case: Case[Any]) -> None:
     examples = EXAMPLES if case in PLAIN else EXAMPLES * 3 // 4
+    if not DEEP and case not in FIRST:
+        examples -= 1
     check_laws(case, examples=examples, max_rows=25)
 
 
@@ -87,4 +90,6 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
 @pytest.mark.parametrize("case", list(most_are_slow([case for case in PLAIN if case.oracle])))
 def test_the_oracle_agrees_on_every_small_multiset_of_rows(case: Case[Any]) -> None:
     rows, most = kinds_of_rows(case)
+    if not DEEP and case not in FIRST and most in (3, 4):
+        most -= 1  # other settings of a class show in fewer rows
     assert check_exhaustively(case, rows, most) >= 28

@@ -199,7 +199,7 @@ class Run:
                 yield Job(name, order, limit, before, until_killed=self.given.until_killed)
 
         def limit(test: int) -> float:
-            return 5 + 10 * took[test]
+            return self.given.patience + 10 * took[test]
 
         begun = time.monotonic()
         ran = running.run(self.items, ready(), self.given.workers)
@@ -268,6 +268,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--until-killed", action="store_true",
         help="only the first test that kills: enough for --compare, and many times faster",
+    )  # fmt: skip
+    parser.add_argument(
+        "--patience", type=float, default=5.0, metavar="SECONDS",
+        help="what a test may take beyond ten times what it took without a mutant",
     )  # fmt: skip
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path(".cache/mutation"))

@@ -136,6 +136,7 @@ def test_a_sample_is_drawn_by_its_seed_and_not_by_the_place() -> None:
 
 
 # -- a run -----------------------------------------------------------------------------------
+PATIENCE = ("--patience", "1.5")  # some mutants never end, and keep a processor busy as long
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -153,7 +154,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(dedent(source))
     (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
-    ended = run(folder, "toy", "--all", "--tests", "checks")
+    ended = run(folder, "toy", "--all", "--tests", "checks", *PATIENCE)
     assert ended.returncode == 0, ended.stdout
     assert "checks/test_sums.py: 1 tests are left out" in ended.stdout
     return folder
@@ -191,7 +192,7 @@ def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -
     lines = results.read_text().splitlines(keepends=True)
     before = killers(toy)
     results.write_text("".join(lines[:-2]) + lines[-2][:20])  # stopped while it wrote
-    again = run(toy, "toy", "--all", "--tests", "checks")
+    again = run(toy, "toy", "--all", "--tests", "checks", *PATIENCE)
     assert ", 2 to run" in again.stdout and "tracer" not in again.stdout
     assert killers(toy) == before
     report = run(toy, "--report").stdout
@@ -203,7 +204,7 @@ def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -
 @pytest.mark.slow
 def test_one_killer_is_enough_to_compare(toy: Path) -> None:
     first = toy / "first.jsonl"
-    options = ("--tests", "checks", "--until-killed", "--results", str(first))
+    options = ("--tests", "checks", "--until-killed", "--results", str(first), *PATIENCE)
     assert "kill nothing of their own" not in run(toy, "toy", "--all", *options).stdout
     every = Matrix.read(toy / ".cache" / "mutation" / "results.jsonl")
     assert compare(every, Matrix.read(first)) == ([], [])

@@ -26,6 +26,7 @@ from streammetrics_consumers.cli.run import warn_where_open
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, speed
+from streammetrics_consumers.server.process import announce
 
 from tests.consumers.stores import EVENTS, make_store, write_events
 from tests.requirements import ROOT
@@ -57,26 +58,28 @@ def status(url: str, **headers: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("token", "ended_by"), [("", signal.SIGTERM), (TOKEN, signal.SIGINT)], ids=["open", "token"]
-)
 def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printed(
-    store: Path, token: str, ended_by: signal.Signals
+    store: Path,
 ) -> None:
-    with served(store, STREAMMETRICS_TOKEN=token) as process:
+    with served(store, STREAMMETRICS_TOKEN=TOKEN) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         url = line.removeprefix("serving ").strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), line
-        if token:
-            said = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
-            assert process.stderr.readline() == said
-            assert status(url + "api/health", authorization=f"Bearer {token}") == 200
-        assert status(url + "api/health") == (401 if token else 200)
-        process.send_signal(ended_by)
+        said = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
+        assert process.stderr.readline() == said
+        assert status(url + "api/health", authorization=f"Bearer {TOKEN}") == 200
+        assert status(url + "api/health") == 401
+        process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()
         assert process.wait(10) == 0
     assert TOKEN not in rest
+
+
+def test_a_server_without_a_token_names_its_address_alone() -> None:
+    said: list[str] = []
+    announce("http://127.0.0.1:1/", said.append)
+    assert said == ["serving http://127.0.0.1:1/"]
 
 
 def test_what_cannot_be_is_said_without_the_secret(

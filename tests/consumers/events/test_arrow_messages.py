@@ -187,7 +187,7 @@ for compression in (None, "lz4", "zstd"):
         refused += delta.counters.quarantined > 0
 print(refused)
 """
-TURNS = tries(80, 2000)
+TURNS = tries(40, 2000)
 
 
 @pytest.mark.slow

@@ -336,7 +336,7 @@ class World:
 
 
 # -- whether a program that is broken on purpose is found out --------------------------------------
-FEW = 50  # seeds, in which most mistakes are found
+FEW = 30  # seeds, in which most mistakes are found
 
 
 def opened(place: Path) -> FusedLedger:
