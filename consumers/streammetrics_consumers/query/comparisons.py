@@ -299,7 +299,7 @@ def of_users(row: Result, users: Users) -> Result:
 State: TypeAlias = answers.ExperimentState
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
-_NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
+_NOTHING: Final = "Too early to judge: no variant can be compared with the control yet."
 
 
 def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str]:
@@ -324,7 +324,7 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str
     if len(sentences) > 1 and not shown:
         sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
         if state == "early":
-            sentences = [f"Too early to say for any of {len(decisions)} comparisons."]
+            sentences = [f"Too early to judge any of {len(decisions)} comparisons."]
         sentences += [one.sentence for one in decisions if one.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
         sentences.append(
