@@ -334,12 +334,14 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
     grades: list[int] = []
     judged: list[bool] = []
     for i, (ids, truth) in enumerate(zip(ranked, known, strict=True)):
+        found = [truth.get(id_) for id_ in ids]
+        judged += [grade is not None for grade in found]
+        grades += [grade or 0 for grade in found]
         for grade in truth.values():
             unseen[i, grade] += 1
-        for id_ in ids:
-            judged.append(id_ in truth)
-            grades.append(truth.get(id_, 0))
-            unseen[i, grades[-1]] -= judged[-1]
+        for seen in found:
+            if seen is not None:
+                unseen[i, seen] -= 1
     ends = np.zeros(len(ranked) + 1, np.int64)
     np.cumsum([len(ids) for ids in ranked], out=ends[1:])
     scores = _scores(lists, ranked, ends)

@@ -413,7 +413,8 @@ def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
     found = tuple(m if isinstance(m, Measure) else parse_measure(m) for m in measures)
     if not found or len(set(found)) != len(found):
         got = ", ".join(str(measure) for measure in found) or "none"
-        raise refused("one measure or several, each once", got, "measures")
+        hint = "leave out the repeated ones: several names may mean one measure" if found else WRITE
+        raise refused("one measure or several, each once", got, "measures", hint)
     for measure in found:
         if type(_registered_as(measure)) is not type(measure):
             raise refused(

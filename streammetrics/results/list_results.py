@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.measure_names import entry_text
+from streammetrics.present.measure_names import did_you_mean, entry_text
 from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
@@ -80,7 +80,9 @@ class Averages(Mapping[str, float], HasIntervals):
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
-            raise KeyError(f"{text} is not one of {', '.join(self.means)}")
+            names = ", ".join(self.means)
+            hint = did_you_mean(text, self.means, "name one of these")
+            raise KeyError(f"{text} is not one of {names}; {hint}")
         return self.means[text]
 
     def __contains__(self, measure: object) -> bool:
@@ -90,7 +92,7 @@ class Averages(Mapping[str, float], HasIntervals):
         return iter(self.means)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        moments = self._moments.get(asked.view.text)
+        moments = self._moments.get(entry_text(asked.view.text, self.means))
         return None if moments is None else moments.interval(asked)
 
     def __len__(self) -> int:
