@@ -34,8 +34,8 @@ class Evaluation(Averages):
 
     `result["ndcg@10"]` is a mean, `result.interval("ndcg@10")` its confidence interval, and
     `result.per_query["q1"]["NDCG@10"]` the value of one query; measures are called as they print.
-    queries: those that were evaluated, in the order of the judgments. values: by measure, a value
-    for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
+    queries: those that were evaluated, in the order of the judgments. by_query: by measure, a
+    value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
     queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
     which are left out. What is called lists in `Averages` are queries here.
 
@@ -48,7 +48,7 @@ class Evaluation(Averages):
     """
 
     queries: tuple[Hashable, ...] = ()
-    values: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    by_query: Mapping[str, Floats] = field(default_factory=dict, compare=False)
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
     _weights: Mapping[str, Floats] = field(default_factory=dict, compare=False)
@@ -57,9 +57,9 @@ class Evaluation(Averages):
     @property
     def per_query(self) -> dict[Hashable, dict[str, float]]:
         """The value of each measure by query, as pytrec_eval returns them."""
-        columns = [column.tolist() for column in self.values.values()]
+        columns = [column.tolist() for column in self.by_query.values()]
         return {
-            query: dict(zip(self.values, row, strict=True))
+            query: dict(zip(self.by_query, row, strict=True))
             for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
         }
 
@@ -193,7 +193,7 @@ def evaluated(
         means.rows,
         _moments=means._moments,
         queries=tuple(queries),
-        values=dict(zip(means.means, columns, strict=True)),
+        by_query=dict(zip(means.means, columns, strict=True)),
         missing=lacking,
         unjudged=unjudged,
         _weights={t: w for t, w, m in zip(means.means, weights, measures, strict=True) if m.pooled},

@@ -154,9 +154,10 @@ def compare_runs(
     share = as_float(level)
     if share is None or not 0 < share < 1:
         raise refused("level", "a number between 0 and 1, such as 0.95", level)
-    if not isinstance(runs, Mapping) or len(runs) < 2 or not all(isinstance(n, str) for n in runs):
+    given: object = runs
+    if not isinstance(given, Mapping) or len(runs) < 2 or not all(type(n) is str for n in given):
         hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
-        raise refused("runs", "two or more runs by name", runs, hint)
+        raise refused("runs", "two or more runs by name", given, hint)
     first = next(iter(runs)) if baseline is None else baseline
     if first not in runs:
         hint = nearest(first, runs, "name one of them")
@@ -187,7 +188,7 @@ def _difference(
     """The paired difference of one measure of two runs."""
     ours, theirs = found[name], found[baseline]
     mine, other = ours._moments[measure], theirs._moments[measure]
-    by_query = ours.values[measure] - theirs.values[measure]
+    by_query = ours.by_query[measure] - theirs.by_query[measure]
     counted = ~np.isnan(by_query)  # not queries with nothing relevant, in both runs
     by_query = by_query[counted]
     sum_ = mine.sum_ - other.sum_

@@ -78,7 +78,7 @@ def test_the_pooled_measure_is_compared_as_a_ratio() -> None:
     one = compare_runs(QRELS, RUNS, "PooledHR@3").difference("best", "PooledHR@3")
     mine, theirs = evaluate(QRELS, RUNS["best"], "R@3"), evaluate(QRELS, RUNS["poor"], "R@3")
     known = np.array([sum(g > 0 for g in truth.values()) for truth in QRELS.values()], float)
-    ours, base = (np.nan_to_num(r.values["R@3"]) * known for r in (mine, theirs))
+    ours, base = (np.nan_to_num(r.by_query["R@3"]) * known for r in (mine, theirs))
     kept = known > 0
     effect = (ours - base).sum() / known.sum()
     spread = ((ours - base - effect * known)[kept] ** 2).sum()

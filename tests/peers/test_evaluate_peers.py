@@ -37,7 +37,7 @@ def test_with_its_rules_every_value_is_that_of_pytrec_eval() -> None:
         found = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
         peer = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES)).evaluate(run)
         assert set(peer) == set(found.queries)
-        for name, values in zip(NAMES, found.values.values(), strict=True):
+        for name, values in zip(NAMES, found.by_query.values(), strict=True):
             theirs = [peer[query][name] for query in found.queries]
             np.testing.assert_allclose(values, theirs, rtol=1e-14, atol=1e-15, err_msg=name)
 
