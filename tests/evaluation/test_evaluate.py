@@ -95,6 +95,22 @@ def test_means_and_intervals_are_those_of_the_same_lists_in_a_metric() -> None:
             assert found.interval(measure) == same.interval(measure)
 
 
+def test_a_run_without_ties_has_the_values_of_ranx() -> None:
+    qrels = {"a": {"d1": 1, "d2": 2}, "b": {"d3": 1}, "c": {"d4": -1, "d5": 1}}
+    run = {"a": {"d1": 2.0, "d9": 1.0}, "b": {"d3": 1.0}}
+    names = ["NDCG(gain='linear')@10", "ndcg_burges@10", "map", "mrr", "hit_rate@1", "recall@5"]
+    values = [
+        0.6900468833579672,
+        0.6377057761880933,
+        0.75,
+        1.0,
+        1.0,
+        0.75,
+    ]  # of a and b, ranx 0.3.21
+    found = evaluate(qrels, run, names)  # ranx: make_comparable=True, which counts c as 0
+    assert [found[name] for name in names] == pytest.approx([2 / 3 * v for v in values], rel=1e-15)
+
+
 def test_trec_eval_has_equal_scores_by_descending_id_after_rounding_to_float32() -> None:
     truth = {"q": {"d2": 1}}
     close = {"d1": 1.0, "d2": 1.0 + 1e-9, "d3": 1.0}
