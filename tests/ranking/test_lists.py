@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics import R, RankingMetrics
+from streammetrics import GroupedAUC, GroupedScores, R, RankingMetrics
 from streammetrics.core.errors import InputError
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.lists import graded_lists, id_lists
@@ -81,6 +81,14 @@ def test_a_missing_list_or_item_of_a_column_is_refused() -> None:
 def test_group_sizes_that_came_as_offsets_are_recognized() -> None:
     with pytest.raises(InputError, match="pass the sizes of lists as group_sizes="):
         lists_of([1, 0, 1], offsets=[2, 1])
+
+
+def test_group_sizes_in_place_of_ids_are_recognized() -> None:
+    for metric in (GroupedScores(["MRR"]), GroupedAUC()):
+        with pytest.raises(InputError, match="use RankingMetrics with group_sizes="):
+            metric.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[2, 1])
+        with pytest.raises(InputError, match="pass arrays of equal length"):
+            metric.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[7, 8])
 
 
 def test_a_matrix_that_is_not_contiguous_is_read_row_by_row() -> None:
