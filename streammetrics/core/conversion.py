@@ -230,6 +230,13 @@ def list_column(values: object, name: str) -> Ragged[np.generic] | None:
     """
     if isinstance(values, (list, tuple)):
         rows: Sequence[Any] = values
+        kinds = set(map(type, values))
+        if kinds <= {bool, int, float} or (
+            kinds <= {list, tuple} and len(set(map(len, rows))) == 1
+        ):
+            return None
+    elif len(getattr(values, "shape", ())) > 1:
+        return None
     else:
         array = _array(values, name)
         if array.dtype != object or array.ndim != 1:

@@ -115,7 +115,7 @@ def graded_lists(
     a grade or a higher one.
     """
     nested = None if _is_flat(labels) else list_column(labels, "labels")
-    marked = [n for n, v in (("offsets", offsets), ("group_sizes", group_sizes)) if v is not None]
+    marked = offsets is not None or group_sizes is not None
     ends: Whole | None = None
     if nested is not None:
         array = nested.values
@@ -134,15 +134,15 @@ def graded_lists(
         raise InputError(
             expected="labels [lists, items], a list of labels for each list, or flat labels [items]"
             " with offsets [lists + 1] or group_sizes [lists]",
-            got=f"{said} and {' and '.join(marked) or 'no offsets'}",
+            got=f"{said} and {'offsets or group_sizes' if marked else 'no offsets'}",
             where="labels",
             hint="pass one list as [[...]], and flat lists with group_sizes",
         )
     form = Form(array.shape, ends, nested is not None)
-    given_scores = None if scores is None else form.flat(scores, "scores")
+    flat_scores = None if scores is None else form.flat(scores, "scores")
     try:
         grades = checks.grades(array.reshape(-1))
-        flat_scores = None if given_scores is None else checks.scores(given_scores)
+        flat_scores = None if flat_scores is None else checks.scores(flat_scores)
     except InputError as error:
         raise form.of_lists(error) from None
     known = None if judged is None else _judged(judged, grades, form)
@@ -168,6 +168,8 @@ class Form(NamedTuple):
 
     def flat(self, values: ArrayLike, name: str) -> NDArray[np.generic]:
         """The values [items] of a column of this form."""
+        if isinstance(values, np.ndarray) and values.shape == self.shape and _is_flat(values):
+            return values.reshape(-1)
         lists = None if _is_flat(values) else list_column(values, name)
         if lists is not None and (self.nested or len(self.shape) == 2):
             self._require_sizes(lists.sizes, name)
