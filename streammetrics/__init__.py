@@ -37,6 +37,7 @@ from streammetrics.core.ids.id_hashes import HashedIds, hash_ids, hash_texts
 from streammetrics.core.interval import Interval
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.evaluation import compare_runs, evaluate
 from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
 from streammetrics.kernels.tables.probabilities import recalibrated
@@ -118,6 +119,8 @@ __all__ = [
     "UserGroups",
     "Windows",
     "compare",
+    "compare_runs",
+    "evaluate",
     "hash_ids",
     "hash_texts",
     "load",

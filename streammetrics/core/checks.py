@@ -24,7 +24,12 @@ from streammetrics.core.conversion import (
 )
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded
+from streammetrics.core.slips import (
+    labels_instead,
+    refuse_other_spellings,
+    refuse_rounded,
+    sizes_instead,
+)
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
 ONE_BITS_32 = 0x3F800000
@@ -40,11 +45,12 @@ _MAP = "map your labels to these first"
 def same_length(n: int, array: Sized, name: str, of: str) -> None:
     """Refuse `array` unless it has as many rows as `of`, which has `n`."""
     if len(array) != n:
+        sizes = sizes_instead(array, n) if name == "groups" else None
         raise InputError(
             expected=f"{n} values, one for each row of {of}",
             got=f"{len(array)}",
             where=name,
-            hint="pass arrays of equal length",
+            hint=sizes or "pass arrays of equal length",
         )
 
 

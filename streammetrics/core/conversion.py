@@ -12,12 +12,14 @@ import operator
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Final, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, shown
+from streammetrics.core.rows import Ragged, offsets_of
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
 
@@ -214,6 +216,64 @@ def array_of(values: object, name: str) -> NDArray[np.generic]:
         if lists and len(set(map(len, array))) == 1:
             return np.array(array.tolist())
     return array
+
+
+def list_column(values: object, name: str) -> Ragged[np.generic] | None:
+    """A column whose rows are lists of different lengths; None for every other column.
+
+    Lists of lists, and columns of lists of pandas, polars and pyarrow. InputError for a row that is
+    not a list beside rows that are.
+
+    >>> found = list_column([[1, 0], [1]], "labels")
+    >>> found.values.tolist(), found.offsets.tolist()
+    ([1, 0, 1], [0, 2, 3])
+    """
+    if isinstance(values, (list, tuple)):
+        rows: Sequence[Any] = values
+        kinds = set(map(type, values))
+        if kinds <= {bool, int, float} or (
+            kinds <= {list, tuple} and len(set(map(len, rows))) == 1
+        ):
+            return None
+    elif len(getattr(values, "shape", ())) > 1:
+        return None
+    else:
+        array = _array(values, name)
+        if array.dtype != object or array.ndim != 1:
+            return None
+        rows = array.tolist()
+    several = [_is_list(row) for row in rows]
+    if not any(several):
+        return None
+    if not all(several):
+        at = several.index(False)
+        raise InputError(
+            expected="a list in each row",
+            got=shown(rows[at]),
+            where=f"{name}[{at}]",
+            hint="pass [] for a list without items",
+            rows=np.flatnonzero(~np.array(several)),
+        )
+    sizes = [len(row) for row in rows]
+    if len(set(sizes)) == 1 and not isinstance(values, np.ndarray):
+        return None
+    filled = [row for row in rows if len(row)]
+    if filled and all(isinstance(row, np.ndarray) for row in filled):
+        flat: NDArray[np.generic] = np.concatenate(filled)
+    else:
+        plain_rows = (
+            row if isinstance(row, (list, tuple)) else _array(row, name).tolist() for row in filled
+        )
+        flat = _array(list(chain.from_iterable(plain_rows)), name)
+    if flat.ndim != 1:
+        raise _no_array(values, name, ValueError("lists inside lists inside lists"))
+    return Ragged(flat, offsets_of(np.array(sizes, np.int64)))
+
+
+def _is_list(row: object) -> bool:
+    if isinstance(row, np.ndarray):
+        return row.ndim == 1
+    return isinstance(row, (list, tuple)) or (hasattr(row, "__array__") and hasattr(row, "__len__"))
 
 
 def _array(values: object, name: str) -> NDArray[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import bad_rows, shown
+from streammetrics.core.rows import exact_total
 
 _EXACT_BITS: Final = np.uint64(53)  # of an integer that is exact in float64
 # The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
@@ -56,6 +57,18 @@ def ids_instead(value: object) -> str | None:
     return (
         "pass integers: missing values turn a column of integers into floats, so drop those rows "
         'and use astype("int64")'
+    )
+
+
+def sizes_instead(ids: object, n: int) -> str | None:
+    """The hint for ids that are rather the sizes of groups of n rows; None for all others."""
+    if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or not len(ids) or ids.min() < 0:
+        return None
+    if exact_total(ids) != n:
+        return None
+    return (
+        "these sum to the number of rows: for sizes of groups, use RankingMetrics with "
+        "group_sizes=, or pass the id of its group for each row, numpy.repeat(ids, sizes)"
     )
 
 

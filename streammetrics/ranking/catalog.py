@@ -45,7 +45,8 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
         n_items: the number of items in the catalog. k: only the first k items of a list count.
     Rows
         A row is a whole list, of item numbers from 0 to n_items - 1, each at most once: an array
-        [lists, items], a sequence of lists, or flat with offsets [lists + 1].
+        [lists, items], a sequence of lists, or flat with offsets [lists + 1]
+        or group_sizes [lists].
     State
         The number of lists that show each item; the numbers of lists with k items, with fewer, and
         empty.
@@ -92,7 +93,13 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
     if TYPE_CHECKING:
 
-        def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None: ...
+        def update(
+            self,
+            lists: ItemLists,
+            *,
+            offsets: ArrayLike | None = None,
+            group_sizes: ArrayLike | None = None,
+        ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         found = first_of(item_lists(**given, n_items=self.n_items), self.k)

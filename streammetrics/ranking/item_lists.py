@@ -24,17 +24,24 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
         type_text="ItemLists",
     ),
     "offsets": Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
+    "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
 }
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
 
 
-def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Ragged[np.int64]:
+def item_lists(
+    lists: ItemLists,
+    offsets: ArrayLike | None,
+    n_items: int,
+    group_sizes: ArrayLike | None = None,
+) -> Ragged[np.int64]:
     """Lists of item numbers from 0 to n_items - 1, each at most once in a list.
 
     lists: an array [lists, items]; a sequence of lists of any lengths; or flat [items] with
-    offsets [lists + 1]. InputError names the first bad list, and `rows` has all of them.
+    offsets [lists + 1] or group_sizes [lists]. InputError names the first bad list, and `rows` has
+    all of them.
     """
-    items, ends = _flat(lists, offsets)
+    items, ends = _flat(lists, offsets, group_sizes)
     if len(items) and not 0 <= items.item(items.argmin()) <= items.item(items.argmax()) < n_items:
         bad = np.flatnonzero((items < 0) | (items >= n_items))
         expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
@@ -64,11 +71,12 @@ def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
 
 
 def _flat(
-    lists: ItemLists, offsets: ArrayLike | None
+    lists: ItemLists, offsets: ArrayLike | None, group_sizes: ArrayLike | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if offsets is not None:
-        ends = list_offsets(offsets, len(vector(lists, "lists")), of="items")
-        return _integers(lists, ends), ends
+    if offsets is not None or group_sizes is not None:
+        flat = list_offsets(offsets, group_sizes, len(vector(lists, "lists")), of="items")
+        if flat is not None:
+            return _integers(lists, flat), flat
     own = isinstance(lists, (list, tuple, str, bytes, np.ndarray))
     given: Any = lists if own else array_of(lists, "lists")
     if isinstance(given, np.ndarray) and given.dtype != object:

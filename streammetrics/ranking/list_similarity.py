@@ -318,8 +318,8 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         merges and computes; to update it, merge it into an empty metric that has the vectors.
     Rows
         A row is a whole list, of item numbers from 0 to n_items - 1, each at most once: an array
-        [lists, items], a sequence of lists, or flat with offsets [lists + 1]. After the cut at k
-        it has at most 2,048 items.
+        [lists, items], a sequence of lists, or flat with offsets [lists + 1] or group_sizes
+        [lists]. After the cut at k it has at most 2,048 items.
     State
         The number of lists with two items or more, and of shorter ones; the exact sums of the
         lists' values and of their squares.
@@ -380,7 +380,13 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
 
     if TYPE_CHECKING:
 
-        def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None: ...
+        def update(
+            self,
+            lists: ItemLists,
+            *,
+            offsets: ArrayLike | None = None,
+            group_sizes: ArrayLike | None = None,
+        ) -> None: ...
 
     @property
     def _content(self) -> Content:

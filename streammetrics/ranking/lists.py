@@ -6,37 +6,53 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.conversion import array_of
+from streammetrics.core.conversion import array_of, list_column
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.parts.score_bits import Scores
+from streammetrics.core.rows import exact_total, offsets_of
 from streammetrics.core.slips import ids_instead
 from streammetrics.kernels.ranking.graded_lists import Lists
 
 # Where flat lists begin and end.
 
 
-def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
+def list_offsets(
+    offsets: ArrayLike | None, group_sizes: ArrayLike | None, n_items: int, of: str
+) -> NDArray[np.int64] | None:
     """Offsets [lists + 1] as int64, from 0 to the number of items and never decreasing.
 
+    offsets: the start of each list and the end of the last one. group_sizes: in their place the
+    number of items of each list, as LightGBM and XGBoost have groups. None if neither is given.
     of: the argument that holds the items, for messages.
     """
-    try:
-        ends = checks.integers(offsets, "offsets")
-    except InputError as error:
-        raise error.of_rows(error.where, np.empty(0, np.intp)) from None  # its rows are not lists
+    if group_sizes is not None:
+        if offsets is not None:
+            raise InputError(
+                expected="offsets or group_sizes",
+                got="both",
+                where="group_sizes",
+                hint="leave one of them out: each says where lists begin",
+            )
+        return _summed(group_sizes, n_items, of)
+    if offsets is None:
+        return None
+    ends = _integers(offsets, "offsets")
     if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
+        sizes = len(ends) > 0 and ends.item(ends.argmin()) >= 0 and int(ends.sum()) == n_items
         raise InputError(
             expected=f"offsets from 0 to {n_items}, the number of {of}",
             got=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
             where="offsets",
-            hint="pass the start of each list, then the end of the last one",
+            hint="these sum to the number of items: pass the sizes of lists as group_sizes="
+            if sizes
+            else "pass the start of each list, then the end of the last one",
         )
     falls = ends[1:] < ends[:-1]
     if falls.any():
@@ -52,6 +68,31 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
     return ends
 
 
+def _summed(group_sizes: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]:
+    """The offsets of lists of these sizes."""
+    sizes = _integers(group_sizes, "group_sizes")
+    bad = np.flatnonzero((sizes < 0) | (sizes > n_items))
+    if len(bad):
+        hint = "pass the number of items of each list; for an id in each row use GroupedScores"
+        raise bad_rows(sizes, bad, "group_sizes", f"sizes from 0 to {n_items}", hint)
+    total = exact_total(sizes)
+    if total != n_items:
+        raise InputError(
+            expected=f"sizes that sum to {n_items}, the number of {of}",
+            got=f"a sum of {total} over {len(sizes)} list(s)",
+            where="group_sizes",
+            hint="pass the number of items of each list, in the order of the rows",
+        )
+    return offsets_of(sizes)
+
+
+def _integers(given: ArrayLike, name: str) -> NDArray[np.int64]:
+    try:
+        return checks.integers(given, name)
+    except InputError as error:
+        raise error.of_rows(error.where, np.empty(0, np.intp)) from None  # its rows are not lists
+
+
 MAX_UNSEEN: Final = 1 << 20  # known items of one grade that a list lacks; more is a mistake
 
 Grades = NDArray[np.uint8]
@@ -64,40 +105,47 @@ def graded_lists(
     offsets: ArrayLike | None,
     n_relevant: ArrayLike | None,
     judged: ArrayLike | None = None,
+    group_sizes: ArrayLike | None = None,
     *,
     graded_from: int,
 ) -> Lists:
-    """Lists from labels [n, k], or flat labels with offsets [n + 1]; InputError otherwise.
+    """Lists from labels [n, k], lists of labels, or flat labels with offsets [n + 1] or sizes [n].
 
-    graded_from: n_relevant [n] is refused if a list lacks some and holds such a grade or a higher
-    one.
+    InputError otherwise. graded_from: n_relevant [n] is refused if a list lacks some and holds such
+    a grade or a higher one.
     """
-    array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
-    if array.shape == (0,) and offsets is None:
-        array = array.reshape(0, 0)  # an empty list: no lists
-    if array.ndim == 2 and offsets is None:
-        n, width = array.shape
-        ends = np.arange(n + 1, dtype=np.int64) * width
-    elif array.ndim == 1 and offsets is not None:
-        ends = list_offsets(offsets, len(array), "labels")
+    nested = None if _is_flat(labels) else list_column(labels, "labels")
+    marked = offsets is not None or group_sizes is not None
+    ends: Whole | None = None
+    if nested is not None:
+        array = nested.values
+        ends = None if marked else nested.offsets
     else:
-        given = "offsets" if offsets is not None else "no offsets"
+        array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
+        if array.ndim == 1 and marked:
+            ends = list_offsets(offsets, group_sizes, len(array), "labels")
+        elif array.shape == (0,):
+            array = array.reshape(0, 0)  # an empty list: no lists
+        if array.ndim == 2 and not marked:
+            n, width = array.shape
+            ends = np.arange(n + 1, dtype=np.int64) * width
+    if ends is None:
+        said = "lists of labels" if nested is not None else f"labels of shape {list(array.shape)}"
         raise InputError(
-            expected="labels [lists, items], or flat labels [items] with offsets [lists + 1]",
-            got=f"labels of shape {list(array.shape)} and {given}",
+            expected="labels [lists, items], a list of labels for each list, or flat labels [items]"
+            " with offsets [lists + 1] or group_sizes [lists]",
+            got=f"{said} and {'offsets or group_sizes' if marked else 'no offsets'}",
             where="labels",
-            hint="pass one list as [[...]], and lists of unequal length flat with offsets",
+            hint="pass one list as [[...]], and flat lists with group_sizes",
         )
-    flat_scores = None
+    form = Form(array.shape, ends, nested is not None)
+    flat_scores = None if scores is None else form.flat(scores, "scores")
     try:
         grades = checks.grades(array.reshape(-1))
-        if scores is not None:
-            score_array = scores if isinstance(scores, np.ndarray) else array_of(scores, "scores")
-            _require_shape_of(array, score_array, "scores")
-            flat_scores = checks.scores(score_array.reshape(-1))
+        flat_scores = None if flat_scores is None else checks.scores(flat_scores)
     except InputError as error:
-        raise _of_lists(error, ends, array.shape) from None
-    known = None if judged is None else _judged(judged, array, grades, ends)
+        raise form.of_lists(error) from None
+    known = None if judged is None else _judged(judged, grades, form)
     lists = Lists(grades, flat_scores, ends, None, known)
     if n_relevant is None:
         return lists
@@ -105,12 +153,73 @@ def graded_lists(
     return replace(lists, unseen=unseen)
 
 
-def _judged(
-    judged: ArrayLike, labels: NDArray[np.generic], grades: Grades, ends: Whole
-) -> NDArray[np.bool_]:
+def _is_flat(labels: ArrayLike) -> bool:
+    """Whether labels are certainly no lists of different lengths."""
+    return isinstance(labels, np.ndarray) and labels.dtype != object
+
+
+class Form(NamedTuple):
+    """The form in which labels came, which other columns must have too: the shape of the array, the
+    offsets of its lists, and whether it was lists of different lengths."""
+
+    shape: tuple[int, ...]
+    ends: Whole
+    nested: bool
+
+    def flat(self, values: ArrayLike, name: str) -> NDArray[np.generic]:
+        """The values [items] of a column of this form."""
+        if isinstance(values, np.ndarray) and values.shape == self.shape and _is_flat(values):
+            return values.reshape(-1)
+        lists = None if _is_flat(values) else list_column(values, name)
+        if lists is not None and (self.nested or len(self.shape) == 2):
+            self._require_sizes(lists.sizes, name)
+            return lists.values
+        array = values if isinstance(values, np.ndarray) else array_of(values, name)
+        if self.nested and array.ndim == 2:  # all of one length, so some have another than labels
+            self._require_sizes(np.full(len(array), array.shape[1], np.int64), name)
+        if self.shape != array.shape and (self.shape != (0, 0) or array.shape != (0,)):
+            raise InputError(
+                expected="lists of the lengths of labels"
+                if self.nested
+                else f"the shape of labels, {list(self.shape)}",
+                got=f"{list(array.shape)}",
+                where=name,
+                hint="pass one value for each label",
+            )
+        return array.reshape(-1)
+
+    def _require_sizes(self, sizes: Whole, name: str) -> None:
+        mine = np.diff(self.ends)
+        if len(sizes) != len(mine):
+            expected, got, where = f"{len(mine)} lists, as in labels", str(len(sizes)), name
+            raise InputError(expected=expected, got=got, where=where, hint="pass a list for each")
+        bad = np.flatnonzero(sizes != mine)
+        if len(bad):
+            raise InputError(
+                expected=f"{mine[bad[0]]} values, one for each label of the list",
+                got=f"{sizes[bad[0]]}",
+                where=f"{name}[{bad[0]}]",
+                hint="pass one value for each label",
+                rows=bad,
+            )
+
+    def of_lists(self, error: InputError) -> InputError:
+        """The same error, with lists as its rows and a position in a list."""
+        if not len(error.rows):
+            return error
+        rows = np.unique(np.searchsorted(self.ends, error.rows, side="right") - 1)
+        name, item, first = error.where.split("[")[0], int(error.rows[0]), int(rows[0])
+        inside = item - self.ends[first]
+        if self.nested:
+            return error.of_rows(f"{name}[{first}][{inside}]", rows)
+        if len(self.shape) == 2:
+            return error.of_rows(f"{name}[{first}, {inside}]", rows)
+        return error.of_rows(f"{name}[{item}] (list {first})", rows)
+
+
+def _judged(judged: ArrayLike, grades: Grades, form: Form) -> NDArray[np.bool_]:
     """Whether each item is judged; InputError if an unjudged item has a grade."""
-    array = array_of(judged, "judged")
-    _require_shape_of(labels, array, "judged")
+    array = form.flat(judged, "judged")
     if array.dtype != np.bool_ and array.size:
         raise InputError(
             expected="booleans, True where an item was judged",
@@ -118,34 +227,13 @@ def _judged(
             where="judged",
             hint="pass one boolean for each label",
         )
-    known: NDArray[np.bool_] = array.reshape(-1).astype(np.bool_, copy=False)
+    known: NDArray[np.bool_] = array.astype(np.bool_, copy=False)
     bad = np.flatnonzero(~known & (grades > 0))
     if len(bad):
         hint = "set judged to True where there is a grade"
         error = bad_rows(grades, bad, "labels", "0 for an item that is not judged", hint)
-        raise _of_lists(error, ends, labels.shape)
+        raise form.of_lists(error)
     return known
-
-
-def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
-    if labels.shape != other.shape and (labels.shape != (0, 0) or other.shape != (0,)):
-        raise InputError(
-            expected=f"the shape of labels, {list(labels.shape)}",
-            got=f"{list(other.shape)}",
-            where=name,
-            hint="pass one value for each label",
-        )
-
-
-def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputError:
-    """The same error, with lists as its rows and a position in a list."""
-    if not len(error.rows):
-        return error
-    rows = np.unique(np.searchsorted(ends, error.rows, side="right") - 1)
-    name, item, first = error.where.split("[")[0], int(error.rows[0]), int(rows[0])
-    if len(shape) == 2:
-        return error.of_rows(f"{name}[{first}, {item - ends[first]}]", rows)
-    return error.of_rows(f"{name}[{item}] (list {first})", rows)
 
 
 def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> Whole:
@@ -248,12 +336,14 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
     grades: list[int] = []
     judged: list[bool] = []
     for i, (ids, truth) in enumerate(zip(ranked, known, strict=True)):
+        found = [truth.get(id_) for id_ in ids]
+        judged += [grade is not None for grade in found]
+        grades += [grade or 0 for grade in found]
         for grade in truth.values():
             unseen[i, grade] += 1
-        for id_ in ids:
-            judged.append(id_ in truth)
-            grades.append(truth.get(id_, 0))
-            unseen[i, grades[-1]] -= judged[-1]
+        for seen in found:
+            if seen is not None:
+                unseen[i, seen] -= 1
     ends = np.zeros(len(ranked) + 1, np.int64)
     np.cumsum([len(ids) for ids in ranked], out=ends[1:])
     scores = _scores(lists, ranked, ends)

@@ -30,6 +30,7 @@ from streammetrics.kernels.ranking.gain import expected_reciprocal_rank, rank_bi
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, relevant_shown
 from streammetrics.kernels.ranking.rank_tables import GAINS
+from streammetrics.present.measure_names import did_you_mean, printed_text
 from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
 
 _CHOOSE: Final = "choose one of these"
@@ -329,11 +330,16 @@ def _import_path(measure: Measure) -> str:
     return f"{type(measure).__module__}.{type(measure).__qualname__}"
 
 
-def _measure(name: str, text: str) -> Measure:
+def _measure(name: str) -> Measure | None:
     """The measure of this name, without a cut; those of installed packages are loaded once."""
     known = MEASURES.get(name) or _registered.get(name)
-    if known is not None:
-        return known
+    if known is None:
+        _load_installed()
+    return known or _registered.get(name)
+
+
+def _load_installed() -> str:
+    """Register the measures of installed packages; the text says which failed."""
     installed, failed = load_all(INSTALLED)
     for one in installed.values():
         if isinstance(one, Measure) and one.name not in _registered:
@@ -341,28 +347,46 @@ def _measure(name: str, text: str) -> Measure:
                 register_measure(one)
             except SettingsError as error:  # one bad package must not hide the others
                 failed += f"; {error}"
-    if name not in _registered:
-        known_names = ", ".join([*MEASURES, *sorted(_registered)])
-        where = f"measure {shown(text)}"
-        raise refused(f"one of {known_names}", shown(name), where, WRITE + failed)
-    return _registered[name]
+    return failed
+
+
+def _unknown(name: str, text: str) -> SettingsError:
+    """The error for a name that no measure has."""
+    failed = _load_installed()
+    known = [*MEASURES, *sorted(_registered)]
+    hint = did_you_mean(text, known, WRITE)
+    return refused(
+        f"one of {', '.join(known)}", shown(name), f"measure {shown(text)}", hint + failed
+    )
 
 
 def parse_measure(text: str) -> Measure:
     """The measure that `text` names: the inverse of `str`; spaces around its parts are ignored.
 
-    Raises SettingsError for anything else; text of any kind and length is safe.
+    Names that people type are understood too: those of ranx, ir_measures and trec_eval, in small
+    letters or capitals. `ndcg@10` has exponential gains, as NDCG @ 10 here; `ndcg_cut_10` is
+    trec_eval's, with linear ones. Raises SettingsError for anything else; text of any kind and
+    length is safe.
 
-    >>> parse_measure("MRR @ 10")
-    MRR@10
+    >>> parse_measure("MRR @ 10"), parse_measure("map"), parse_measure("ndcg_cut_10")
+    (MRR@10, AP, NDCG(gain="linear")@10)
     """
     if not isinstance(text, str):
         raise refused("a measure or its name", shown(text), "measure")
     found = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
+    measure = None if found is None else _measure(found[1])
+    if measure is None:
+        printed = printed_text(text)
+        if printed is not None:
+            found = _TEXT.fullmatch(printed)
+            measure = None if found is None else _measure(found[1])
     if found is None:
-        raise refused('a measure such as NDCG@10 or NDCG(gain="linear")@5', shown(text), "measure")
-    name, parameters, cut = found.groups()
-    measure = _measure(name, text)
+        hint = did_you_mean(text, (), WRITE) if len(text) <= _LONGEST else WRITE
+        expected = 'a measure such as NDCG@10 or NDCG(gain="linear")@5'
+        raise refused(expected, shown(text), "measure", hint)
+    if measure is None:
+        raise _unknown(found[1], text)
+    _, parameters, cut = found.groups()
     if parameters is not None and parameters.strip():
         measure = measure(**_parameters(parameters, text))
     return measure if cut is None else measure @ int(cut)
@@ -377,14 +401,22 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
     return _measures_of(tuple(measures))
 
 
+def _registered_as(measure: Measure) -> Measure:
+    known = _measure(measure.name)
+    if known is None:
+        raise _unknown(measure.name, str(measure))
+    return known
+
+
 @lru_cache(maxsize=256)
 def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
     found = tuple(m if isinstance(m, Measure) else parse_measure(m) for m in measures)
     if not found or len(set(found)) != len(found):
         got = ", ".join(str(measure) for measure in found) or "none"
-        raise refused("one measure or several, each once", got, "measures")
+        hint = "leave out the repeated ones: several names may mean one measure" if found else WRITE
+        raise refused("one measure or several, each once", got, "measures", hint)
     for measure in found:
-        if type(_measure(measure.name, str(measure))) is not type(measure):
+        if type(_registered_as(measure)) is not type(measure):
             raise refused(
                 f"the measure that is registered as {measure.name}",
                 _import_path(measure),

@@ -45,7 +45,9 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         grade 1 on. scores: floats without NaN, compared in their own precision, -0.0 equal to 0.0;
         without scores the lists are already ranked. An item of score -inf is known but was not
         shown: it has no rank, but counts in the denominators of measures. Both are [lists, items],
-        or flat with offsets [lists + 1]. n_relevant: [lists], the number of all known relevant
+        lists of lists of any lengths (also columns of lists of polars, pyarrow and pandas), or flat
+        with offsets [lists + 1] or with group_sizes [lists], as LightGBM and XGBoost have groups:
+        the number of items of each list. n_relevant: [lists], the number of all known relevant
         items of each list, if it may lack some; or [lists, g], their numbers by grade 1 to g.
         judged: bool like labels, False for an item that is not judged, which counts as not relevant
         and which Bpref skips; by default all are judged.
@@ -86,11 +88,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
     inputs = Inputs(
-        labels=Unchecked("grades from 0 to 15 [lists, items], or flat with offsets"),
+        labels=Unchecked(
+            "grades from 0 to 15 [lists, items], lists of lists, or flat with offsets"
+        ),
         scores=Unchecked("like labels, no NaN; None if lists are already ranked", optional=True),
         offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
         n_relevant=Unchecked("[lists] or [lists, g]: known items", keyword=True, optional=True),
         judged=Unchecked("bool like labels", keyword=True, optional=True),
+        group_sizes=Unchecked("[lists], in place of offsets", keyword=True, optional=True),
     )
     lists = Counts(2)  # kept, empty
     moments = Moments()
@@ -110,6 +115,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
             offsets: ArrayLike | None = None,
             n_relevant: ArrayLike | None = None,
             judged: ArrayLike | None = None,
+            group_sizes: ArrayLike | None = None,
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.present.measure_names import did_you_mean, entry_text
 from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
@@ -49,7 +50,8 @@ class ListMoments:
 class Averages(Mapping[str, float], HasIntervals):
     """A mean for each measure, by the printed text of the measure.
 
-    result[NDCG @ 10] and result["NDCG@10"] are the same; a mean over no lists is nan.
+    result[NDCG @ 10], result["NDCG@10"] and result["ndcg@10"] are the same; a mean over no lists is
+    nan.
 
     means: by measure. lists_kept: lists with something relevant. lists_empty: lists with nothing
     relevant, which are left out or count as 0, by the setting `empty` of the metric. conflicting:
@@ -76,19 +78,21 @@ class Averages(Mapping[str, float], HasIntervals):
     directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
     def __getitem__(self, measure: object) -> float:
-        text = "".join(str(measure).split())
+        text = entry_text(str(measure), self.means)
         if text not in self.means:
-            raise KeyError(f"{text} is not one of {', '.join(self.means)}")
+            names = ", ".join(self.means)
+            hint = did_you_mean(text, self.means, "name one of these")
+            raise KeyError(f"{text} is not one of {names}; {hint}")
         return self.means[text]
 
     def __contains__(self, measure: object) -> bool:
-        return "".join(str(measure).split()) in self.means
+        return entry_text(str(measure), self.means) in self.means
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
 
     def _interval(self, asked: Asked) -> Interval | None:
-        moments = self._moments.get(asked.view.text)
+        moments = self._moments.get(entry_text(asked.view.text, self.means))
         return None if moments is None else moments.interval(asked)
 
     def __len__(self) -> int:

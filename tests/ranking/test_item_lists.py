@@ -71,6 +71,7 @@ def test_no_lists_are_no_rows() -> None:
     for none in ([], np.zeros((0, 3), int), np.array([], object)):
         assert len(item_lists(none, None, 5)) == 0  # type: ignore[arg-type]
     assert len(item_lists([], [0], 5)) == 0
+    assert item_lists([3, 1, 2], None, 5, [2, 0, 1]).offsets.tolist() == [0, 2, 2, 3]
     assert item_lists(np.zeros((3, 0), int), None, 5).sizes.tolist() == [0, 0, 0]
 
 

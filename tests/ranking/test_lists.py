@@ -6,10 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from numpy.typing import ArrayLike
 
-from streammetrics import R, RankingMetrics
+from streammetrics import GroupedAUC, GroupedScores, R, RankingMetrics
 from streammetrics.core.errors import InputError
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.lists import graded_lists, id_lists
@@ -21,9 +24,11 @@ def lists_of(
     offsets: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
     judged: ArrayLike | None = None,
+    group_sizes: ArrayLike | None = None,
     graded_from: int = 16,
 ) -> Lists:
-    return graded_lists(labels, scores, offsets, n_relevant, judged, graded_from=graded_from)
+    given = (labels, scores, offsets, n_relevant, judged, group_sizes)
+    return graded_lists(*given, graded_from=graded_from)
 
 
 def test_a_matrix_and_flat_rows_with_offsets_are_the_same_lists() -> None:
@@ -35,6 +40,55 @@ def test_a_matrix_and_flat_rows_with_offsets_are_the_same_lists() -> None:
         (matrix.offsets, flat.offsets),
     ):
         assert np.array_equal(a, b)  # type: ignore[arg-type]
+
+
+def test_lists_of_different_lengths_are_the_same_lists_in_every_library() -> None:
+    labels: list[list[int]] = [[1, 0, 2], [], [1]]
+    scores: list[list[float]] = [[0.5, 0.25, 0.125], [], [1.0]]
+    flat = lists_of([1, 0, 2, 1], [0.5, 0.25, 0.125, 1.0], offsets=[0, 3, 3, 4])
+    objects = np.empty(3, object)
+    objects[:] = labels
+    columns: list[tuple[Any, Any]] = [
+        (labels, scores),
+        (tuple(map(tuple, labels)), [np.array(one) for one in scores]),
+        (objects, scores),
+        (pandas.Series(labels), pandas.Series(scores)),
+        (polars.Series(labels), polars.Series(scores)),
+        (pyarrow.array(labels), pyarrow.chunked_array([scores[:1], scores[1:]])),
+        (pyarrow.array([[15], *labels], pyarrow.large_list(pyarrow.int8()))[1:], scores),
+    ]
+    for some, theirs in columns:
+        found = lists_of(some, theirs, judged=[[True] * len(one) for one in labels])
+        assert found.grades.tolist() == flat.grades.tolist(), type(some)
+        assert found.offsets.tolist() == flat.offsets.tolist() == [0, 3, 3, 4]
+        assert found.scores is not None and found.scores.tolist() == [0.5, 0.25, 0.125, 1.0]
+    sizes = lists_of([1, 0, 2, 1], group_sizes=np.array([3, 0, 1], np.int32))
+    assert sizes.offsets.tolist() == [0, 3, 3, 4]
+
+
+def test_a_missing_list_or_item_of_a_column_is_refused() -> None:
+    for column in (
+        polars.Series([[1, 0], None, [1]]),
+        pyarrow.array([[1, 0], None, [1]]),
+        polars.Series([[1, 0], [None], [1]]),
+        pyarrow.array([[1, 0], [None], [1]]),
+    ):
+        with pytest.raises(InputError) as raised:
+            lists_of(column)
+        assert raised.value.where.startswith("labels[1]") and raised.value.rows.tolist() == [1]
+
+
+def test_group_sizes_that_came_as_offsets_are_recognized() -> None:
+    with pytest.raises(InputError, match="pass the sizes of lists as group_sizes="):
+        lists_of([1, 0, 1], offsets=[2, 1])
+
+
+def test_group_sizes_in_place_of_ids_are_recognized() -> None:
+    for metric in (GroupedScores(["MRR"]), GroupedAUC()):
+        with pytest.raises(InputError, match="use RankingMetrics with group_sizes="):
+            metric.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[2, 1])
+        with pytest.raises(InputError, match="pass arrays of equal length"):
+            metric.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[7, 8])
 
 
 def test_a_matrix_that_is_not_contiguous_is_read_row_by_row() -> None:
@@ -61,7 +115,17 @@ def test_lists_without_items_are_lists_and_there_may_be_none() -> None:
     [
         ({"labels": [1, 0]}, "labels", "with offsets", []),
         ({"labels": 1}, "labels", "with offsets", []),
-        ({"labels": [[1, 0], [1]]}, "labels", "array", []),
+        ({"labels": [[1, 0], 1]}, "labels[1]", "a list in each row", [1]),
+        ({"labels": [[1, [0]], [1]]}, "labels", "array", []),
+        ({"labels": [[1, 0], [99]]}, "labels[1][0]", "0 to 15", [1]),
+        ({"labels": [[1, 0], [1]], "scores": [[1, 2], [1, 2]]}, "scores[1]", "1 values", [1]),
+        ({"labels": [[1, 0], [1]], "scores": [[1, 2]]}, "scores", "2 lists", []),
+        ({"labels": [[1, 0], [1]], "scores": [[1, 2], ["x"]]}, "scores[1][0]", "numbers", [1]),
+        ({"labels": [[1, 0], [1]], "offsets": [0, 2, 3]}, "labels", "for each list", []),
+        ({"labels": [[1, 0]], "scores": [[1, 2], [1]]}, "scores", "1 lists", []),
+        ({"labels": [1, 0], "group_sizes": [1]}, "group_sizes", "sum to 2", []),
+        ({"labels": [1, 0], "group_sizes": [3, -1]}, "group_sizes[0]", "sizes from 0 to 2", [0, 1]),
+        ({"labels": [1], "group_sizes": [1], "offsets": [0, 1]}, "group_sizes", "or group", []),
         ({"labels": [[1, 0]], "offsets": [0, 2]}, "labels", "[lists, items]", []),
         ({"labels": [[0, 1], [2, 16], [-1, 0]]}, "labels[1, 1]", "0 to 15", [1, 2]),
         ({"labels": [[0, 0.5]]}, "labels[0, 1]", "0 to 15", [0]),
@@ -97,7 +161,7 @@ def test_lists_without_items_are_lists_and_there_may_be_none() -> None:
         ),
         ({"labels": [[0, 1]], "judged": [True, True]}, "judged", "the shape of labels", []),
         ({"labels": [[0, 1]], "judged": [[0, 1]]}, "judged", "booleans", []),
-        ({"labels": [[0, 1]], "judged": [[True], [1, 2]]}, "judged", "array", []),
+        ({"labels": [[0, 1]], "judged": [[True], [1, 2]]}, "judged", "1 lists", []),
         (
             {"labels": [[0, 1], [1, 1]], "judged": [[False, True], [True, False]]},
             "labels[1, 1]",

@@ -179,7 +179,7 @@ REFUSED_TEXTS = {
         *("NDCG@١", "NDCG(gain=__import__('os'))", "__import__('os')@1"),
         *("NDCG" + " " * 10**6 + "@10", "(" * 10**6),
     ],
-    "one of NDCG": ["ndcg@10", "nonsense", "map"],
+    "one of NDCG": ["nonsense", "auc", "f1@10", "hits@10"],
     "name=value": [
         *("NDCG(gain=linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
         "RBP(p=nan)",
@@ -202,6 +202,44 @@ def test_other_text_is_refused_with_what_was_expected() -> None:
             assert part in error.expected or part in error.where, text[:50]
             assert all((error.expected, error.got, error.where, error.hint))
             assert len(str(error)) < 500
+
+
+# Names that people bring from elsewhere, and what they mean here.
+TYPED = {
+    "ndcg@10 NDCG@10 nDCG@10 ndcg_burges@10": NDCG @ 10,
+    "ndcg_cut_10 ndcg_cut.10": NDCG(gain="linear") @ 10,
+    "map MAP ap average_precision": AP,
+    "map@5 map_cut_5": AP @ 5,
+    "mrr@10 RR@10": MRR @ 10,
+    "mrr recip_rank mean_reciprocal_rank": MRR,
+    "recall@100 recall_100 Recall@100 R@100": R @ 100,
+    "success@1 success_1 hit_rate@1 hr@1 Success@1": HR @ 1,
+    "P_5 precision@5 p@5 P.5": P @ 5,
+    "Rprec r-precision": RPrec,
+    "bpref": Bpref,
+    "RR(rel=2)@10": MRR(rel=2) @ 10,
+    "rbp(p=0.95)": RBP(p=0.95),
+}
+
+
+def test_names_that_people_type_are_those_measures() -> None:
+    for names, measure in TYPED.items():
+        for name in names.split():
+            assert parse_measure(name) == measure, name
+    assert parse_measure("NDCG(gain='linear')@10") == NDCG(gain="linear") @ 10
+
+
+def test_a_name_that_is_nearly_right_gets_a_question() -> None:
+    for text, meant in {
+        "ndgc@10": "NDCG@10",
+        "ndcg_at_10": "NDCG@10",
+        "NDCG-10": "NDCG@10",
+        "mrr10": "MRR@10",
+        "recal@5": "R@5",
+        "hits@3": "HR@3",
+    }.items():
+        error = refused(lambda text=text: parse_measure(text), "")  # type: ignore[misc]
+        assert error.hint == f"did you mean '{meant}'?", text
 
 
 def test_several_measures_are_values_or_texts_of_which_none_comes_twice() -> None:

@@ -18,11 +18,14 @@ from streammetrics import (
     SlidingAUC,
     UserGroups,
     Windows,
+    compare_runs,
+    evaluate,
     load,
 )
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.rows import Key
+from streammetrics.evaluation import Evaluation, RunDifference
 from streammetrics.results.areas import SlidingArea
 from streammetrics.results.list_results import Averages
 from streammetrics.results.rates import Rates
@@ -55,6 +58,9 @@ def what_is_known() -> None:
     assert_type(Ratio().compute().ratio, float)
     assert_type(RankingMetrics(["MRR"]).compute(), Averages)
     assert_type(RankingMetrics(["MRR"]).compute()["MRR"], float)
+    assert_type(evaluate({"q": {"d": 1}}, {"q": ["d"]}, "map"), Evaluation)
+    assert_type(evaluate({"q": {"d": 1}}, {"q": ["d"]}, ["map"])["map"], float)
+    assert_type(compare_runs({}, {"a": {}, "b": {}}, "map").difference("b", "map"), RunDifference)
 
     panel = Panel({"auc": auc, "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
     assert_type(panel.metrics, Mapping[str, Accumulator])

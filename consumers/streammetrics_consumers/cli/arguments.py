@@ -180,6 +180,15 @@ SIMULATE: Final = (
          "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
+EVAL: Final = (
+    Flag("labels", "the column of labels: 0 and 1, or grades", metavar="COLUMN"),
+    Flag("scores", "the column of scores", metavar="COLUMN"),
+    Flag("lists", "the column that says which list or group a row is of", metavar="COLUMN"),
+    BY,
+    Flag("metrics", "the metrics, such as auc,logloss,ctr,ndcg@10", metavar="NAMES"),
+    JSON,
+)
+
 COMMANDS: Final[tuple[Command, ...]] = (
     Command("run", "Read events into a store, and serve its results.", "CONFIG",
             "the config file (TOML)", RUN),
@@ -207,6 +216,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
              Flag("connections-per-peer",
                   "the limit of open connections from one address, such as a proxy's", int,
                   metavar="N", default=64))),
+    Command("eval", "Print metrics of the rows of one file, without a config.", "FILE",
+            "a .parquet, .csv or .jsonl file", EVAL),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
 )  # fmt: skip

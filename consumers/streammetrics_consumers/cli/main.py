@@ -88,6 +88,10 @@ def _run(arguments: Arguments) -> int:
                 return retry_quarantine(
                     arguments, lambda: round(time.time() * 1000), time.monotonic
                 )
+            case "eval":
+                from streammetrics_consumers.cli.eval_file import eval_file
+
+                return eval_file(arguments)
             case "serve":
                 from streammetrics_consumers.cli.run import serve_store
 

@@ -39,6 +39,7 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 Table: TypeAlias = "NDArray[np.generic]"
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
+_OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
 ID_ARGUMENTS: Final = ("groups", "users", "items")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
@@ -221,7 +222,7 @@ def _read_inputs(
     empty: Accumulator,
     known: Mapping[str, Field],
 ) -> dict[str, Field]:
-    takes = {a: required for a, required in empty.arguments().items() if a != "offsets"}
+    takes = {a: required for a, required in empty.arguments().items() if a not in _OF_BATCHES}
     former = empty.former_arguments()
     of_lists = "offsets" in empty.arguments()
     if not isinstance(given, dict):

@@ -1,0 +1,265 @@
+"""`evaluate`: the measures of a run against relevance judgments, in the mean and by query."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.checks import check_choice
+from streammetrics.core.errors import InputError, shown
+from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, run_of
+from streammetrics.ranking.list_values import (
+    MomentsColumn,
+    averages,
+    measured,
+    require_grades,
+)
+from streammetrics.ranking.lists import id_lists
+from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measures import measures_of
+from streammetrics.results.list_results import Averages
+
+TIES: Final = ("expected", "worst", "best", "trec_eval")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(Averages):
+    """The means of measures over the queries of a run, and their values for each query.
+
+    `result["ndcg@10"]` is a mean, `result.interval("ndcg@10")` its confidence interval, and
+    `result.per_query["q1"]["NDCG@10"]` the value of one query; measures are called as they print.
+    queries: those that were evaluated, in the order of the judgments. by_query: by measure, a
+    value for each query [n]; nan where a query has nothing relevant, unless empty="zero". missing:
+    queries of the judgments that the run lacks. unjudged: queries of the run without judgments,
+    which are left out. What is called lists in `Averages` are queries here.
+
+    >>> from streammetrics import evaluate
+    >>> qrels = {"q1": {"a": 1, "b": 2}, "q2": {"c": 1}}
+    >>> run = {"q1": {"b": 0.9, "x": 0.7, "a": 0.4}, "q2": {"d": 0.8, "c": 0.3}}
+    >>> result = evaluate(qrels, run, ["map", "mrr@10", "P_5"])
+    >>> result["mrr@10"], result.per_query["q2"]
+    (0.75, {'AP': 0.5, 'MRR@10': 0.5, 'P@5': 0.2})
+    """
+
+    queries: tuple[Hashable, ...] = ()
+    by_query: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    missing: tuple[Hashable, ...] = ()
+    unjudged: tuple[Hashable, ...] = ()
+    _weights: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    _notes: tuple[str, ...] = ()
+
+    @property
+    def per_query(self) -> dict[Hashable, dict[str, float]]:
+        """The value of each measure by query, as pytrec_eval returns them."""
+        columns = [column.tolist() for column in self.by_query.values()]
+        return {
+            query: dict(zip(self.by_query, row, strict=True))
+            for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
+        }
+
+    def __repr__(self) -> str:
+        rows = [["measure", "mean", "95 % CI", "queries"]]
+        for measure, mean in self.means.items():
+            found = self.interval(measure)
+            rows.append([measure, f"{mean:.4f}", interval_text(found.lower, found.upper),
+                         f"{found.n:,}"])  # fmt: skip
+        return "\n".join([*aligned(rows), *self._notes])
+
+
+def evaluate(
+    qrels: object,
+    run: object,
+    measures: Measure | str | Iterable[Measure | str],
+    *,
+    ties: str = "expected",
+    empty: str = "skip",
+    missing: str = "zero",
+) -> Evaluation:
+    """The measures of a run against relevance judgments: means, intervals, and values by query.
+
+    qrels: grades by document and query: a dict {query: {document: grade}}, or {query: relevant
+    documents}; a data frame of pandas, polars or pyarrow, or a dict of columns, with columns such
+    as query_id, doc_id and relevance; the path of a TREC file; three columns (queries, documents,
+    grades); rows of ir_measures; Qrels of ranx. Grades are whole numbers from 0 to 15; a document
+    of a grade below 0 is not judged. Unjudged documents count as not relevant, and Bpref skips
+    them. run: the same with scores; {query: documents in ranked order} has no ties.
+
+    measures: such as NDCG @ 10, or names: "ndcg@10", "map", "mrr@10", "recall@100", "success@1";
+    those of trec_eval: "ndcg_cut_10", "P_5". NDCG has exponential gains; `NDCG(gain="linear") @ 10`
+    is that of trec_eval, ranx and ir_measures. For grades 0 and 1 both are equal.
+
+    ties: the order of documents with equal scores. "expected" (default): the mean over all their
+    orders; "worst" or "best"; "trec_eval": scores are compared as float32, and of equal ones the
+    greater document id is first. empty: queries with nothing relevant are left out ("skip",
+    default) or count 0 ("zero"). missing: queries of qrels that the run lacks count 0 ("zero",
+    default, as in ir_measures and `trec_eval -c`) or are left out ("skip", as in pytrec_eval).
+    Queries of the run without judgments are left out. ties="trec_eval", empty="zero" and
+    missing="skip" together are pytrec_eval.
+
+    Intervals take queries as independent: Student's t, and Wilson's for HR. InputError for bad
+    input, with the query or the line; SettingsError for an unknown measure or setting.
+
+    >>> result = evaluate({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a", "b"]}, "recall@1")
+    >>> result["recall@1"], result.missing
+    (0.5, ('q2',))
+    """
+    settings = Settings.of(measures, ties, empty, missing)
+    truth, found = judgments_of(qrels), run_of(run)
+    return evaluated(truth, found, queries_of(truth, {"run": found}, missing), settings)
+
+
+class Settings(NamedTuple):
+    """Checked settings of an evaluation."""
+
+    measures: tuple[Measure, ...]
+    ties: str
+    empty: str
+    missing: str
+
+    @classmethod
+    def of(
+        cls, measures: Measure | str | Iterable[Measure | str], ties: str, empty: str, missing: str
+    ) -> Settings:
+        """The settings; SettingsError for unknown ones."""
+        check_choice(ties, TIES, "ties")
+        check_choice(empty, ("skip", "zero"), "empty")
+        check_choice(missing, ("zero", "skip"), "missing")
+        return cls(measures_of(measures), ties, empty, missing)
+
+
+def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[Hashable]:
+    """The queries that all runs are evaluated on; InputError if a run has none of them."""
+    for name, run in runs.items():
+        if not truth.keys() & run.keys():
+            mine, theirs = next(iter(truth)), next(iter(run), None)
+            kinds = type(mine).__name__, type(theirs).__name__
+            hint = "check that run and judgments are of the same queries"
+            if kinds[0] != kinds[1]:
+                hint = f"query ids are {kinds[0]} there and {kinds[1]} here: convert one side"
+            raise InputError(
+                expected=f"queries of the judgments, such as {shown(mine)}",
+                got=f"none of them; the first is {shown(theirs)}",
+                where=name,
+                hint=hint,
+            )
+    if missing == "zero":
+        return list(truth)
+    return [query for query in truth if all(query in run for run in runs.values())]
+
+
+def evaluated(
+    truth: Judgments, run: Run, queries: Sequence[Hashable], settings: Settings, name: str = "run"
+) -> Evaluation:
+    """The evaluation of one run on these queries."""
+    ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
+    if settings.ties == "trec_eval":
+        ranked = [
+            _in_order_of_trec_eval(documents, f"{name}[{shown(query)}]")
+            for query, documents in zip(queries, ranked, strict=True)
+        ]
+    measures, n = settings.measures, len(queries)
+    try:
+        lists = id_lists(ranked, [truth[query] for query in queries])
+        require_grades(lists, measures)
+    except InputError as error:
+        raise _of_query(error, queries, name) from None
+    moments, n_empty = MomentsColumn.of(measures), 0
+    columns = [np.zeros(n) for _ in measures]
+    weights = [np.ones(n) for _ in measures]
+    ties = "expected" if settings.ties == "trec_eval" else settings.ties
+    for some, is_empty, found in measured(lists, measures, ties):
+        n_empty += int(np.count_nonzero(is_empty))
+        for j, (column, one) in enumerate(zip(columns, found, strict=True)):
+            moments.add(j, one)
+            column[some] = one.values
+            if one.weights is not None:
+                weights[j][some] = one.weights
+                column[some] /= np.maximum(one.weights, 1.0)  # whole numbers
+            if settings.empty == "skip":
+                column[some][is_empty] = np.nan
+    means = averages(moments, measures, n - n_empty, n_empty, settings.empty)
+    lacking = tuple(query for query in truth if query not in run)
+    unjudged = tuple(query for query in run if query not in truth)
+    return Evaluation(
+        means.means,
+        means.lists_kept,
+        means.lists_empty,
+        means.rows,
+        _moments=means._moments,
+        queries=tuple(queries),
+        by_query=dict(zip(means.means, columns, strict=True)),
+        missing=lacking,
+        unjudged=unjudged,
+        _weights={t: w for t, w, m in zip(means.means, weights, measures, strict=True) if m.pooled},
+        _notes=tuple(_notes(n_empty, len(lacking), len(unjudged), settings)),
+    )
+
+
+def _in_order_of_trec_eval(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:
+    """Documents by descending float32 scores, and by descending ids where these are equal."""
+    if not isinstance(documents, Mapping):
+        return documents
+    try:
+        scores = checks.scores(list(documents.values()), where).astype(np.float32).tolist()
+    except InputError as error:
+        document = list(documents)[int(error.rows[0])] if len(error.rows) else None
+        raise error.but(where=f"{where}[{shown(document)}]") from None
+    pairs = sorted(zip(documents, scores, strict=True), key=_id_text, reverse=True)
+    pairs.sort(key=_score, reverse=True)  # stable, also where reversed
+    return [document for document, _ in pairs]
+
+
+def _id_text(pair: tuple[Hashable, float]) -> str:
+    return str(pair[0])
+
+
+def _score(pair: tuple[Hashable, float]) -> float:
+    return pair[1]
+
+
+def _of_query(error: InputError, queries: Sequence[Hashable], name: str) -> InputError:
+    """The same error, with the query in place of the position of its list."""
+    if not len(error.rows):
+        return error
+    owner = name if error.where.startswith("lists") else "qrels"
+    rest = error.where.partition("]")[2] if error.where.startswith(("lists", "truths")) else ""
+    where = f"{owner}[{shown(queries[int(error.rows[0])])}]{rest}"
+    return error.of_rows(where, error.rows)
+
+
+def _notes(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
+    """The lines below a table: what was counted otherwise than a reader may think."""
+    for n, which, zero in (
+        (n_empty, "with nothing relevant", settings.empty == "zero"),
+        (n_missing, "of the judgments that the run lacks", settings.missing == "zero"),
+        (n_unjudged, "of the run without judgments", False),
+    ):
+        if n:
+            queries = "query" if n == 1 else "queries"
+            yield f"{n:,} {queries} {which}: {'counted as 0' if zero else 'left out'}"
+
+
+# Tables in a terminal.
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """Both ends of a confidence interval; a dash if it is infinite."""
+    return f"[{lower:.4f}, {upper:.4f}]" if upper < np.inf or lower > -np.inf else "—"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Rows of cells as lines with aligned columns: some on the left, the others on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

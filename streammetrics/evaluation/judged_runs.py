@@ -1,0 +1,295 @@
+"""Judgments and runs in the forms that people have: dicts, data frames, files, columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
+from os import PathLike
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.conversion import vector, whole
+from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.slips import ids_instead
+from streammetrics.evaluation.trec_files import read_qrels, read_run
+
+Ids: TypeAlias = Iterable[Hashable]
+Judgments: TypeAlias = dict[Hashable, Ids]  # by query: document -> grade, or relevant documents
+Run: TypeAlias = dict[Hashable, Ids]  # by query: document -> score, or documents in ranked order
+
+# Columns by the names that they have in ir_measures, ranx, PyTerrier and BEIR.
+_QUERIES: Final = ("query_id", "qid", "q_id", "query", "query-id", "topic", "groups")
+_DOCUMENTS: Final = ("doc_id", "docid", "docno", "document", "corpus-id", "item", "items", "doc")
+_GRADES: Final = ("relevance", "rel", "label", "labels", "grade", "score")
+_SCORES: Final = ("score", "scores", "sim")
+_MOST_GRADE: Final = 1 << 31
+
+
+class Kind(NamedTuple):
+    """What is read. name: the argument, for messages. values: the names of the column of values.
+    graded: whether the values are grades."""
+
+    name: str
+    values: tuple[str, ...]
+    graded: bool
+
+    @property
+    def value(self) -> str:
+        """What a value is called in messages."""
+        return "grade" if self.graded else "score"
+
+
+def judgments_of(given: object, name: str = "qrels") -> Judgments:
+    """Judgments by query from any form; InputError for everything else.
+
+    A grade below 0 means that the document is not judged, as in trec_eval.
+    """
+    if isinstance(given, (str, PathLike)):
+        found: Judgments = dict(read_qrels(given).items())
+    else:
+        found = _by_query(given, Kind(name, _GRADES, True))
+    for query, truth in found.items():
+        if isinstance(truth, Mapping) and not all(map(_is_plain_grade, truth.values())):
+            grades = {document: _grade(grade) for document, grade in truth.items()}
+            found[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+    return found
+
+
+def run_of(given: object, name: str = "run") -> Run:
+    """A run by query from any form; InputError for everything else."""
+    if isinstance(given, (str, PathLike)):
+        return dict(read_run(given).items())
+    return _by_query(given, Kind(name, _SCORES, False))
+
+
+def _is_plain_grade(grade: object) -> bool:
+    return type(grade) is int and grade >= 0
+
+
+def _grade(grade: object) -> object:
+    """A whole number of any type as an integer; other values unchanged, to be refused later."""
+    if isinstance(grade, (float, np.floating)) and float(grade).is_integer():
+        return int(grade)
+    return grade
+
+
+def _is_below_0(grade: object) -> bool:
+    number = whole(grade)
+    return number is not None and number < 0
+
+
+def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
+    """By query a mapping from documents to values, or documents alone."""
+    names = _column_names(given)
+    if names is not None:
+        return _grouped(_columns(given, names, kind), kind)
+    if not isinstance(given, Mapping):
+        to_dict = getattr(given, "to_dict", None)  # Qrels and Run of ranx
+        if callable(to_dict):
+            given = to_dict()
+    if isinstance(given, Mapping):
+        return _nested(given, kind)
+    if isinstance(given, (tuple, list)) and len(given) == 3 and not isinstance(given[0], tuple):
+        return _grouped((given[0], given[1], given[2]), kind)
+    if isinstance(given, Iterable) and not isinstance(given, (bytes, np.ndarray)):
+        return _grouped(_of_rows(given, kind), kind)
+    raise _other_form(given, kind)
+
+
+def _other_form(given: object, kind: Kind) -> InputError:
+    dicts = f"a dict of dicts {{query: {{document: {kind.value}}}}}"
+    return InputError(
+        expected=f"{dicts}, a data frame, the path of a TREC file, or (queries, documents, "
+        f"{kind.value}s)",
+        got=shown(given),
+        where=kind.name,
+        hint="pass one of these",
+    )
+
+
+# Dicts of dicts.
+
+
+def _nested(given: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]:
+    found: dict[Hashable, Ids] = {}
+    for query, documents in given.items():
+        plain_query = _id(query, kind.name, "query")
+        if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
+            dicts = isinstance(documents, (int, float))
+            raise InputError(
+                expected=f"a dict {{document: {kind.value}}} for each query",
+                got=shown(documents),
+                where=_at(kind.name, query),
+                hint="for a single query, pass {query: {...}}" if dicts else "pass one",
+            )
+        found[plain_query] = documents
+    if not found:
+        raise _none(kind)
+    return found
+
+
+def _id(value: object, where: str, what: str) -> Hashable:
+    """An id of a query as a plain string or integer."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, (str, int)):
+        raise InputError(
+            expected=f"strings or integers as the id of a {what}",
+            got=shown(value),
+            where=where,
+            hint=ids_instead(plain) or "convert the ids, for example with str(id)",
+        )
+    return plain
+
+
+def _none(kind: Kind) -> InputError:
+    hint = f"pass at least one query with its documents and {kind.value}s"
+    return InputError(expected="at least one query", got="none", where=kind.name, hint=hint)
+
+
+def _at(name: str, *keys: object) -> str:
+    return name + "".join(f"[{shown(key)}]" for key in keys)
+
+
+# Columns: of data frames, of dicts of arrays, or three arrays.
+
+
+def _column_names(given: object) -> list[str] | None:
+    """The names of the columns of a table, or None if it is no table."""
+    if isinstance(given, Mapping):
+        names = list(islice(given, 64))
+        known = {*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES}
+        several = [name for name in names if isinstance(name, str) and name in known]
+        lists = [v for v in given.values() if isinstance(v, (Mapping, str))] if several else []
+        return [str(name) for name in names] if len(several) >= 3 and not lists else None
+    for attribute in ("column_names", "columns"):
+        found = getattr(given, attribute, None)
+        if isinstance(found, Iterable) and hasattr(given, "__getitem__"):
+            names = list(found)
+            if all(isinstance(name, str) for name in names):
+                return names
+    return None
+
+
+def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, object, object]:
+    wanted = (("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values))
+    columns: list[object] = []
+    for what, known in wanted:
+        name = next((one for one in known if one in names), None)
+        if name is None:
+            raise InputError(
+                expected=f"a column of each {what}, called {', '.join(known)}",
+                got=", ".join(map(shown, names[:20])) or "no columns",
+                where=kind.name,
+                hint=_nearest_column(names, known) or f"rename the {what} column to {known[0]}",
+            )
+        columns.append(given[name])  # type: ignore[index]
+    return columns[0], columns[1], columns[2]
+
+
+def _nearest_column(names: Sequence[str], known: Sequence[str]) -> str:
+    for name in names:
+        question = nearest(name.lower(), known, "")
+        if question:
+            return f"rename the column {shown(name)}; {question}"
+    return ""
+
+
+def _of_rows(given: Iterable[object], kind: Kind) -> tuple[object, object, object]:
+    """Three columns from rows (query, document, value, ...), as ir_measures has them."""
+    rows = list(given)
+    for at, row in enumerate(rows):
+        if not isinstance(row, (tuple, list)) or len(row) < 3:
+            raise (
+                _other_form(row, kind)
+                if not at
+                else InputError(
+                    expected=f"rows (query, document, {kind.value})",
+                    got=shown(row),
+                    where=f"{kind.name}[{at}]",
+                    hint="pass one for each document",
+                )
+            )
+    columns: list[list[object]] = [[], [], []]
+    for row in rows:
+        for column, value in zip(columns, row, strict=False):  # type: ignore[call-overload]
+            column.append(value)
+    return columns[0], columns[1], columns[2]
+
+
+def _grouped(columns: tuple[object, object, object], kind: Kind) -> dict[Hashable, Ids]:
+    """By query document -> value, from a column of each [n]."""
+    queries, documents = (
+        _ids(column, f"{kind.name} {what}")
+        for column, what in zip(columns[:2], ("queries", "documents"), strict=True)
+    )
+    name = f"{kind.name} {kind.value}s"
+    values = vector(columns[2], name)
+    lengths = {len(queries), len(documents), len(values)}
+    if len(lengths) > 1:
+        raise InputError(
+            expected=f"queries, documents and {kind.value}s of one length",
+            got=f"{len(queries)}, {len(documents)} and {len(values)}",
+            where=kind.name,
+            hint="pass one value of each for each row",
+        )
+    if not len(queries):
+        raise _none(kind)
+    checked: NDArray[np.generic] = checks.scores(values, name)
+    plain: list[object] = checked.tolist()
+    if kind.graded:
+        plain = checks.integers(_integral(checked, name), name).tolist()
+    found: dict[Hashable, dict[Hashable, object]] = {}
+    for row, (query, document, value) in enumerate(
+        zip(queries.tolist(), documents.tolist(), plain, strict=True)
+    ):
+        of_query = found.setdefault(query, {})
+        if document in of_query:
+            raise InputError(
+                expected="each document once for a query",
+                got=f"{shown(document)} twice for query {shown(query)}",
+                where=f"{kind.name}, row {row}",
+                hint="drop the later rows",
+                rows=np.array([row], np.intp),
+            )
+        of_query[document] = value
+    return dict(found.items())
+
+
+def _ids(column: object, name: str) -> NDArray[np.generic]:
+    """A column of ids: integers or strings."""
+    array = vector(column, name)
+    kind = array.dtype.kind
+    if kind in "iuUT" or not len(array):
+        return array
+    bad = [0]
+    if kind == "O":
+        bad = [at for at, value in enumerate(array.tolist()) if type(value) not in (str, int)][:1]
+        if not bad:
+            return array
+    value = array[bad[0]]
+    plain = value.item() if isinstance(value, np.generic) else value
+    raise InputError(
+        expected="strings or integers as ids",
+        got=shown(value),
+        where=f"{name}[{bad[0]}]",
+        hint=ids_instead(plain) or "convert the ids, for example with str(id)",
+        rows=np.array(bad, np.intp),
+    )
+
+
+def _integral(values: NDArray[np.generic], name: str) -> NDArray[np.int64]:
+    """Numbers as integers; InputError for those that are not whole."""
+    numbers = values.astype(np.float64)
+    bad = np.flatnonzero((numbers != np.floor(numbers)) | (np.abs(numbers) > _MOST_GRADE))
+    if len(bad):
+        raise InputError(
+            expected="whole numbers as grades",
+            got=shown(values[bad[0]]),
+            where=f"{name}[{bad[0]}]",
+            hint="map your grades to 0, 1, 2, ... first",
+            rows=bad,
+        )
+    return numbers.astype(np.int64)

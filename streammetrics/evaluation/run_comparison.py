@@ -1,0 +1,236 @@
+"""`compare_runs`: several runs on the same queries, each with the first one, paired by query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.errors import nearest, shown
+from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.evaluation.evaluate import (
+    Evaluation,
+    Settings,
+    aligned,
+    evaluated,
+    interval_text,
+    queries_of,
+)
+from streammetrics.evaluation.judged_runs import judgments_of, run_of
+from streammetrics.experiments.report import adjust_fwer
+from streammetrics.kernels.inference.t_interval import two_sided_p
+from streammetrics.present.measure_names import entry_text
+from streammetrics.present.views import ViewText
+from streammetrics.ranking.measure import Measure
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.list_results import ListMoments
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """One measure of a run less that of the baseline, over the same queries.
+
+    mean, baseline_mean: of both runs. difference: mean - baseline_mean, lower to upper its
+    confidence interval at `level`, se its standard error, and df n - 1 queries. pvalue: two-sided,
+    of Student's paired t; 1 where it is unknown. pvalue_holm: the same, adjusted for all
+    comparisons of the table by Holm's method. better, equal, worse: queries, by their values.
+    reason: why there is no interval, else "".
+    """
+
+    measure: str
+    run: str
+    baseline: str
+    mean: float
+    baseline_mean: float
+    difference: float
+    lower: float
+    upper: float
+    se: float
+    df: float
+    level: float
+    pvalue: float
+    pvalue_holm: float
+    better: int
+    equal: int
+    worse: int
+    queries: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunComparison:
+    """Several runs on the same queries.
+
+    baseline: the name of the run that the others are compared with. runs: the evaluation of each
+    run by name. differences: of each other run and measure, in the order of the table.
+
+    >>> from streammetrics import compare_runs
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
+    >>> bm25 = {"q1": ["x", "a"], "q2": ["b"], "q3": ["x", "y", "c"]}
+    >>> ours = {"q1": ["a"], "q2": ["b"], "q3": ["x", "c"]}
+    >>> found = compare_runs(qrels, {"bm25": bm25, "ours": ours}, ["mrr"])
+    >>> found
+    3 queries, paired; differences from bm25
+    measure  run     mean  difference            95 % CI       p  p (Holm)  better/equal/worse
+    MRR      bm25  0.6111
+    MRR      ours  0.8333     +0.2222  [-0.4102, 0.8547]  0.2697    0.2697               2/1/0
+    >>> found.difference("ours", "mrr").worse
+    0
+    """
+
+    baseline: str
+    runs: Mapping[str, Evaluation]
+    differences: tuple[RunDifference, ...]
+    level: float
+
+    def difference(self, run: str, measure: Measure | str) -> RunDifference:
+        """The difference of one run and measure; KeyError if there is none."""
+        others = [name for name in self.runs if name != self.baseline]
+        text = entry_text(str(measure), self.runs[self.baseline].means)
+        for one in self.differences:
+            if one.run == run and one.measure == text:
+                return one
+        if run not in others:
+            raise KeyError(f"{run!r} is not one of {', '.join(others)}; {nearest(run, others)}")
+        raise KeyError(f"{text} is not one of {', '.join(self.runs[self.baseline].means)}")
+
+    def __repr__(self) -> str:
+        first = self.runs[self.baseline]
+        level = f"{100 * self.level:g} % CI"
+        rows = [["measure", "run", "mean", "difference", level, "p", "p (Holm)",
+                 "better/equal/worse"]]  # fmt: skip
+        for measure, mean in first.means.items():
+            rows.append([measure, self.baseline, f"{mean:.4f}", "", "", "", "", ""])
+            for one in self.differences:
+                if one.measure == measure:
+                    rows.append([
+                        measure, one.run, f"{one.mean:.4f}", f"{one.difference:+.4f}",
+                        interval_text(one.lower, one.upper), _p(one.pvalue), _p(one.pvalue_holm),
+                        f"{one.better}/{one.equal}/{one.worse}",
+                    ])  # fmt: skip
+        shared = [n for n in first._notes if all(n in run._notes for run in self.runs.values())]
+        notes = shared + [
+            f"{name}: {note}"
+            for name, run in self.runs.items()
+            for note in run._notes
+            if note not in shared
+        ]
+        head = f"{len(first.queries):,} queries, paired; differences from {self.baseline}"
+        return "\n".join([head, *aligned(rows, left=2), *notes])
+
+
+def compare_runs(
+    qrels: object,
+    runs: Mapping[str, object],
+    measures: Measure | str | Iterable[Measure | str],
+    *,
+    baseline: str | None = None,
+    level: float = 0.95,
+    ties: str = "expected",
+    empty: str = "skip",
+    missing: str = "zero",
+) -> RunComparison:
+    """Several runs against the same judgments, each compared with the baseline query by query.
+
+    runs: two or more by name, in the forms of `evaluate`. baseline: one of the names, the first by
+    default. level: of the intervals. measures, ties, empty and missing are those of `evaluate`;
+    with missing="skip" only queries that every run has are evaluated, so that all means are over
+    the same queries.
+
+    The difference of a query is its value in the run less that in the baseline; its mean has
+    Student's paired interval, over queries as independent. The two values of a query are mostly
+    correlated, so this interval is narrower than one from two separate means. For PooledHR it is
+    that of the ratio. Many comparisons in one table find chance differences: `pvalue_holm` allows
+    for all of them.
+
+    InputError and SettingsError as for `evaluate`.
+    """
+    settings = Settings.of(measures, ties, empty, missing)
+    share = as_float(level)
+    if share is None or not 0 < share < 1:
+        raise refused("level", "a number between 0 and 1, such as 0.95", level)
+    given: object = runs
+    if not isinstance(given, Mapping) or len(runs) < 2 or not all(type(n) is str for n in given):
+        hint = 'pass {"bm25": run, "ours": run}; for a single run use evaluate'
+        raise refused("runs", "two or more runs by name", given, hint)
+    first = next(iter(runs)) if baseline is None else baseline
+    if first not in runs:
+        hint = nearest(first, runs, "name one of them")
+        raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
+    truth = judgments_of(qrels)
+    named = {name: run_of(run, f"runs[{shown(name)}]") for name, run in runs.items()}
+    queries = queries_of(
+        truth, {f"runs[{shown(name)}]": run for name, run in named.items()}, missing
+    )
+    found = {
+        name: evaluated(truth, run, queries, settings, f"runs[{shown(name)}]")
+        for name, run in named.items()
+    }
+    raw = [
+        _difference(str(measure), name, first, found, share)
+        for measure in settings.measures
+        for name in found
+        if name != first
+    ]
+    adjusted = adjust_fwer({str(at): one.pvalue for at, one in enumerate(raw)})
+    differences = [replace(one, pvalue_holm=adjusted[str(at)]) for at, one in enumerate(raw)]
+    return RunComparison(first, found, tuple(differences), share)
+
+
+def _difference(
+    measure: str, name: str, baseline: str, found: Mapping[str, Evaluation], level: float
+) -> RunDifference:
+    """The paired difference of one measure of two runs."""
+    ours, theirs = found[name], found[baseline]
+    mine, other = ours._moments[measure], theirs._moments[measure]
+    by_query = ours.by_query[measure] - theirs.by_query[measure]
+    counted = ~np.isnan(by_query)  # not queries with nothing relevant, in both runs
+    by_query = by_query[counted]
+    sum_ = mine.sum_ - other.sum_
+    if mine.pooled is None:
+        moments = ListMoments(mine.n, sum_, _exact_sum(by_query * by_query))
+    else:
+        of_weights, of_squares, _ = mine.pooled
+        weights = ours._weights[measure][counted]
+        found_more = by_query * weights
+        products = of_weights, of_squares, _exact_sum(found_more * weights)
+        moments = ListMoments(mine.n, sum_, _exact_sum(found_more * found_more), products)
+    below = moments.n if moments.pooled is None else moments.pooled[0]
+    effect = float(moments.sum_ / below) if below else math.nan
+    asked = Asked(ViewText(measure), effect, level, "auto")
+    interval = moments.interval(asked)
+    return RunDifference(
+        measure=measure,
+        run=name,
+        baseline=baseline,
+        mean=ours.means[measure],
+        baseline_mean=theirs.means[measure],
+        difference=effect,
+        lower=interval.lower,
+        upper=interval.upper,
+        se=interval.se,
+        df=interval.df,
+        level=level,
+        pvalue=two_sided_p(effect, interval.se, interval.df),
+        pvalue_holm=math.nan,
+        better=int(np.count_nonzero(by_query > 0)),
+        equal=int(np.count_nonzero(by_query == 0)),
+        worse=int(np.count_nonzero(by_query < 0)),
+        queries=len(by_query),
+        reason=interval.reason,
+    )
+
+
+def _exact_sum(values: NDArray[np.float64]) -> Fraction:
+    column = ExactSumColumn(1)
+    column.add(values)
+    return column.fraction()
+
+
+def _p(pvalue: float) -> str:
+    return "<0.0001" if pvalue < 0.0001 else f"{pvalue:.4f}"

@@ -1,0 +1,108 @@
+"""The names of measures of ranked lists as people type them, and the texts that they mean.
+
+Capitals, hyphens and underscores do not matter: `ndcg@10` is `NDCG@10`, `hit_rate@5` is `HR@5`.
+Names of trec_eval keep trec_eval's meaning: its `ndcg_cut_10` has linear gains. Names that would
+mean something else here (`rbp.95` and `hits@5` of ranx) are not known.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+_OTHERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "NDCG": "ndcg ndcg_burges normalized_dcg",
+        "DCG": "dcg dcg_burges",
+        "CG": "cg cumulative_gain",
+        "MRR": "mrr rr recip_rank reciprocal_rank mean_reciprocal_rank",
+        "HR": "hr hit hit_rate hit_ratio success",
+        "PooledHR": "pooled_hr",
+        "P": "p prec precision",
+        "R": "r recall",
+        "RPrec": "rprec r_prec r_precision",
+        "AP": "ap map average_precision mean_average_precision",
+        "ERR": "err expected_reciprocal_rank",
+        "RBP": "rbp rank_biased_precision",
+        "Bpref": "bpref",
+    }
+)
+# trec_eval joins the cut by an underscore, and pytrec_eval also by a dot.
+_TREC_EVAL: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "p": "P",
+        "recall": "R",
+        "success": "HR",
+        "mapcut": "AP",
+        "ndcgcut": 'NDCG(gain="linear")',
+    }
+)
+_LONGEST: Final = 200  # characters
+_FORM: Final = re.compile(
+    r"\s*([A-Za-z][A-Za-z_-]{0,39})\s*(\([^()]*\)\s*)?(?:@\s*([0-9]{1,9})\s*)?", re.ASCII
+)
+_JOINED: Final = re.compile(r"\s*([A-Za-z][A-Za-z_-]{0,39}?)[_.]([0-9]{1,9})\s*", re.ASCII)
+_ENDS_IN_CUT: Final = re.compile(
+    r"([a-z][a-z_-]*?)(?:_?at)?[_@-]?([0-9]{1,9})", re.ASCII | re.IGNORECASE
+)
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+_KNOWN: Final[Mapping[str, str]] = MappingProxyType(
+    {_bare(other): name for name, others in _OTHERS.items() for other in others.split()}
+)
+
+
+def printed_text(text: str) -> str | None:
+    """The text that a measure prints, from a name that people type; None if it is not known.
+
+    >>> printed_text("map"), printed_text("hit_rate @ 5"), printed_text("RR(rel=2)@10")
+    ('AP', 'HR@5', 'MRR(rel=2)@10')
+    >>> printed_text("ndcg@10"), printed_text("ndcg_cut_10"), printed_text("P_5")
+    ('NDCG@10', 'NDCG(gain="linear")@10', 'P@5')
+    """
+    if len(text) > _LONGEST:
+        return None
+    form = _FORM.fullmatch(text)
+    if form is not None:
+        name = _KNOWN.get(_bare(form[1]))
+        cut = f"@{form[3]}" if form[3] else ""
+        return name and f"{name}{(form[2] or '').strip()}{cut}"
+    joined = _JOINED.fullmatch(text)
+    name = None if joined is None else _TREC_EVAL.get(_bare(joined[1]))
+    return None if joined is None or name is None else f"{name}@{joined[2]}"
+
+
+def entry_text(text: str, entries: Iterable[str]) -> str:
+    """The one of these printed texts that a text means; the text without spaces if none is.
+
+    >>> entry_text("ndcg @ 10", ["AP", "NDCG@10"]), entry_text("P@5", ["AP"])
+    ('NDCG@10', 'P@5')
+    """
+    known, bare = list(entries), "".join(text.split()).replace("'", '"')
+    if bare in known:
+        return bare
+    printed = printed_text(bare)
+    return printed if printed in known else bare
+
+
+def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
+    """The most similar name of a measure, with the cut of the text, as a question.
+
+    known: further names. otherwise: where nothing is similar.
+
+    >>> did_you_mean("ndgc@10", [], ""), did_you_mean("ndcg_at_10", [], "")
+    ("did you mean 'NDCG@10'?", "did you mean 'NDCG@10'?")
+    """
+    text = text.strip()[:_LONGEST]
+    ends = _ENDS_IN_CUT.fullmatch(text)
+    name, cut = (ends[1], f"@{ends[2]}") if ends else (text, "")
+    names = {**_KNOWN, **{_bare(one): one for one in known}}
+    close = difflib.get_close_matches(_bare(name.partition("(")[0]), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[close[0]]}{cut}'?" if close else otherwise

@@ -1,0 +1,119 @@
+"""Judgments and runs in every form that people have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from streammetrics import InputError, evaluate
+from streammetrics.evaluation.judged_runs import judgments_of, run_of
+
+QUERIES = ["q2", "q2", "q1"]
+DOCUMENTS = ["a", "b", "a"]
+GRADES = [1, 0, 2]
+SCORES = [0.5, 0.25, 1.0]
+TRUTH = {"q2": {"a": 1, "b": 0}, "q1": {"a": 2}}
+RUN = {"q2": {"a": 0.5, "b": 0.25}, "q1": {"a": 1.0}}
+
+
+class Row(NamedTuple):
+    """As in ir_measures."""
+
+    query_id: str
+    doc_id: str
+    value: Any
+    more: str = "0"
+
+
+class Ranx:
+    """As in ranx: a dict of dicts behind a method."""
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        return TRUTH
+
+
+def table(query: str, document: str, value: str, values: list[Any]) -> dict[str, Any]:
+    return {query: QUERIES, document: DOCUMENTS, "extra": [None] * 3, value: values}
+
+
+def test_every_form_of_judgments_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q2 0 a 1\nq2 0 b 0\nq1 0 a 2\n")
+    for given in (
+        TRUTH,
+        {"q2": {"a": np.int64(1), "b": 0.0}, "q1": {"a": 2, "c": -1}},
+        path,
+        str(path),
+        (QUERIES, DOCUMENTS, GRADES),
+        [np.array(QUERIES), np.array(DOCUMENTS), np.array(GRADES, float)],
+        [Row(*row) for row in zip(QUERIES, DOCUMENTS, GRADES, strict=True)],
+        (row for row in zip(QUERIES, DOCUMENTS, GRADES, strict=True)),
+        table("query_id", "doc_id", "relevance", GRADES),
+        pandas.DataFrame(table("qid", "docno", "label", GRADES)),
+        polars.DataFrame(table("query-id", "corpus-id", "score", GRADES)),
+        pyarrow.table(table("q_id", "doc_id", "rel", GRADES)),
+        Ranx(),
+    ):
+        found = judgments_of(given)
+        assert found == TRUTH and list(found) == ["q2", "q1"], given
+
+
+def test_every_form_of_a_run_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text("q2 Q0 b 1 .25 t\nq2 Q0 a 2 5e-1 t\nq1 Q0 a 1 +1 t\n")
+    for given in (
+        RUN,
+        path,
+        (QUERIES, DOCUMENTS, SCORES),
+        [Row(*row) for row in zip(QUERIES, DOCUMENTS, SCORES, strict=True)],
+        {"query": np.array(QUERIES), "docid": DOCUMENTS, "score": np.array(SCORES, np.float32)},
+        pandas.DataFrame(table("qid", "docno", "score", SCORES)).astype({"qid": "category"}),
+        polars.DataFrame(table("query_id", "doc_id", "score", SCORES)),
+        pyarrow.table(table("q_id", "doc_id", "score", SCORES)),
+    ):
+        assert run_of(given) == RUN, given
+    numbered = pandas.DataFrame({"qid": [1, 1], "docid": [7, 8], "score": [1.0, 2.0]})
+    assert run_of(numbered) == {1: {7: 1.0, 8: 2.0}}
+
+
+def test_relevant_documents_alone_and_ranked_documents_are_taken() -> None:
+    for truth in ({"q": {"a", "c"}}, {"q": ["a", "c"]}, {"q": np.array(["a", "c"])}):
+        assert evaluate(truth, {"q": ["b", "a"]}, "map")["map"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "part"),
+    [
+        (5, "qrels", "a dict of dicts"),
+        ([1, 2], "qrels", "a dict of dicts"),
+        ([("q", "a", 1), "qa1"], "qrels[1]", "rows (query, document, grade)"),
+        ({}, "qrels", "at least one query"),
+        (([], [], []), "qrels", "at least one query"),
+        ({"a": 1, "b": 0}, "qrels['a']", "pass {query: {...}}"),
+        ({"q": "abc"}, "qrels['q']", "a dict {document: grade}"),
+        ({1.5: {"a": 1}}, "qrels", "strings or integers"),
+        ((["q"], ["a"], [1, 2]), "qrels", "of one length"),
+        ((["q", "q"], ["a", "a"], [1, 2]), "qrels, row 1", "'a' twice for query 'q'"),
+        ((["q"], [1.0], [1]), "qrels documents[0]", "strings or integers"),
+        ((["q", None], ["a", "b"], [1, 2]), "qrels queries[1]", "strings or integers"),
+        ((["q"], ["a"], [0.5]), "qrels grades[0]", "whole numbers"),
+        ((["q"], ["a"], [float("nan")]), "qrels grades[0]", "nan"),
+        ((["q"], ["a"], ["high"]), "qrels grades[0]", "numbers"),
+        (pandas.DataFrame({"qid": ["q"], "docs": ["a"], "rel": [1]}), "qrels", "mean 'doc'"),
+        (pandas.DataFrame({"qid": ["q"], "docno": ["a"]}), "qrels", "relevance, rel"),
+        (pandas.DataFrame({"qid": ["q", None], "docno": ["a"] * 2, "rel": [1, 1]}),
+         "qrels queries[1]", "a missing value"),
+    ],
+)  # fmt: skip
+def test_other_forms_are_refused_with_their_place(given: object, where: str, part: str) -> None:
+    with pytest.raises(InputError) as raised:
+        judgments_of(given)
+    error = raised.value
+    assert error.where == where and part in str(error)
+    assert all((error.expected, error.got, error.hint))

@@ -1,0 +1,140 @@
+"""Several runs on the same queries: paired differences, their intervals and p-values."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import InputError, compare_runs, evaluate
+
+
+def example(data: Path, name: str) -> Any:
+    examples = json.loads((data / "worked_examples_next.json").read_text())
+    found = examples["examples"] if isinstance(examples, dict) else examples
+    return next(one for one in found if one["id"] == name)
+
+
+def recalls(values: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Judgments and a run whose recall at 100 of query i is values[i], in hundredths."""
+    truth = {f"q{i}": {f"d{j}": 1 for j in range(100)} for i in range(len(values))}
+    run = {f"q{i}": [f"d{j}" for j in range(round(100 * v))] for i, v in enumerate(values)}
+    return truth, run
+
+
+def test_a_difference_is_that_of_the_paired_mean(data: Path) -> None:
+    case = example(data, "10/ndcg_lists/mean")
+    truth, a = recalls(case["inputs"]["a"])
+    _, b = recalls(case["inputs"]["b"])
+    found = compare_runs(truth, {"b": b, "a": a}, "recall@100")
+    one = found.difference("a", "recall@100")
+    expected = case["value"]  # of scipy's ttest_rel too
+    assert one.difference == pytest.approx(expected["difference"], rel=1e-12)
+    assert one.se == pytest.approx(expected["se_rows"], rel=1e-12)
+    assert (one.df, one.queries, one.better, one.equal, one.worse) == (7.0, 8, 5, 2, 1)
+    ends = [-0.1600929506654423, 0.2675929506654423]  # these and p: scipy 1.17.1, ttest_rel
+    assert [one.lower, one.upper] == pytest.approx(ends, rel=1e-12)
+    assert one.pvalue == one.pvalue_holm == pytest.approx(0.5709767756379247, rel=1e-12)
+    assert found.runs["a"]["recall@100"] - found.runs["b"]["recall@100"] == pytest.approx(
+        one.difference
+    )
+
+
+rng = np.random.default_rng(5)
+QRELS = {f"q{i}": {f"d{j}": int(rng.integers(0, 3)) for j in range(8)} for i in range(30)}
+
+
+def noisy(size: float) -> dict[str, dict[str, float]]:
+    return {
+        query: {document: grade + size * float(rng.normal()) for document, grade in truth.items()}
+        for query, truth in QRELS.items()
+    }
+
+
+RUNS = {"poor": noisy(9.0), "good": noisy(1.0), "best": noisy(0.1)}
+
+
+def test_every_run_and_measure_is_compared_with_the_baseline_on_the_same_queries() -> None:
+    some = {**RUNS, "good": {q: v for q, v in RUNS["good"].items() if q != "q3"}}
+    for missing, n in (("zero", 30), ("skip", 29)):
+        found = compare_runs(QRELS, some, ["ndcg@5", "map"], missing=missing)
+        assert [(one.measure, one.run) for one in found.differences] == [
+            (measure, run) for measure in ("NDCG@5", "AP") for run in ("good", "best")
+        ]
+        assert {one.queries for one in found.differences} == {n}
+        assert all(run.queries == found.runs["poor"].queries for run in found.runs.values())
+    other = compare_runs(QRELS, RUNS, "map", baseline="best")
+    assert {one.run for one in other.differences} == {"poor", "good"}
+    one = other.difference("poor", "AP")
+    back = compare_runs(QRELS, RUNS, "map").difference("best", "AP")
+    assert (one.difference, one.lower, one.worse) == (-back.difference, -back.upper, back.better)
+
+
+def test_the_pooled_measure_is_compared_as_a_ratio() -> None:
+    one = compare_runs(QRELS, RUNS, "PooledHR@3").difference("best", "PooledHR@3")
+    mine, theirs = evaluate(QRELS, RUNS["best"], "R@3"), evaluate(QRELS, RUNS["poor"], "R@3")
+    known = np.array([sum(g > 0 for g in truth.values()) for truth in QRELS.values()], float)
+    ours, base = (np.nan_to_num(r.by_query["R@3"]) * known for r in (mine, theirs))
+    kept = known > 0
+    effect = (ours - base).sum() / known.sum()
+    spread = ((ours - base - effect * known)[kept] ** 2).sum()
+    n = int(kept.sum())
+    assert one.difference == pytest.approx(effect, rel=1e-12)
+    assert one.se == pytest.approx(math.sqrt(n / (n - 1) * spread) / known.sum(), rel=1e-9)
+
+
+def test_p_values_are_adjusted_for_the_whole_table() -> None:
+    found = compare_runs(QRELS, RUNS, ["ndcg@5", "map", "mrr"])
+    raw = [one.pvalue for one in found.differences]
+    least = min(range(len(raw)), key=raw.__getitem__)
+    assert found.differences[least].pvalue_holm == 6 * raw[least] < 1
+    assert all(one.pvalue <= one.pvalue_holm <= 1 for one in found.differences)
+
+
+def test_equal_runs_have_no_difference_and_no_interval() -> None:
+    found = compare_runs(QRELS, {"a": RUNS["good"], "b": RUNS["good"]}, "map")
+    [one] = found.differences
+    assert (one.difference, one.pvalue, one.equal) == (0.0, 1.0, one.queries)
+    assert one.upper == math.inf and "variance is 0" in one.reason
+    assert repr(found).splitlines()[1:] == [
+        "measure  run    mean  difference  95 % CI       p  p (Holm)  better/equal/worse",
+        f"AP       a    {one.mean:.4f}",
+        f"AP       b    {one.mean:.4f}     +0.0000        —  1.0000    1.0000              0/30/0",
+    ]
+
+
+def test_notes_name_the_run_that_they_are_of() -> None:
+    qrels = {**QRELS, "none": {"a": 0}}
+    lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}
+    lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "map", level=0.9))
+    assert lines.splitlines()[0] == "31 queries, paired; differences from a"
+    assert "  90 % CI  " in lines
+    assert lines.splitlines()[-3:] == [
+        "1 query with nothing relevant: left out",
+        "a: 1 query of the judgments that the run lacks: counted as 0",
+        "b: 2 queries of the judgments that the run lacks: counted as 0",
+    ]
+
+
+def test_runs_levels_and_names_are_checked() -> None:
+    for runs, more, where in (
+        ({"a": RUNS["good"]}, {}, "runs"),
+        ([RUNS["good"], RUNS["best"]], {}, "runs"),
+        (RUNS, {"baseline": "goood"}, "baseline"),
+        (RUNS, {"level": 95}, "level"),
+        ({**RUNS, "x": {"q1": {"d0": float("nan")}}}, {}, "runs['x']['q1']['d0']"),
+        ({**RUNS, "x": {"other": {"d0": 1.0}}}, {}, "runs['x']"),
+        ({**RUNS, "x": "/absent"}, {}, "/absent"),
+    ):
+        with pytest.raises(InputError) as raised:
+            compare_runs(QRELS, runs, "map", **more)  # type: ignore[arg-type]
+        assert raised.value.where == where
+    found = compare_runs(QRELS, RUNS, "map")
+    with pytest.raises(KeyError, match="did you mean 'best'"):
+        found.difference("bst", "map")
+    with pytest.raises(KeyError, match="MRR is not one of AP"):
+        found.difference("best", "MRR")

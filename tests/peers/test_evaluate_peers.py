@@ -1,0 +1,51 @@
+"""`evaluate` beside pytrec_eval and ir_measures: ties, and what one side lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+
+from streammetrics import evaluate
+
+pytestmark = pytest.mark.slow
+
+NAMES = ["map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"]
+
+
+def judged_run(rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """20 queries, of which some lack a run or a judgment, with ties and unjudged documents."""
+    qrels, run = {}, {}
+    for i in range(20):
+        documents = [f"d{j}" for j in rng.permutation(40)]
+        grades = rng.choice([-1, 0, 0, 1, 2, 4], 15).tolist()
+        qrels[f"q{i}"] = dict(zip(documents[:15], grades, strict=True))
+        scores = (rng.integers(0, 6, 25) + 1e-9 * rng.integers(0, 3, 25)).tolist()
+        run[f"q{i}"] = dict(zip(documents[5:30], scores, strict=True))
+    del run["q3"], qrels["q5"]
+    qrels["q7"] = {"d1": 0, "d2": -1}
+    return qrels, run
+
+
+def test_with_its_rules_every_value_is_that_of_pytrec_eval() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        qrels, run = judged_run(rng)
+        found = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
+        peer = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES)).evaluate(run)
+        assert set(peer) == set(found.queries)
+        for name, values in zip(NAMES, found.by_query.values(), strict=True):
+            theirs = [peer[query][name] for query in found.queries]
+            np.testing.assert_allclose(values, theirs, rtol=1e-14, atol=1e-15, err_msg=name)
+
+
+def test_means_over_all_judged_queries_are_those_of_ir_measures() -> None:
+    qrels, run = judged_run(np.random.default_rng(4))
+    names = ["AP", "P@5", "RR", "R@10", "Success@5", "AP(rel=2)"]
+    found = evaluate(qrels, run, names, ties="trec_eval", empty="zero")
+    peer = ir_measures.calc_aggregate(list(map(ir_measures.parse_measure, names)), qrels, run)
+    for measure, value in peer.items():
+        assert found[str(measure)] == pytest.approx(value, rel=1e-14), measure
