@@ -66,6 +66,8 @@ from streammetrics.ranking import (
 from streammetrics.registry import load
 from streammetrics.results import Bounded
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AP",
     "CG",
@@ -117,6 +119,7 @@ __all__ = [
     "Units",
     "UserGroups",
     "Windows",
+    "__version__",
     "compare",
     "hash_ids",
     "hash_texts",
