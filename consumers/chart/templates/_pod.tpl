@@ -10,7 +10,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
-{{/* A pod of `top`, whose container has `args`; `part` is its block of the values. */}}
+{{/* What each container of a pod has. */}}
+{{- define "streammetrics.container" -}}
+image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- with .Values.existingSecret }}
+envFrom:
+  - secretRef: { name: {{ . | quote }} }
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: { drop: [ALL] }
+volumeMounts:
+  - { name: config, mountPath: /config, readOnly: true }
+  - { name: tmp, mountPath: /tmp }
+{{- end -}}
+
+{{/*
+A pod of `top`, whose container has `args`; `part` is its block of the values. With `waits` it starts
+once a worker has made the ledger.
+*/}}
 {{- define "streammetrics.pod" -}}
 automountServiceAccountToken: false
 # Or a service called streammetrics would set STREAMMETRICS_PORT, which is a flag of ours.
@@ -25,15 +45,22 @@ securityContext:
 {{- with .top.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- if .waits }}
+initContainers:
+  - name: wait-for-ledger
+    {{- include "streammetrics.container" .top | nindent 4 }}
+    command:
+      - sh
+      - -c
+      - until streammetrics status "$1" >/dev/null; do sleep 2; done
+      - wait-for-ledger
+      - {{ .top.Values.store | quote }}
+    resources: {{- toYaml .part.resources | nindent 6 }}
+{{- end }}
 containers:
   - name: streammetrics
-    image: "{{ .top.Values.image.repository }}:{{ .top.Values.image.tag | default .top.Chart.AppVersion }}"
-    imagePullPolicy: {{ .top.Values.image.pullPolicy }}
+    {{- include "streammetrics.container" .top | nindent 4 }}
     args: {{- toYaml .args | nindent 6 }}
-    {{- with .top.Values.existingSecret }}
-    envFrom:
-      - secretRef: { name: {{ . | quote }} }
-    {{- end }}
     ports:
       - { name: http, containerPort: 8765 }
     startupProbe:
@@ -49,13 +76,6 @@ containers:
       periodSeconds: 10
       timeoutSeconds: 5
     resources: {{- toYaml .part.resources | nindent 6 }}
-    securityContext:
-      allowPrivilegeEscalation: false
-      readOnlyRootFilesystem: true
-      capabilities: { drop: [ALL] }
-    volumeMounts:
-      - { name: config, mountPath: /config, readOnly: true }
-      - { name: tmp, mountPath: /tmp }
 volumes:
   - name: config
     configMap: { name: {{ include "streammetrics.name" .top }} }
