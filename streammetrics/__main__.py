@@ -35,7 +35,7 @@ NEXT: Final = """\
 next
   python -c 'import streammetrics as sm; help(sm.HistogramAUC)'
                                     each metric says what it counts, with an example
-  streammetrics --help              the commands; `streammetrics completion bash` completes them
+  streammetrics --help              the commands, which need the extra `serve`
   streammetrics simulate --events 10000 -o events.jsonl
                                     a stream of an A/B test to try them with
 """
@@ -85,11 +85,16 @@ def installed() -> str:
         lines.append(f"  {extra:<10} {'no ' if missing else 'yes'}  {purpose}")
         text = ", ".join(f"{name} {versions[name]}" for name in names if name not in shown)
         if missing:
-            text = f"missing {', '.join(missing)}: pip install 'streammetrics[{extra}]'"
+            new = [name for name in missing if name not in shown]
+            more = ["packages above"] if len(new) < len(missing) else []
+            text = f"missing {', '.join([*new, *more])}"
+        indent = " " * 18
         lines += wrap(
-            text, 98, initial_indent=" " * 18, subsequent_indent=" " * 18, break_on_hyphens=False
+            text, 98, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
         )
-        shown.update(name for name in names if not missing)
+        if missing:
+            lines.append(f"{indent}pip install 'streammetrics[{extra}]'")
+        shown.update(names)
     pages = [f"  {line.replace(', ', ': ', 1)}" for line in known.get_all("Project-URL") or []]
     return "\n".join([*lines, "", NEXT.rstrip("\n"), *pages, ""])
 
