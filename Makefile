@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster chaos peers engines docs screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -35,7 +35,7 @@ fast-tests: .venv/.dev  ## only the fast tests; ARGS=--durations=30
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests $(ARGS)
 
 test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
-	$(PYTEST) -n 3 -m "not faults" $(DOCTESTS) tests $(ARGS)
+	$(PYTEST) -n 3 -m "not faults and not wheel" $(DOCTESTS) tests $(ARGS)
 
 test-faults: .venv/.dev  ## tests that kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers
@@ -45,6 +45,10 @@ test-engines: .venv/.dev  ## tests of Spark, Beam and the recipes for other engi
 
 test-cluster: .cache/spark/.made  ## tests that kill or slow down an executor of a two-host Spark cluster
 	$(call ENGINE_TEST,spark) -m cluster
+
+test-wheel: .venv/.dev  ## install the wheel and run the fast tests on each Python of this machine (downloads 1 GB a Python)
+	$(PYTEST) -n0 -m wheel tests/test_wheel.py
+	$(BIN)/python -m tests.pythons
 
 chaos: .venv/.dev  ## kill workers, broker and stores for 10 minutes, then compare the results; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)

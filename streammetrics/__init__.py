@@ -67,6 +67,8 @@ from streammetrics.ranking import (
 from streammetrics.registry import load
 from streammetrics.results import Bounded
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AP",
     "CG",
@@ -118,6 +120,7 @@ __all__ = [
     "Units",
     "UserGroups",
     "Windows",
+    "__version__",
     "compare",
     "compare_runs",
     "evaluate",

@@ -11,7 +11,8 @@ from streammetrics_consumers.demo import JOINED_CONFIG, main
 
 from tests.requirements import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "llms.txt")
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md"))]
 README = PAGES[0].read_text(encoding="utf-8")
 LABELS = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8")
 

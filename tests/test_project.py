@@ -9,10 +9,13 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
+import streammetrics
+from streammetrics import __main__ as package_versions
 from streammetrics import present
 from tests.conftest import FAULTS, LEFT_OUT_OF_CHECK, marks_of_module
 from tests.requirements import ROOT
@@ -20,12 +23,18 @@ from tests.requirements import ROOT
 TOP = {
     *("pyproject.toml", "streammetrics", "consumers", "tests", "benchmarks", "README.md"),
     *("Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".ci", ".gitignore", "docs"),
+    *("SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", "llms.txt", ".github"),
+    ".pre-commit-config.yaml",
 }
-# Absolute paths of somebody's machine, and settings of somebody's package index. Each is written
-# so that it does not match itself.
+# Absolute paths of somebody's machine, settings of somebody's package index, and hosts of package
+# registries. Each is written so that it does not match itself.
 PRIVATE = re.compile(
     r"[\s\"'(=`](/(?:work|root|home|Users)/)|(index[-_]url|find[-_]links|trusted[-_]host"
     r"|<mirror[s]?>|<repository>)"
+    r"|\b((?:test\.|files\.)?(?:pypi|pythonhosted)\.org|registry\.(?:npmjs\.org|yarnpkg\.com)"
+    r"|(?:static\.|index\.)?crates\.io|(?:proxy|sum)\.golang\.org|repo1?\.maven\.(?:org|apache\.org)"
+    r"|central\.sonatype\.\w+|(?:deb|security)\.debian\.org|conda\.anaconda\.org|ghcr\.io|quay\.io"
+    r"|(?:registry\.|index\.|hub\.)?docker\.(?:io|com))\b"
 )
 
 
@@ -52,6 +61,8 @@ def test_no_file_names_a_path_of_a_machine_or_a_package_index() -> None:
             met[str(path.relative_to(ROOT))] = found
     assert met == {}
     assert all(map(private, ["cd /home/ann", 'open("/root/x")', "pip --index-url x"]))
+    for host in ("https://pypi.org/p", "files.pythonhosted.org", "ghcr.io/a", "proxy.golang.org"):
+        assert private(f"see {host}"), host
 
 
 def test_the_top_level_holds_what_the_plan_says_and_nothing_else() -> None:
@@ -106,7 +117,8 @@ def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> No
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     releases = re.split(r"^## \[", changelog, flags=re.MULTILINE)[1:]
-    assert releases[0].startswith(project["version"] + "]")
+    assert project["dynamic"] == ["version"]
+    assert releases[0].startswith(streammetrics.__version__ + "]")
     assert all("\n### State format\n" in release for release in releases)
 
 
@@ -123,10 +135,36 @@ def test_a_package_of_the_user_called_consumers_does_not_break_the_command_line(
 ) -> None:
     (tmp_path / "consumers").mkdir()
     (tmp_path / "consumers" / "__init__.py").write_text("raise RuntimeError('not meant')", "utf-8")
-    command = [sys.executable, "-m", "streammetrics_consumers.cli", "--version"]
+    command = [sys.executable, "-m", "streammetrics", "--version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert "not meant" not in done.stderr
+    assert done.stdout == f"streammetrics {streammetrics.__version__}\n"
+    assert done.stderr == ""
+
+
+def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = package_versions.version
+
+    def without_psycopg(package: str) -> str:
+        if package == "psycopg":
+            raise PackageNotFoundError(package)
+        return real(package)
+
+    monkeypatch.setattr(package_versions, "version", without_psycopg)
+    assert package_versions.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"streammetrics {streammetrics.__version__}"
+    extras = [line.split()[:2] for line in lines if re.match(r"  \w+ +(yes|no) ", line)]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert [name for name, _ in extras] == list(package_versions.EXTRAS)
+    assert {name for name, _ in extras} < project["optional-dependencies"].keys()
+    assert ["postgres", "no"] in extras
+    assert ["serve", "yes"] in extras
+    at = lines.index(f"{'':<18}missing psycopg")
+    assert lines[at + 1].strip() == "pip install 'streammetrics[postgres]'"
+    assert max(map(len, lines)) <= 100
 
 
 def test_a_former_module_name_warns_and_gives_the_same_names() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from inspect import signature
+from inspect import cleandoc, signature
 from os import PathLike
 from typing import ClassVar, Final, dataclass_transform
 
@@ -190,8 +190,9 @@ def _install(metric: type[Declared], inputs: Inputs) -> None:
             method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
             method.__module__ = metric.__module__
             setattr(metric, name, method)
-    if "    Rows\n" not in (doc := metric.__doc__ or ""):
-        metric.__doc__ = doc.replace("    State\n", f"{_rows_of(inputs)}    State\n", 1)
+    doc = cleandoc(metric.__doc__ or "")  # as Python 3.13 has it from the start
+    if "\nRows\n" not in doc:
+        metric.__doc__ = doc.replace("\nState\n", f"\n{_rows_of(inputs)}State\n", 1)
 
 
 def _taking_former_names(
@@ -207,8 +208,8 @@ def _taking_former_names(
 
 def _rows_of(inputs: Inputs) -> str:
     """The section of a docstring on the arguments."""
-    lines = [f"        {name}: {column.meaning}.\n" for name, column in inputs]
-    return "".join(["    Rows\n", *lines])
+    lines = [f"    {name}: {column.meaning}.\n" for name, column in inputs]
+    return "".join(["Rows\n", *lines])
 
 
 def _source(inputs: Inputs) -> str:

@@ -198,9 +198,9 @@ def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
         return _unknown("no unit was counted", counts)
     if len(found) == 1:
         return found[0]
-    statistic, df = sum(one.statistic for one in found), sum(one.df for one in found)
+    statistic, df = math.fsum(one.statistic for one in found), sum(one.df for one in found)
     pvalue = 0.0 if any(not one.pvalue for one in found) else chi2_sf(statistic, df)
-    return SampleRatioFound(counts, statistic, df, pvalue, sum(one.log_e for one in found))
+    return SampleRatioFound(counts, statistic, df, pvalue, math.fsum(one.log_e for one in found))
 
 
 def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:

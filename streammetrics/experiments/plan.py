@@ -362,5 +362,5 @@ class Plan:
         if len(set(weights.values())) == 1:  # equal shares, or none declared
             return replace(horizon, units=horizon.units * 2 / len(weights))
         both = weights[self.control] + weights[treatment]
-        units = horizon.units * both / sum(weights.values())
+        units = horizon.units * both / math.fsum(weights.values())
         return replace(horizon, units=units, treatment_share=weights[treatment] / (both or 1))

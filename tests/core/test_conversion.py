@@ -332,7 +332,7 @@ def test_scalars_of_numpy_become_those_of_python_exactly() -> None:
 
 def test_whole_and_exact_numbers_and_floats_are_told_from_all_else() -> None:
     assert [whole(v) for v in (3, np.int64(3), np.uint8(3), np.array(3))] == [3] * 4
-    for value in (True, np.bool_(True), 3.0, "3", None, np.timedelta64(3), np.ones(2)):
+    for value in (True, np.bool_(True), 3.0, "3", None, np.timedelta64(3, "s"), np.ones(2)):
         assert whole(value) is None
     for value in (0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5")):
         assert exact(value) == Fraction(1, 2)

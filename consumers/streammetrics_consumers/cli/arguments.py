@@ -8,9 +8,9 @@ line.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Final, NoReturn
 
 DONE: Final = 0
@@ -63,6 +63,7 @@ class Command:
     words_about: str
     flags: tuple[Flag, ...]
     nargs: str | None = None
+    choices: tuple[str, ...] = ()
 
 
 JSON: Final = Flag("json", "print JSON", bool)
@@ -188,6 +189,8 @@ EVAL: Final = (
     Flag("metrics", "the metrics, such as auc,logloss,ctr,ndcg@10", metavar="NAMES"),
     JSON,
 )
+SHELLS: Final = ("bash", "zsh")
+PATHS: Final = ("FILE", "CONFIG", "STORE")  # metavars that a shell completes with files
 
 COMMANDS: Final[tuple[Command, ...]] = (
     Command("run", "Read events into a store, and serve its results.", "CONFIG",
@@ -220,6 +223,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
             "a .parquet, .csv or .jsonl file", EVAL),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
+    Command("completion", "Print a script by which a shell completes these commands.", "SHELL",
+            "bash or zsh; in their start-up file: eval \"$(streammetrics completion SHELL)\"", (),
+            choices=SHELLS),
 )  # fmt: skip
 
 
@@ -272,7 +278,10 @@ class _Version(argparse.Action):
     """Looks up the version only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"streammetrics {version('streammetrics')}\n")
+        from streammetrics import __version__
+
+        sys.stdout.write(f"streammetrics {__version__}\n")
+        parser.exit()
 
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
@@ -297,7 +306,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
     return Arguments(command.name, words, values, given)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(files: Mapping[str, object] | None = None) -> argparse.ArgumentParser:
+    """The parser; `files` is what shtab completes arguments with that are paths."""
     parser = _Parser(
         prog="streammetrics",
         description="Metrics of live A/B tests: counted exactly once, with certain bounds.",
@@ -316,21 +326,27 @@ def _parser() -> argparse.ArgumentParser:
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        _add_words(one, command)
+        for action in _add_words(one, command):
+            if files and str(action.metavar).split()[-1] in PATHS:
+                action.complete = files  # type: ignore[attr-defined]
     return parser
 
 
-def _add_words(parser: argparse.ArgumentParser, command: Command) -> None:
+def _add_words(parser: argparse.ArgumentParser, command: Command) -> Iterator[argparse.Action]:
     if command.metavar:
-        parser.add_argument(
-            "words", nargs=command.nargs, metavar=command.metavar, help=command.words_about
+        yield parser.add_argument(
+            "words",
+            nargs=command.nargs,
+            metavar=command.metavar,
+            choices=command.choices or None,
+            help=command.words_about,
         )
     for flag in command.flags:
         names = [*([f"-{flag.short}"] if flag.short else []), f"--{flag.name}"]
         if flag.kind is bool:
-            parser.add_argument(*names, dest=flag.dest, action="store_true", help=flag.about)
+            yield parser.add_argument(*names, dest=flag.dest, action="store_true", help=flag.about)
         else:
-            parser.add_argument(
+            yield parser.add_argument(
                 *names,
                 dest=flag.dest,
                 type=flag.kind,
@@ -340,6 +356,13 @@ def _add_words(parser: argparse.ArgumentParser, command: Command) -> None:
                 required=False,
                 help=flag.about,
             )
+
+
+def completion(shell: str) -> str:
+    """A script by which a shell, one of SHELLS, completes commands, flags, choices and files."""
+    import shtab
+
+    return str(shtab.complete(_parser(files=shtab.FILE), shell))
 
 
 def _from_environment(flag: Flag, text: str) -> object:

@@ -22,6 +22,7 @@ from streammetrics_consumers.cli.arguments import (
     USAGE,
     Arguments,
     UsageError,
+    completion,
     explained,
     parse,
 )
@@ -33,6 +34,7 @@ _EXTRAS: Final = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
     "rich": "serve",
+    "shtab": "serve",
     "kafka": "kafka",
     "pyarrow": "parquet",
 }
@@ -104,6 +106,9 @@ def _run(arguments: Arguments) -> int:
                 from streammetrics_consumers.cli.upkeep import compact_store
 
                 return compact_store(arguments, time.monotonic)
+            case "completion":
+                sys.stdout.write(completion(arguments.words[0]) + "\n")
+                return DONE
             case _:
                 from streammetrics_consumers.cli.read_commands import read
 

@@ -6,11 +6,11 @@ The schemas are derived from the classes of `answers`. Requests are checked by t
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import version
 from typing import Final, cast
 
 from msgspec.json import schema_components
 
+from streammetrics import __version__
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import Store
@@ -91,7 +91,7 @@ def openapi_json() -> bytes:
             "openapi": "3.1.0",
             "info": {
                 "title": "streammetrics",
-                "version": version("streammetrics"),
+                "version": __version__,
                 "description": "Read-only: GET and HEAD. Times are milliseconds since 1970, UTC.",
             },
             "paths": paths,

@@ -1,0 +1,121 @@
+"""`python -m streammetrics`: what is installed here and where to go next; with arguments, the
+command line.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, metadata, version
+from textwrap import wrap
+from typing import Final
+
+import numpy as np
+
+import streammetrics
+
+# The extras that users install, and what each is for.
+EXTRAS: Final = {
+    "serve": "the ledger, the live page, reports and all commands",
+    "kafka": "topics of Kafka, by kafka-python",
+    "confluent": "topics of Kafka, by librdkafka",
+    "postgres": "a ledger on PostgreSQL",
+    "parquet": "parquet files",
+    "plot": "charts in notebooks and as pictures",
+    "spark": "DataFrames and streams of Spark",
+    "beam": "pipelines of Beam",
+    "testing": "the laws, for metrics of your own",
+}
+_NAME: Final = re.compile(r"\s*([\w.-]+)\s*(?:\[([\w.,\s-]+)\])?")
+_EXTRA: Final = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
+
+NEXT: Final = """\
+next
+  python -c 'import streammetrics as sm; help(sm.HistogramAUC)'
+                                    each metric says what it counts, with an example
+  streammetrics --help              the commands, which need the extra `serve`
+  streammetrics simulate --events 10000 -o events.jsonl
+                                    a stream of an A/B test to try them with
+"""
+
+
+def packages_of(extra: str, requirements: Sequence[str]) -> list[str]:
+    """The packages that an extra requires, those of the extras that it names included.
+
+    `requirements` are lines as a wheel's metadata has them.
+
+    >>> lines = ["numpy", "rich>=13; extra == 'serve'", "streammetrics[serve]; extra == 'kafka'",
+    ...          "kafka-python[lz4]>=3; extra == 'kafka'"]
+    >>> packages_of("kafka", lines)
+    ['rich', 'kafka-python']
+    """
+    found: list[str] = []
+    for line in requirements:
+        named, needed = _EXTRA.search(line), _NAME.match(line)
+        if named is None or named[1] != extra or needed is None:
+            continue
+        if needed[1] == "streammetrics":
+            for other in (needed[2] or "").split(","):
+                found += packages_of(other.strip(), requirements)
+        else:
+            found.append(needed[1])
+    return list(dict.fromkeys(found))
+
+
+def installed() -> str:
+    """The version and its surroundings, each extra with its packages, and what to do next.
+
+    For an extra that is not complete it names the missing packages and how to install them.
+    """
+    known = metadata("streammetrics")
+    lines = [
+        f"streammetrics {streammetrics.__version__}",
+        f"  Python {platform.python_version()}, numpy {np.__version__}, "
+        f"{platform.system()} {platform.machine()}",
+        "",
+        "extras",
+    ]
+    shown: set[str] = set()
+    for extra, purpose in EXTRAS.items():
+        names = packages_of(extra, known.get_all("Requires-Dist") or [])
+        versions = {name: _version(name) for name in names}
+        missing = [name for name, found in versions.items() if found is None]
+        lines.append(f"  {extra:<10} {'no ' if missing else 'yes'}  {purpose}")
+        text = ", ".join(f"{name} {versions[name]}" for name in names if name not in shown)
+        if missing:
+            new = [name for name in missing if name not in shown]
+            more = ["packages above"] if len(new) < len(missing) else []
+            text = f"missing {', '.join([*new, *more])}"
+        indent = " " * 18
+        lines += wrap(
+            text, 98, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        if missing:
+            lines.append(f"{indent}pip install 'streammetrics[{extra}]'")
+        shown.update(names)
+    pages = [f"  {line.replace(', ', ': ', 1)}" for line in known.get_all("Project-URL") or []]
+    return "\n".join([*lines, "", NEXT.rstrip("\n"), *pages, ""])
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what is installed, or run a command line; the exit code."""
+    given = sys.argv[1:] if argv is None else list(argv)
+    if given:
+        from streammetrics_consumers.cli import main as command_line
+
+        return command_line(given)
+    sys.stdout.write(installed())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

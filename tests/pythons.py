@@ -1,0 +1,81 @@
+"""The Pythons of this machine; `python -m tests.pythons` runs the fast tests on each of them.
+
+Found are `python3.11` and later on the PATH, those of pyenv, and those that STREAMMETRICS_PYTHONS
+lists, separated by colons. An environment of its own for each is kept in .cache.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.requirements import ROOT
+
+MINORS = range(11, 20)
+# Its version, if it can make environments. A build without the GIL is another Python.
+PROBE = """
+import sys, sysconfig, venv, ensurepip
+assert not sysconfig.get_config_var("Py_GIL_DISABLED")
+print("%d.%d" % sys.version_info[:2])
+"""
+
+
+def _candidates() -> Iterator[Path]:
+    yield from map(Path, filter(None, os.environ.get("STREAMMETRICS_PYTHONS", "").split(":")))
+    for minor in MINORS:
+        for folder in os.get_exec_path():
+            yield Path(folder) / f"python3.{minor}"
+        pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+        yield from sorted(pyenv.glob(f"3.{minor}.*/bin/python"))
+
+
+def found() -> dict[str, Path]:
+    """One Python for each version from 3.11 on, such as `3.12`, that can make environments."""
+    pythons: dict[str, Path] = {}
+    for path in _candidates():
+        if not path.is_file():
+            continue
+        asked = subprocess.run([path, "-c", PROBE], capture_output=True, text=True, check=False)
+        version = asked.stdout.strip()
+        if asked.returncode == 0 and int(version.partition(".")[2]) in MINORS:
+            pythons.setdefault(version, path)
+    return dict(sorted(pythons.items(), key=lambda one: int(one[0].partition(".")[2])))
+
+
+def fast_tests(version: str, python: Path) -> int:
+    """Run the fast tests on a Python, in its environment in .cache; the exit code."""
+    folder = ROOT / ".cache" / f"python-{version}"
+    made, mine = folder / ".made", folder / "bin" / "python"
+    project = ROOT / "pyproject.toml"
+    if not made.exists() or made.stat().st_mtime < project.stat().st_mtime:
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        install = [mine, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[dev]"], check=True)
+        made.touch()
+    chosen = "not kafka and not postgres and not slow"
+    tests = [mine, "-m", "pytest", "-q", "-n", "2", "-m", chosen, "tests"]
+    # Parts that this Python may lack are required of the one that all tests run on.
+    environment = {name: os.environ[name] for name in os.environ if name != "STREAMMETRICS_REQUIRE"}
+    return subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode
+
+
+def main() -> int:
+    """Run the fast tests on each Python but this one, which `make check` is for."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    failed = []
+    for version, python in found().items():
+        if version == here:
+            continue
+        sys.stderr.write(f"== the fast tests on Python {version}\n")
+        if fast_tests(version, python):
+            failed.append(version)
+    if failed:
+        sys.stderr.write(f"the fast tests fail on Python {', '.join(failed)}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

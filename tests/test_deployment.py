@@ -1,0 +1,118 @@
+"""What can be known of compose.yaml, chart and workflows without Docker, a cluster or GitHub."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.cli.arguments import parse
+from streammetrics_consumers.config.config import load_config
+
+import streammetrics
+from tests.requirements import ROOT, absent
+
+COMPOSE = (ROOT / "consumers/compose.yaml").read_text(encoding="utf-8")
+CHART = ROOT / "consumers" / "chart"
+VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def tool(name: str) -> str:
+    """The path of a program that checks; without it the test skips."""
+    found = shutil.which(name)
+    return found or absent(name, "it is not on the PATH")
+
+
+def test_the_config_of_compose_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.toml"
+    path.write_text(textwrap.dedent(COMPOSE.split("content: |\n")[1]))
+    made = load_config(path)
+    assert (made.source.kind, made.source.topics) == ("kafka", ("events",))
+    assert made.store.url.startswith("postgresql://streammetrics@postgres/")
+
+
+def test_the_commands_of_compose_are_ours() -> None:
+    asked = [found.split() for found in re.findall(r"^    command: (.*)$", COMPOSE, re.MULTILINE)]
+    assert [words[0] for words in asked] == ["simulate", "run"]
+    for words in asked:
+        parse(words, {})
+
+
+def test_the_config_and_the_commands_of_the_chart_are_ours(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.toml"
+    path.write_text(textwrap.dedent(VALUES.partition("config: |\n")[2].partition("\n\n")[0]))
+    assert load_config(path).server.host == "0.0.0.0"
+    asked = []
+    for name in ("workers", "page"):
+        text = (CHART / "templates" / f"{name}.yaml").read_text(encoding="utf-8")
+        (words,) = re.findall(r'list ("\w+" (?:\((?:[^()])*\)|"[^"]*"|[.\w]+| )*)', text)
+        asked.append(re.sub(r"\(.*?\)|\.Values\.\w+", "1", words).replace('"', "").split())
+    assert [words[0] for words in asked] == ["run", "serve"]
+    for words in asked:
+        parse(words, {})
+
+
+def test_a_service_of_our_name_sets_no_flag_of_ours() -> None:
+    # Kubernetes sets STREAMMETRICS_PORT=tcp://... beside a service of that name, by default.
+    pod = (CHART / "templates" / "_pod.tpl").read_text(encoding="utf-8")
+    assert "enableServiceLinks: false" in pod
+
+
+def test_every_value_of_the_chart_is_in_its_schema() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))["properties"]
+    named = re.findall(r"^(\w+):", VALUES, re.MULTILINE)
+    assert set(named) == schema.keys() - {"global", "nameOverride"}
+    for block in ("image", "workers", "page", "service", "ingress", "podMonitor"):
+        text = re.split(r"\n(?=\S)", VALUES.partition(f"\n{block}:\n")[2])[0]
+        keys = re.findall(r"^  (\w+):", text, re.MULTILINE)
+        assert set(keys) == schema[block]["properties"].keys(), block
+
+
+def test_the_chart_and_the_citation_name_this_version() -> None:
+    version = streammetrics.__version__
+    chart = (CHART / "Chart.yaml").read_text(encoding="utf-8")
+    assert f'\nversion: {version}\nappVersion: "{version}"\n' in chart
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_helm_lints_and_renders_the_chart() -> None:
+    helm = tool("helm")
+    subprocess.run([helm, "lint", "--strict", CHART], check=True, capture_output=True)
+    render = [helm, "template", "clicks", str(CHART)]
+    every = "ingress.enabled=true,ingress.host=a.example,existingSecret=s,podMonitor.enabled=true"
+    for flags in ([], ["--set", every]):
+        done = subprocess.run([*render, *flags], check=True, capture_output=True, text=True)
+        assert done.stdout.count("kind: Deployment\n") == 2
+    for wrong, hint in (("config=x", "the kubelet's probes"), ("store=x.db", "^postgresql://")):
+        done = subprocess.run(
+            [*render, "--set", wrong], check=False, capture_output=True, text=True
+        )
+        assert done.returncode != 0 and hint in done.stderr, wrong
+
+
+def test_every_workflow_says_that_it_is_not_run_here_and_asks_for_no_more_than_it_needs() -> None:
+    assert {path.stem for path in WORKFLOWS} == {"tests", "wheels", "docs", "release"}
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("# Not run where the project is tested"), path.name
+        assert "\npermissions:\n  contents: read\n" in text, path.name
+        assert "secrets." not in text, path.name  # publishing is trusted: it stores no token
+
+
+def test_every_target_of_make_in_a_workflow_is_one() -> None:
+    targets = re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
+    used = [one for text in texts for one in re.findall(r"run: make ([\w./-]+)", text)]
+    assert len(used) > 3
+    assert set(used) <= set(targets)
+
+
+@pytest.mark.slow
+def test_actionlint_accepts_the_workflows() -> None:
+    subprocess.run([tool("actionlint"), *WORKFLOWS], cwd=ROOT, check=True)

@@ -1,0 +1,207 @@
+"""What users install: the wheel in a clean environment of each Python here, and the image's stages.
+
+`make test-wheel` runs these; they download numpy and what builds a wheel.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import streammetrics
+from tests import pythons
+from tests.requirements import ROOT
+
+pytestmark = [
+    pytest.mark.wheel,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("wheel"),  # one build for all
+]
+PROGRAMS = re.findall(
+    r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+)
+DOCKERFILE = ROOT / "consumers" / "Dockerfile"
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """What a command prints, where nothing of this process is seen but the PATH."""
+    clean = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source archive, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
+    return folder
+
+
+def test_an_index_of_packages_would_take_them(dist: Path) -> None:
+    said = run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir(), cwd=dist)
+    assert said.count("PASSED") == 2
+
+
+def test_the_wheel_has_the_packages_and_the_archive_what_builds_it(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names}
+    version = streammetrics.__version__
+    assert tops == {
+        "streammetrics",
+        "streammetrics_consumers",
+        f"streammetrics-{version}.dist-info",
+    }
+    listed = subprocess.run(
+        ["git", "ls-files", "streammetrics", "consumers/streammetrics_consumers"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    files = {name.removeprefix("consumers/") for name in listed.stdout.split()}
+    assert files == {name for name in names if ".dist-info/" not in name}
+    assert f"streammetrics-{version}.dist-info/licenses/LICENSE" in names
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        inside = {name.partition("/")[2] for name in opened.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "tests/test_wheel.py"} <= inside
+
+
+def test_the_programs_of_the_readme_print_the_same_on_each_python(
+    dist: Path, tmp_path: Path
+) -> None:
+    (wheel,) = dist.glob("*.whl")
+    versions = pythons.found()
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in versions
+    assert PROGRAMS
+    printed: dict[str, list[str]] = {}
+    for version, python in versions.items():
+        home = tmp_path / version
+        run(python, "-m", "venv", home, cwd=tmp_path)
+        mine = home / "bin" / "python"
+        run(mine, "-m", "pip", "install", "-q", wheel, cwd=home)
+        printed[version] = [run(mine, "-W", "error", "-c", text, cwd=home) for text in PROGRAMS]
+        assert f"Python {version}." in run(mine, "-m", "streammetrics", cwd=home)
+        said = run(home / "bin" / "streammetrics", "--version", cwd=home)
+        assert said == f"streammetrics {streammetrics.__version__}\n"
+        shutil.rmtree(home)
+    first, *others = printed.values()
+    assert all(other == first for other in others), printed
+
+
+def test_each_python_that_the_project_names_is_one_that_ci_tests() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    for workflow in ("tests", "wheels"):
+        text = (ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8")
+        assert [re.findall(r'"([\d.]+)"', line) for line in re.findall(r"python: (\[.*\])", text)]
+        assert f"python: {named}".replace("'", '"') in text
+    assert project["requires-python"] == f">={named[0]}"
+
+
+class Image:
+    """The stages of a Dockerfile, made by hand: `/` is a folder, and commands run on this machine.
+
+    Left out are the accounts of the image, its user, and pip's `--no-cache-dir`.
+    """
+
+    def __init__(self, text: str, root: Path, python: Path) -> None:
+        self.root, self.python = root, python
+        self.stages: dict[str, Path] = {}
+        self.arguments: dict[str, str] = {}
+        self.folder, self.entry, self.command = "/", "", ""
+        lines = re.sub(r"^#.*\n|\\\n", "", text, flags=re.MULTILINE).splitlines()
+        for word, _, rest in (line.partition(" ") for line in lines if line.strip()):
+            getattr(self, f"do_{word.lower()}")(rest.strip())
+
+    def path(self, name: str) -> Path:
+        return self.root / (name if name.startswith("/") else f"{self.folder}/{name}").lstrip("/")
+
+    def do_from(self, rest: str) -> None:
+        if self.root.exists():  # where a stage was is the next one: environments know their place
+            aside = self.root.with_name(f"stage-{len(self.stages)}")
+            self.stages[self.name] = self.root.rename(aside)
+        self.name, self.folder = rest.rpartition(" AS ")[2], "/"
+        self.root.mkdir()
+
+    def do_arg(self, rest: str) -> None:
+        name, _, value = rest.partition("=")
+        self.arguments[name] = value
+
+    def do_workdir(self, rest: str) -> None:
+        self.folder = rest
+        self.path(rest).mkdir(parents=True, exist_ok=True)
+
+    def do_copy(self, rest: str) -> None:
+        words = rest.split()
+        source = ROOT
+        if words[0].startswith("--from="):
+            source = self.stages[words.pop(0).removeprefix("--from=")]
+        *names, target = words
+        for name in names:
+            there, here = source / name.lstrip("/"), self.path(target)
+            if there.is_dir():
+                shutil.copytree(there, here, symlinks=True)
+            else:
+                shutil.copy2(there, here)
+
+    def do_run(self, rest: str) -> None:
+        if rest.startswith("useradd "):
+            assert "--uid 10001" in rest
+            return
+        for name, value in self.arguments.items():
+            rest = rest.replace(f"${{{name}}}", value)
+        rest = re.sub(r"^python ", f"{self.python} ", rest).replace("--no-cache-dir ", "")
+        run("sh", "-c", rest.replace("/opt/", f"{self.root}/opt/"), cwd=self.path(self.folder))
+
+    def do_entrypoint(self, rest: str) -> None:
+        self.entry = rest
+
+    def do_env(self, rest: str) -> None:
+        assert rest == 'PATH="/opt/streammetrics/bin:${PATH}"'
+
+    def do_ignored(self, rest: str) -> None:
+        """Says how the image is started."""
+
+    do_user = do_expose = do_stopsignal = do_cmd = do_ignored
+
+
+def test_the_stages_of_the_image_give_a_command_line_that_counts(tmp_path: Path) -> None:
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    version = re.findall(r"^ARG PYTHON=(.*)$", text, re.MULTILINE)[0]
+    versions = pythons.found()
+    if version not in versions:
+        pytest.skip(f"no Python {version}. To enable: install it, with its venv module")
+    image = Image(text, tmp_path / "image", versions[version])
+    assert image.entry == '["streammetrics"]'
+    assert not image.path("/src").exists()
+    program = image.path("/opt/streammetrics/bin/streammetrics")
+    data = image.path("/data")
+    run(program, "simulate", "--events", "1000", "-o", "events.jsonl", cwd=data)
+    chosen = ROOT / "consumers" / "chart" / "values.yaml"
+    config = re.sub(r"\[source\].*?\[event\]", "[event]", _config(chosen), flags=re.DOTALL)
+    source = '[source]\nkind = "file"\npath = "events.jsonl"\n'
+    (data / "clicks.toml").write_text(source + config, encoding="utf-8")
+    run(program, "run", "clicks.toml", "--until-end", "--no-serve", cwd=data)
+    assert "auc" in run(program, "results", "streammetrics.db", cwd=data)
+    listed = run(image.path("/opt/streammetrics/bin/python"), "-m", "streammetrics", cwd=data)
+    for extra in image.arguments["EXTRAS"].split(","):
+        assert re.search(rf"^  {extra} +yes", listed, re.MULTILINE), extra
+
+
+def _config(values: Path) -> str:
+    text = values.read_text(encoding="utf-8").partition("config: |\n")[2].partition("\n\n")[0]
+    return "".join(line.removeprefix("  ") + "\n" for line in text.splitlines())
