@@ -135,7 +135,7 @@ def bad_rows(
 def shown(value: object, limit: int = 60) -> str:
     """`repr`, cut to `limit` characters, so that hostile input cannot flood a message.
 
-    Of a text of several lines, as of a result, only the first.
+    Of a text of several lines, such as that of a result, only the first.
     """
     try:
         text = repr(value.item()) if isinstance(value, np.generic) else repr(value)

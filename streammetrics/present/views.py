@@ -274,15 +274,14 @@ def _first(names: Sequence[str]) -> str:
 
 def part_of_view(result: object, view: object) -> tuple[object, str] | None:
     """The part that a view is of, and the rest of its text; None if it is no view of a part."""
-    if view is None or not isinstance(result, HasParts):
+    if not isinstance(result, HasParts):
         return None
-    text = ViewText.of(view).text
+    text = (headline_of(result) if view is None else str(view)).strip()
     found, most = None, -1
     for part, one in result._parts():
-        before = "".join(part.text.split())
-        after = text[len(before) :]
-        if len(before) > most and text.startswith(before) and after[:1] in ("", ".", "["):
-            found, most = (one, after.removeprefix(".")), len(before)
+        n = len(part.text)
+        if n > most and text.startswith(part.text) and text[n : n + 1] in ("", ".", "["):
+            found, most = (one, text[n:].removeprefix(".")), n
     return found
 
 
@@ -307,13 +306,13 @@ def value_of(result: object, view: object = None) -> float | Bounded:
     >>> value_of(rates, "f_beta(2)"), value_of(rates)
     (0.8333333333333334, 0.6666666666666666)
     """
-    asked = view_of(result, view)
-    inside = part_of_view(result, asked.text)
+    inside = part_of_view(result, view)
     if inside is not None:
         part, rest = inside
         if not rest and _is_number(part):
             return part if isinstance(part, Bounded) else float(part)
         return value_of(part, rest or None)
+    asked = view_of(result, view)
     found = asked.figure(result)
     if asked.rest and found is not None:
         return value_of(found, asked.rest)
@@ -386,10 +385,10 @@ def direction_of(result: object, view: object = None) -> Direction:
 
 def declared_of(result: object, view: object = None) -> Direction | None:
     """The declared direction, which may be `NONE`; None if there is no declaration."""
-    asked = view_of(result, view)
-    inside = part_of_view(result, asked.text)
+    inside = part_of_view(result, view)
     if inside is not None:
         return declared_of(inside[0], inside[1] or None)
+    asked = view_of(result, view)
     if asked.rest:
         part = asked.figure(result)
         return None if part is None else declared_of(part, asked.rest)

@@ -35,6 +35,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.render.cells import (
+    NONE,
     OUTCOME_HEAD,
     Block,
     Figure,
@@ -308,7 +309,9 @@ def _uncertainty(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
         found[f"{level} CI"] = [
             text.interval if text and text.level == level else "" for text in figure.texts
         ]
-    yield from ((words, tuple(cells)) for words, cells in found.items() if any(cells))
+    for words, cells in found.items():
+        if not {"", NONE}.issuperset(cells):
+            yield words, tuple(cells)
 
 
 def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:
