@@ -76,7 +76,7 @@ def table_of(result: object, most: int) -> RowTable:
     about += [
         f"{_words(name)} {name_text(text, 200)}"
         for name, text in texts_of(result).items()
-        if name not in ("reason", "exactness")
+        if name not in ("reason", "exactness", "sentence")
     ]
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
