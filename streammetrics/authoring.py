@@ -7,10 +7,10 @@ hypothesis.
 A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names are its settings,
 `inputs` are the columns that it reads, and its parts are its state. It defines `_accumulate` and
 `compute`; `update`, `check` and the rest are inherited. `compute` returns a frozen dataclass
-derived from `Result`: a property or field that is a float or `Bounded` is a view, the first one is
-its headline, and whole numbers are counts. `directions = directed(...)` declares which direction of
-a view is better, and `_interval(asked)` returns its interval. Tables, comparisons, charts and the
-page need nothing more.
+derived from `Result`, with `repr=False` so that it prints as a table: a property or field that is a
+float or `Bounded` is a view, the first one is its headline, and whole numbers are counts.
+`directions = directed(...)` declares which direction of a view is better, and `_interval(asked)`
+returns its interval. Tables, comparisons, charts and the page need nothing more.
 
 >>> from streammetrics.authoring import Accumulator, Amount, ExactSum, Inputs
 >>> class Total(Accumulator, schema="docs-total/1"):

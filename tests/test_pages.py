@@ -24,11 +24,11 @@ def test_the_programs_of_the_readme_print_what_their_comments_say(
     for program in programs:
         exec(compile(program, "README.md", "exec"), {})  # our own text, not data from outside
     printed = capsys.readouterr().out.splitlines()
-    said = re.findall(r"print\(.*?\)\s+# (Bounded.*)", programs[0])
+    said = re.findall(r"print\(.*?\)\s+# (0.5.*)", programs[0])
     assert said == [printed[0]]
     assert printed[1].startswith("sha256:")
     interval, pvalue = printed[3:]
-    assert "at 95 % (wilson, n = 10000)" in interval
+    assert "95 % CI" in interval and "(wilson, n = 10000)" in interval
     (told,) = re.findall(r"pvalue\)\s+# ([0-9.]+):", programs[1])
     assert f"{float(pvalue):.4f}" == told
 

@@ -38,8 +38,8 @@ class Mean(Accumulator):
     ...         return np.abs(batch.labels - batch.scores)
     >>> metric = AbsoluteError()
     >>> metric.update([3, 0, 2, 7], [2.5, 0, 2, 8])
-    >>> metric.compute()
-    MeanResult(mean=0.375, rows=4)
+    >>> metric.compute().mean
+    0.375
     """
 
     rows = WeightedCounts(1)

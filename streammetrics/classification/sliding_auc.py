@@ -62,10 +62,14 @@ class SlidingAUC:
     >>> metric = SlidingAUC(rows=4)
     >>> metric.update([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
     >>> metric.compute()
-    SlidingArea(auc=0.875, rows=4, positives=2)
+    SlidingArea: rows 4, positives 2
+           value
+    auc  0.87500
     >>> metric.update(0, 0.9)  # the oldest row leaves
     >>> metric.compute()
-    SlidingArea(auc=0.375, rows=4, positives=2)
+    SlidingArea: rows 4, positives 2
+           value
+    auc  0.37500
     """
 
     @named_settings(("rows", "seconds", "positive"))

@@ -26,6 +26,7 @@ from streammetrics.core.settings import (
 )
 from streammetrics.core.totals import WithoutRows, totals_of
 from streammetrics.present.notebook import Shown
+from streammetrics.present.views import Part
 
 if TYPE_CHECKING:  # a type parameter that defaults to Any
     import typing_extensions
@@ -46,7 +47,7 @@ class Computes(Protocol[R_co]):
         """Its result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results(Mapping[K, R], Shown):
     """A result for each name, key or window."""
 
@@ -61,8 +62,12 @@ class Results(Mapping[K, R], Shown):
     def __len__(self) -> int:
         return len(self.results)
 
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        """Each result with its place: by name, unless a subclass has keys or windows."""
+        yield from ((Part(str(name), name=str(name)), one) for name, one in self.items())
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class PanelResult(Results[str, Any]):
     """The result of each metric by its name; to a type checker it is Any."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, cast
+from typing import TYPE_CHECKING, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +18,21 @@ from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
+from streammetrics.present.views import Part
+
+OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KeyedResult(Results[Key, R]):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 
     overflow: R | None
+
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        yield from ((Part(f"[{key!r}]", keys=(key,)), one) for key, one in self.items())
+        if self.overflow is not None:
+            yield Part("overflow", keys=(OTHER,)), self.overflow
 
 
 class PerKey(Accumulator, Generic[R], schema="per-key/1"):

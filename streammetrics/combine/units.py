@@ -22,12 +22,13 @@ from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, ba
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.rows import DictionaryColumn
+from streammetrics.present.views import Directions, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnitsResult(HasIntervals):
     """The number of different units, from a sample: those with a hash in the first `share` of all.
 
@@ -36,6 +37,7 @@ class UnitsResult(HasIntervals):
     """
 
     independent: ClassVar[str] = "units"
+    directions: ClassVar[Directions] = directed(none="units share")
 
     share: float
     sampled: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Final, Generic
@@ -32,7 +32,8 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.views import value_of, view_of
+from streammetrics.present.value_rows import ValueRow
+from streammetrics.present.views import counts_of, value_of, view_of, views_of
 from streammetrics.results.has_intervals import HasIntervals, widened
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
@@ -252,7 +253,7 @@ def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UserGroupsResult(Generic[R], Shown):
     """The result of a metric, and its variance from k groups of users.
 
@@ -348,6 +349,13 @@ class UserGroupsResult(Generic[R], Shown):
         asked = _view(view)
         variance = self.variance_of(asked)
         return clustered(self.value, asked, variance, self.doubts, self.rows, level, method)
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The views of the metric, with intervals from the groups of users."""
+        counts = {**counts_of(self.value), **counts_of(self)}
+        for name, value in views_of(self.value, headlines=headlines).items():
+            found = self.interval(name, level=level)
+            yield ValueRow(name, value, found, counts, found.reason)
 
     @cached_property
     def _together(self) -> object:

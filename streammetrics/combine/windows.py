@@ -24,6 +24,7 @@ from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import refuse_other_units
+from streammetrics.present.views import Part
 
 # Sliding windows over panes: windows that hold the same panes, and the sums of their states.
 
@@ -145,11 +146,15 @@ _MAX_OVERLAP: Final = 3_600  # an hour that slides by a second; a result names e
 _INT64: Final = np.iinfo(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WindowsResult(Results[Span, R]):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 
     total: R
+
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        yield from ((Part(f"[{span!r}]", window=span), one) for span, one in self.items())
+        yield Part("total", name="total"), self.total
 
 
 class Windows(Accumulator, Generic[R], schema="windows/1"):

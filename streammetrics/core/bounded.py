@@ -17,6 +17,8 @@ class Bounded:
     >>> area = Bounded(0.5, low=0.25, high=0.75)
     >>> float(area), area.width
     (0.5, 0.5)
+    >>> print(area)
+    0.5 (exact within [0.25, 0.75])
     >>> f"{area:.3f} in [{area.low:.3f}, {area.high:.3f}]"
     '0.500 in [0.250, 0.750]'
     """
@@ -32,6 +34,11 @@ class Bounded:
     def width(self) -> float:
         """The uncertainty: high - low."""
         return self.high - self.low
+
+    def __str__(self) -> str:
+        if self.low == self.value == self.high:
+            return f"{self.value} (exact)"
+        return f"{self.value} (exact within [{self.low}, {self.high}])"
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)

@@ -133,9 +133,13 @@ def bad_rows(
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """`repr`, cut to `limit` characters, so that hostile input cannot flood a message."""
+    """`repr`, cut to `limit` characters, so that hostile input cannot flood a message.
+
+    Of a text of several lines, such as that of a result, only the first.
+    """
     try:
         text = repr(value.item()) if isinstance(value, np.generic) else repr(value)
     except Exception:  # as for an integer of more than 4,300 digits
         text = f"<{type(value).__name__}>"
+    text = text.partition("\n")[0]
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, cast
 from streammetrics.core.errors import SettingsError, shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Interval:
     """In a share `level` of experiments the true value lies in [lower, upper].
 
@@ -25,7 +25,7 @@ class Interval:
 
     >>> ctr = Interval(0.3, 0.11, 0.6, se=0.145, level=0.95, method="wilson", n=10)
     >>> print(ctr)
-    0.3 [0.11, 0.6] at 95 % (wilson, n = 10)
+    0.3, 95 % CI 0.11 to 0.6 (wilson, n = 10)
     >>> 0.5 in ctr, ctr.defined
     (True, True)
     """
@@ -58,7 +58,7 @@ class Interval:
         """The infinite interval for too few rows, with the reason.
 
         >>> print(Interval.undefined("no positives", level=0.95, method="delong"))
-        nan [-inf, inf] at 95 % (delong, n = 0): no positives
+        nan, 95 % CI -inf to inf (delong, n = 0): no positives
         """
         bounds = -math.inf, math.inf
         return cls(
@@ -103,8 +103,11 @@ class Interval:
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        bounds = f"{self.estimate:.6g} [{self.lower:.6g}, {self.upper:.6g}]"
-        return f"{bounds} at {100 * self.level:g} % ({self.method}, n = {self.n}){why}"
+        bounds = f"{100 * self.level:.10g} % CI {self.lower:.6g} to {self.upper:.6g}"
+        return f"{self.estimate:.6g}, {bounds} ({self.method}, n = {self.n}){why}"
+
+    def __repr__(self) -> str:
+        return f"Interval({self})"
 
 
 class HasInterval(Protocol):

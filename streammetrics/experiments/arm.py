@@ -165,7 +165,8 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
             expected="a metric, or UserGroups of a metric",
             got=type(state).__name__,
             where="compared states",
-            hint="compare the states of one metric and one key",
+            hint="compare the states of one metric and one key: state(key) of PerKey, state(name) "
+            "of Panel",
         )
     chosen = view_of(figures, view).text
     plain = cast("_Result", figures).interval(chosen, level=level)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from streammetrics.combine.per_key import PerKey
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
@@ -31,6 +33,8 @@ from streammetrics.kernels.inference.t_interval import (
     welch_df,
 )
 from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow
+from streammetrics.present.views import HasParts, counts_of
 
 # The counts of labels, lists and groups in a result; they do not depend on the model.
 _OF_LABELS: Final = {
@@ -108,7 +112,7 @@ _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about 
 AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Shown):
     """Treatment and control, and their difference; undefined values are nan, with a reason.
 
@@ -155,10 +159,38 @@ class Comparison(Shown):
     left_out: tuple[str, ...] = ()
     reason: str = ""
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """Both estimates, the effect and the lift with their intervals, and the p-value.
+
+        The intervals have the level of the comparison, whatever `level` is.
+        """
+        counts = {"view": self.view, "n_eff": self.n_eff, "deff": self.deff, **counts_of(self)}
+        effect = self._ci(self.effect_size, self.effect_size_ci_lower, self.effect_size_ci_upper)
+        lift = self._ci(
+            self.rel_effect_size, self.rel_effect_size_ci_lower, self.rel_effect_size_ci_upper
+        )
+        found = {"control": None, "treatment": None, "effect_size": effect}
+        for name, ci in {**found, "rel_effect_size": lift, "pvalue": None}.items():
+            value = float(getattr(self, name))
+            why = self.reason if ci or math.isnan(value) else ""
+            yield ValueRow(name, value, ci, counts, why, exact=False)
+
+    def _ci(self, value: float, lower: float, upper: float) -> Interval:
+        return Interval(
+            value,
+            lower,
+            upper,
+            level=self.level,
+            method=self.method,
+            n=self.n,
+            n_eff=self.n_eff,
+            deff=self.deff,
+        )
+
 
 def compare(
     control: Accumulator,
-    treatment: Accumulator,
+    treatment: Accumulator | None = None,
     *,
     view: str | None = None,
     level: float = 0.95,
@@ -172,8 +204,9 @@ def compare(
     interval and its error are those of the lift, the error by the delta method. covariate: removes
     the variance that a pre-exposure covariate explains (CUPED). For states of several allocations
     with different shares use `Experiment`. SettingsError for unequal settings, InputError for an
-    unknown view; too few rows are no error. Arms are assumed independent: a UserWarning says if
-    both states counted the same rows, or may have, as two models do.
+    unknown view, and for results in place of states; too few rows are no error. Arms are assumed
+    independent: a UserWarning says if both states counted the same rows, or may have, as two models
+    do.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -184,7 +217,7 @@ def compare(
     '0.0065 from 0.0002, p 0.044'
     """
     check_share("level", level)
-    _same_metric(control, treatment)
+    control, treatment = _same_metric(control, treatment)
     pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
     equally_many = pair.control.rows == pair.treatment.rows
     warn_of_same_rows(control, treatment, equally_many=equally_many)
@@ -320,7 +353,12 @@ def _reason(a: Arm, b: Arm) -> str:
     return "; ".join(f"{arm}: {why}" for arm, why in said if why)
 
 
-def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
+def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accumulator]:
+    """The two states, if they are two states of one metric with equal settings."""
+    if not isinstance(control, Accumulator):
+        raise _no_state("control", control)
+    if not isinstance(treatment, Accumulator):
+        raise _no_state("treatment", treatment, of=control)
     if type(control) is not type(treatment):
         raise SettingsError(
             expected=f"two states of {type(control).__name__}",
@@ -329,3 +367,19 @@ def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
             hint="compare states of one metric with the same settings",
         )
     control._require_same_settings(treatment)
+    return control, treatment
+
+
+def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputError:
+    """The error for anything but a state: for a result, most likely."""
+    hint = "pass two states of one metric, each with the rows of one variant"
+    if isinstance(given, HasParts) or isinstance(of, PerKey):
+        hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
+    elif isinstance(given, Shown):
+        hint = "pass the metrics themselves: compare(a, b), not compare(a.compute(), b.compute())"
+    return InputError(
+        expected="a state: a metric with its rows, which has the variance that a result lacks",
+        got="nothing" if given is None else type(given).__name__,
+        where=f"compare({name})",
+        hint=hint,
+    )

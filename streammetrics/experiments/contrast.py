@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
+from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind
 from streammetrics.experiments.compare import Comparison, compared
 from streammetrics.experiments.confidence_sequence import (
@@ -19,11 +20,13 @@ from streammetrics.experiments.confidence_sequence import (
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
-from streammetrics.present.views import NONE, Direction
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
+from streammetrics.present.views import NONE, Direction, counts_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Contrast(Shown):
     """The reading of one treatment and one metric at one look.
 
     name: `metric.view/treatment`, its key in looks; watched: the metric as the plan names it.
@@ -59,6 +62,31 @@ class Contrast:
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
         return sequence.at(self.comparison)
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        yield self.effect_row(self.anytime.lower, self.anytime.upper, self.anytime.reason)
+
+    def effect_row(self, lower: float, upper: float, reason: str) -> ValueRow:
+        """The effect, with an always-valid interval."""
+        found = self.comparison
+        interval = Interval(
+            found.effect_size,
+            lower,
+            upper,
+            level=1.0 - self.alpha,
+            method=ALWAYS_VALID,
+            n=found.n,
+            n_eff=found.n_eff,
+            deff=found.deff,
+        )
+        counts = {
+            "control": found.control,
+            "treatment": found.treatment,
+            "control_variant": self.control_variant,
+            "treatment_variant": self.treatment_variant,
+            **counts_of(found),
+        }
+        return ValueRow(self.name, found.effect_size, interval, counts, reason, exact=False)
 
     @property
     def n_eff(self) -> float:

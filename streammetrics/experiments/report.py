@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -35,6 +35,7 @@ from streammetrics.experiments.verdict import (
     why_not_started,
 )
 from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import NONE, Direction
 
 # Multiple comparisons, by name: adjusted p-values, and rejections by e-values.
@@ -256,8 +257,8 @@ def _joined(parts: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finding(Shown):
     """One contrast, read with all the looks at it.
 
     anytime_lower, anytime_upper, anytime_pvalue: of all looks together, or of this reading if there
@@ -284,8 +285,16 @@ class Finding:
     direction: Direction = NONE
     faded: bool = False
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        row = self.contrast.effect_row(self.anytime_lower, self.anytime_upper, self.reason)
+        more = {"pvalue": self.anytime_pvalue, "holm": self.holm, "verdict": self.verdict}
+        yield replace(row, counts={**more, **row.counts})
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def _notes(self) -> Iterator[str]:
+        yield self.sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Report(Shown):
     """All findings of an experiment, decisions first, with the checks of the whole experiment.
 
@@ -303,9 +312,19 @@ class Report(Shown):
     recommendation: Recommendation
     contamination: Contamination | None = None
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """A row for each effect, with its always-valid interval, whatever `level` is."""
+        for one in self.findings:
+            yield from rows_of(one, level=level)
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+    def _notes(self) -> Iterator[str]:
+        yield self.recommendation.sentence
+        yield from (one.sentence for one in self.findings)
+        yield from self.notes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Shown):
     """Everything read from the states of an experiment; `report` adds the looks so far."""
 
     plan: Plan
@@ -313,6 +332,10 @@ class Outcome:
     srm: SampleRatioFound
     in_several: UnitsResult | None
     contamination: Contamination | None = None
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        for one in self.contrasts:
+            yield from rows_of(one, level=level)
 
     def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
         """The report in words; watched: the looks so far, `Monitor.watched` by contrast name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol, cast
 
@@ -20,7 +20,7 @@ from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, r
 from streammetrics.present.over_time import WindowValue, over_time
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
-from streammetrics.present.views import headline_of
+from streammetrics.present.views import views_of
 
 LEVEL: Final = 0.95
 CURVES: Final = 8  # classes with a curve each
@@ -109,21 +109,12 @@ def classes_of(result: object, series: str) -> list[NamedValue]:
     ]
 
 
-def headlines(result: object) -> Iterator[tuple[str, Value]]:
-    """The headline views with their values; no other view is computed."""
-    if isinstance(getattr(result, "means", None), Mapping):
-        means = cast("Mapping[str, float]", result)
-        yield from ((str(name), means[name]) for name in means)
-    elif name := headline_of(result):
-        yield name, getattr(result, name)
-
-
 def values_of(result: object, about: object, series: str) -> list[NamedValue]:
     """The headline views of a result, with bounds and intervals. about: the source of the
     intervals, the result itself or its wrapper."""
     interval = getattr(about, "interval", None)
     found = []
-    for name, value in headlines(result):
+    for name, value in views_of(result, headlines=True).items():
         of_view = interval(name, level=LEVEL) if callable(interval) else None
         both = _NONE if of_view is None else (of_view.lower, of_view.upper)
         found.append(NamedValue(name, series, *_bounded(value), *both))
@@ -331,7 +322,7 @@ def _has_headline(result: object) -> bool:
     parts = parts_of(result)
     if parts is not None:
         return hasattr(result, "overflow") and any(map(_has_headline, parts.values()))
-    return next(iter(headlines(_inner(result))), None) is not None
+    return bool(views_of(_inner(result), headlines=True))
 
 
 def _inner(result: object) -> object:

@@ -1,22 +1,34 @@
-"""A result as a small HTML table, for notebooks and reports; all text in it is escaped."""
+"""What every result can do: become a table, be shown as one in a terminal or a notebook, and plot.
+
+All text in HTML is escaped.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
-from streammetrics.core.bounded import Bounded
-from streammetrics.present import figures
 from streammetrics.present.figures import figure_of
+from streammetrics.present.row_table import Line, table_of, text_table
 from streammetrics.present.spec import not_installed
 from streammetrics.present.theme import Spec
-from streammetrics.present.views import Directions, counts_of, texts_of, views_of
+from streammetrics.present.value_rows import (
+    LEVEL,
+    Library,
+    ValueRow,
+    checked_level,
+    frame_of,
+    rows_of,
+    rows_of_views,
+    to_columns,
+)
+from streammetrics.present.views import Directions
 
 if TYPE_CHECKING:
     import altair
+
+    from streammetrics.present.value_rows import Frame, PandasFrame, PolarsFrame
 
     Chart: TypeAlias = altair.LayerChart
 
@@ -32,74 +44,32 @@ def chart(spec: Spec) -> Chart:
     return found
 
 
-MOST: Final = 100  # lines
+MOST: Final = 100  # lines of the HTML table
 SCOPE: Final = ' scope="col"'
-_HEAD: Final = ("", "value", "certain bounds", "95 % interval")
-_OF_EFFECTS: Final = ("", "effect", "", "always-valid interval")
-_Line = tuple[str, str, str, str]
 
 
 def html_table(result: object) -> str:
-    """Each view with its bounds and its interval, then counts and texts.
-
-    A mapping of results has a line for each headline view; the report of an experiment has its
-    effects and sentences. The first 100 lines.
+    """The lines of `repr`, with their bounds and intervals, and all that is said around them; the
+    first 100 lines.
 
     >>> from streammetrics import Ratio
     >>> html_table(Ratio().compute()).startswith("<table><caption>Quotient</caption>")
     True
     """
-    findings = getattr(result, "findings", None)
-    titles = _HEAD if findings is None else _OF_EFFECTS
-    lines = list(islice(_lines(result), MOST + 1))
-    more = len(lines) > MOST
-    head = f"<tr>{_cells('th', titles, SCOPE)}</tr>"
-    body = "".join(_line(one) for one in lines[:MOST])
-    about = [*(f"{name} {count:,}" for name, count in counts_of(result).items())]
-    about += [f"{name}: {text}" for name, text in texts_of(result).items()]
-    if findings is not None:
-        advice = getattr(result, "recommendation", None)
-        about += [] if advice is None else [str(advice.sentence)]
-        about += [str(one.sentence) for one in findings]
-        about += map(str, getattr(result, "notes", ()))
-    if more:
-        about.insert(0, f"only {MOST} lines are shown")
-    foot = f'<tfoot><tr><td colspan="4">{escape("; ".join(about))}</td></tr></tfoot>'
+    found = table_of(result, MOST)
+    head = f"<tr>{_cells('th', found.titles, SCOPE)}</tr>"
+    body = "".join(map(_line, found.lines))
+    about = [f"only {MOST} lines are shown"] * found.more
+    about += filter(None, (found.about, *found.notes))
+    below = escape("; ".join(about))
+    foot = f'<tfoot><tr><td colspan="{len(found.titles)}">{below}</td></tr></tfoot>'
     return (
-        f"<table><caption>{escape(type(result).__name__)}</caption>"
+        f"<table><caption>{escape(found.title)}</caption>"
         f"<thead>{head}</thead><tbody>{body}</tbody>{foot if about else ''}</table>"
     )
 
 
-def _lines(result: object, before: str = "") -> Iterator[_Line]:
-    parts = figures.parts_of(result)
-    if parts is not None:
-        for key, part in parts.items():
-            yield from _lines(part, f"{before}{figures.text_of_key(key)}: ")
-        return
-    if hasattr(result, "findings"):
-        for effect in figures.effects_of(result, "") or ():
-            yield effect.name, f"{effect.value:.6g}", "", _bounds(effect.lower, effect.upper)
-        return
-    interval = getattr(result, "interval", None)
-    views: Iterable[tuple[str, float | Bounded]] = (
-        figures.headlines(result) if before else views_of(result).items()
-    )
-    for name, value in views:
-        found = interval(name) if callable(interval) else None
-        sure = _bounds(value.low, value.high) if isinstance(value, Bounded) else ""
-        bounds = "" if found is None else _bounds(found.lower, found.upper)
-        yield f"{before}{name}", f"{float(value):.6g}", sure, bounds
-
-
-def _bounds(low: float, high: float) -> str:
-    """Both bounds, or "" if they are nan or both infinite."""
-    if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
-        return ""
-    return f"[{low:.6g}, {high:.6g}]"
-
-
-def _line(line: _Line) -> str:
+def _line(line: Line) -> str:
     name, *rest = line
     return f'<tr><th scope="row">{escape(name)}</th>{_cells("td", rest)}</tr>'
 
@@ -109,14 +79,62 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 
 
 class Shown:
-    """A result that notebooks show as a table and that has plots.
+    """A result that is shown as a table, becomes one, and has plots.
 
-    directions: of its views, see `views.directed`.
+    directions: of its views, see `views.directed`. A dataclass needs `repr=False` for the table;
+    `print` shows it in any case.
     """
 
     __slots__ = ()
 
     directions: ClassVar[Directions] = {}
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        yield from rows_of_views(self, level, headlines)
+
+    def to_dict(self, *, level: float = LEVEL) -> dict[str, list[object]]:
+        """The values as columns of equal length, one row a value; `pandas.DataFrame`,
+        `polars.DataFrame` and `pyarrow.table` take them.
+
+        Columns: name, key, window_start_ms, window_end_ms, value (nan: undefined); exact_low and
+        exact_high, which certainly contain the exact value, None for an estimate; ci_lower,
+        ci_upper, ci_level, ci_method and ci_n (rows, lists or users), the confidence interval, None
+        if there is none; reason, why something is undefined, or doubtful; then each count of the
+        result, such as rows and positives. level: of the intervals.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update([1, 0, 0, 1])
+        >>> columns = ctr.compute().to_dict()
+        >>> columns["name"], columns["value"], columns["rows"]
+        (['ratio', 'numerator', 'denominator'], [0.5, 2.0, 4.0], [4, 4, 4])
+        """
+        return to_columns(rows_of(self, level=checked_level(level)))
+
+    @overload
+    def to_frame(self, library: Literal["pandas"], *, level: float = ...) -> PandasFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"], *, level: float = ...) -> PolarsFrame: ...
+    @overload
+    def to_frame(self, library: None = None, *, level: float = ...) -> Frame: ...
+    def to_frame(self, library: Library | None = None, *, level: float = LEVEL) -> Frame:
+        """The table of `to_dict` as a frame of pandas or polars; as a list of dicts if neither is
+        installed.
+
+        library: "pandas" or "polars"; None: the one that the program has imported, else the one
+        that is installed, pandas if both are. A column of keys of several types is text in polars.
+
+        >>> from streammetrics import Ratio
+        >>> Ratio().compute().to_frame("pandas")["name"].tolist()
+        ['ratio', 'numerator', 'denominator']
+        """
+        return frame_of(self.to_dict(level=level), library)
+
+    def __repr__(self) -> str:
+        return text_table(self)
+
+    def __str__(self) -> str:
+        return text_table(self)
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
         """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.

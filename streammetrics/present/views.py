@@ -3,26 +3,62 @@
 One rule holds for all results, so that a table, a file or a page needs no list of metrics: a
 float or `Bounded` is a view, a whole number is a count, and everything else (curves, tables,
 texts) is neither. The same holds for each value of a mapping with integer keys, named by its Python
-expression: `top_k_accuracies[3]`. A result class declares the directions of its views in
-`directions = directed(...)`, by the name of a view without its arguments: `precision` for
-`precision(micro)`. A subclass adds to the declarations of its bases, and a result that wraps
-another one (its `value`) has the declarations of that one.
+expression: `top_k_accuracies[3]`. A result with parts has the views of each part, after its text:
+`ctr.ratio` in a panel, `['bts'].ratio` of a key, `total.ratio` of all windows.
+
+A result class declares the directions of its views in `directions = directed(...)`, by the name of
+a view without its arguments: `precision` for `precision(micro)`. A subclass adds to the
+declarations of its bases, and a result that wraps another one (its `value`) has the declarations of
+that one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Final, Literal, TypeAlias, TypeGuard, cast
+from typing import (
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, nearest, shown
+
+
+class Part(NamedTuple):
+    """The place of a result within another one. text: what stands before its views, a Python
+    expression such as `ctr`, `['bts']` or `total`. name: of a metric, or "". keys: () or the key.
+    window: [start_ms, end_ms) or None."""
+
+    text: str
+    name: str = ""
+    keys: tuple[object, ...] = ()
+    window: tuple[int, int] | None = None
+
+    def of(self, view: str) -> str:
+        """The text of a view of the part, "" for the part itself."""
+        return f"{self.text}.{view}" if view[:1] not in ("", "[") else f"{self.text}{view}"
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """A result of several results: one for each metric, key or window."""
+
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        """Each result within this one, and its place."""
+        ...
 
 
 def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bounded]:
@@ -39,6 +75,17 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
     >>> next(iter(views_of(ctr.compute()).items()))
     ('ratio', 0.5)
     """
+    return dict(_views(result, headlines))
+
+
+def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
+    if isinstance(result, HasParts):
+        for part, one in result._parts():
+            if _is_number(one):
+                yield part.text, one if isinstance(one, Bounded) else float(one)
+            else:
+                yield from ((part.of(name), value) for name, value in _views(one, headlines))
+        return
     attributes, most = _attributes(result), None
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
@@ -49,7 +96,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
         for name, value in attributes
         if _is_view(value)
     )
-    return dict(islice(found, most))
+    yield from islice(found, most)
 
 
 def counts_of(result: object) -> dict[str, int]:
@@ -85,8 +132,7 @@ def headline_of(result: object) -> str:
     >>> headline_of(HistogramAUC().compute())
     'auc'
     """
-    views = (name for name, value in _attributes(result) if _is_view(value))
-    return next(views, "")
+    return next((name for name, _ in _views(result, True)), "")
 
 
 def texts_of(result: object) -> dict[str, str]:
@@ -97,6 +143,11 @@ def texts_of(result: object) -> dict[str, str]:
     'float32'
     """
     return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
+
+
+def _is_number(value: object) -> TypeGuard[float | Bounded]:
+    """Whether a metric's result is the value itself."""
+    return _is_view(value) or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
 def _is_view(value: object) -> TypeGuard[float | Bounded]:
@@ -200,16 +251,38 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
+        known = list(views_of(result))
         return InputError(
-            expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
+            expected=f"a view of {type(result).__name__}: {_first(known) or 'none'}",
             got=shown(self.text),
             where="view",
             hint=nearest(
                 self.text,
-                views_of(result),
+                known,
                 "name one of these, or one with its arguments, such as f_beta(2)",
             ),
         )
+
+
+_NAMED: Final = 40  # views in a message
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def part_of_view(result: object, view: object) -> tuple[object, str] | None:
+    """The part that a view is of, and the rest of its text; None if it is no view of a part."""
+    if not isinstance(result, HasParts):
+        return None
+    text = (headline_of(result) if view is None else str(view)).strip()
+    found, most = None, -1
+    for part, one in result._parts():
+        n = len(part.text)
+        if n > most and text.startswith(part.text) and text[n : n + 1] in ("", ".", "["):
+            found, most = (one, text[n:].removeprefix(".")), n
+    return found
 
 
 def view_of(result: object, view: object = None) -> ViewText:
@@ -233,6 +306,12 @@ def value_of(result: object, view: object = None) -> float | Bounded:
     >>> value_of(rates, "f_beta(2)"), value_of(rates)
     (0.8333333333333334, 0.6666666666666666)
     """
+    inside = part_of_view(result, view)
+    if inside is not None:
+        part, rest = inside
+        if not rest and _is_number(part):
+            return part if isinstance(part, Bounded) else float(part)
+        return value_of(part, rest or None)
     asked = view_of(result, view)
     found = asked.figure(result)
     if asked.rest and found is not None:
@@ -306,6 +385,9 @@ def direction_of(result: object, view: object = None) -> Direction:
 
 def declared_of(result: object, view: object = None) -> Direction | None:
     """The declared direction, which may be `NONE`; None if there is no declaration."""
+    inside = part_of_view(result, view)
+    if inside is not None:
+        return declared_of(inside[0], inside[1] or None)
     asked = view_of(result, view)
     if asked.rest:
         part = asked.figure(result)

@@ -346,8 +346,9 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     >>> from streammetrics import IntraListSimilarity
     >>> metric = IntraListSimilarity([[1, 0], [3, 4], [0, 1]], k=2)
     >>> metric.update([[0, 1], [2, 0, 1], [1]])
-    >>> metric.compute()
-    ListSimilarity(ils=0.3, lists_kept=2, lists_short=1)
+    >>> found = metric.compute()
+    >>> found.ils, found.lists_kept, found.lists_short
+    (0.3, 2, 1)
     >>> dresses = [["short", "red"], ["short", "blue"]]
     >>> metric = IntraListSimilarity(dresses, similarity="share_equal")
     >>> metric.update([[0, 1]])

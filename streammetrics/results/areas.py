@@ -24,7 +24,7 @@ _GUARDED = "the variance is poorly known: the interval contains Hanley and McNei
 _COARSE = "widened by the uncertainty within buckets"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SlidingArea(HasIntervals):
     """An area, with the numbers of rows and positives.
 
@@ -45,7 +45,7 @@ class SlidingArea(HasIntervals):
         return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GroupedArea(RoundedWeights):
     """GAUC, with all counts and the precision of its comparisons.
 

@@ -34,7 +34,7 @@ class ReliabilityTable:
     positive_share: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CalibrationFigures(OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
@@ -171,11 +171,6 @@ class CalibrationFigures(OfWeightedRows):
         if name == "brier" and squares[1] is not None:
             return mean_variance(n, self.squares - 2 * self.hits + y, squares[1])
         return None
-
-    def __repr__(self) -> str:
-        names = ("log_loss", "normalized_entropy", "brier", "ratio", "ece")
-        figures = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"CalibrationFigures({figures}, rows={self.rows}{self._weights_text()})"
 
     @property
     def _units(self) -> int:

@@ -132,11 +132,6 @@ class ClassCurves(ByValue, RoundedWeights):
         why = f"areas of classes share their rows, and their covariances are not kept; {USERS}"
         return asked.none(why, n=self.rows, formula=False)
 
-    def __repr__(self) -> str:
-        why = f", reason={self.reason!r}" if self.reason else ""
-        said = f"macro_auc={self.macro_auc!r}, map={self.map!r}, rows={self.rows}"
-        return f"ClassCurves({said}, classes={len(self.curves)}{why})"
-
 
 def _weight(average: str, where: str) -> str:
     weights = {"macro": "uniform", "weighted": "positives"}

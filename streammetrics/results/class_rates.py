@@ -185,9 +185,3 @@ class ClassRates(ByValue, OneVsRest):
             known = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
             raise self._refused(f"a k of the setting top_k: {known}", k, where)
         return self._first[found]
-
-    def __repr__(self) -> str:
-        said = f"accuracy={self.accuracy!r}, macro_f1={self.macro_f1!r}, kappa={self.kappa!r}"
-        first = "".join(f", top_{k}={self.top_k_accuracy(k)!r}" for k in self._first)
-        rows = f"rows={self.rows}{self._weights_text()}"
-        return f"ClassRates({said}{first}, {rows}, n_classes={self.n_classes})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
@@ -149,7 +149,7 @@ class HasIntervals(Shown):
 
         >>> from streammetrics.results.rates import Rates
         >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
-        0.666667 [0.564223, 0.755465] at 95 % (mapped, n = 80)
+        0.666667, 95 % CI 0.564223 to 0.755465 (mapped, n = 80)
         """
         value = value_of(self, view)
         text = view_of(self, view)
@@ -229,11 +229,10 @@ class RoundedWeights(HasIntervals):
         round_weights=True."""
         return None if self.rows_rounded is None else self.weight_unit / 2
 
-    def _weights_text(self) -> str:
-        """The end of a repr: the number of rounded rows, and the unit, if there is one."""
-        rounded = "" if self.rows_rounded is None else f", rows_rounded={self.rows_rounded}"
-        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
-        return rounded + unit
+    def _notes(self) -> Iterator[str]:
+        if self.weight_unit != 1:
+            unit = shown(self.weight_unit.numerator), shown(self.weight_unit.denominator)
+            yield f"counts are in units of weight, {'/'.join(unit)} each"
 
 
 class OfWeightedRows(RoundedWeights):

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.value_rows import ValueRow, rows_of
+from streammetrics.present.views import Directions, Part, counts_of, directed
 
 # Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and so on.
 
@@ -43,7 +44,7 @@ Histogram = Mapping[tuple[int, int], int]  # [start, end) in seconds -> outcomes
 Labels: TypeAlias = "NDArray[np.uint8] | NDArray[np.int64] | NDArray[np.float64]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OutcomeDelays(Shown):
     """The delays of one outcome.
 
@@ -75,12 +76,22 @@ class OutcomeDelays(Shown):
         """Cut / attributed: if it is not small, the label window ends too early for some."""
         return self.cut / self.attributed if self.attributed else math.nan
 
+    def _notes(self) -> Iterator[str]:
+        each = {"delays": self.delays, "delays of unattributed": self.unattributed_delays}
+        for what, bins in each.items():
+            if bins:
+                found = ", ".join(f"[{low}, {high}) s {n:,}" for (low, high), n in bins.items())
+                yield f"{what}: {found}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LabelDelaysResult(Mapping[str, OutcomeDelays], Shown):
     """The delays of each outcome by its name."""
 
     results: Mapping[str, OutcomeDelays]
+
+    def _parts(self) -> Iterator[tuple[Part, object]]:
+        yield from ((Part(name, name=name), one) for name, one in self.results.items())
 
     def __getitem__(self, name: str) -> OutcomeDelays:
         return self.results[name]
@@ -97,7 +108,7 @@ def histogram(counts: list[int]) -> Histogram:
     return {ends_s(i): count for i, count in enumerate(counts) if count}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class JoinedResult(Shown):
     """The metric's `result` over impressions whose label window has closed, and other counts.
 
@@ -123,8 +134,17 @@ class JoinedResult(Shown):
         n = self.closed + self.pending
         return self.pending / n if n else math.nan
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The rows of the metric, and the share of pending impressions."""
+        yield from rows_of(self.result, level=level, headlines=headlines)
+        yield ValueRow("share_pending", self.share_pending, counts=counts_of(self))
 
-@dataclass(frozen=True, slots=True)
+    def _notes(self) -> Iterator[str]:
+        for name, one in self.delays.items():
+            yield f"{name}: {one.attributed:,} attributed, {one.unattributed:,} not"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class PendingRows(Shown):
     """The numbers of impressions that are not yet closed, and of outcomes by kind.
 
@@ -137,6 +157,9 @@ class PendingRows(Shown):
     remembered: int
     first_ms: int | None
     last_ms: int | None
+
+    def _notes(self) -> Iterator[str]:
+        yield "outcomes: " + ", ".join(f"{name} {n:,}" for name, n in self.outcomes.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -149,9 +149,3 @@ class LabelRates(ByValue, OneVsRest):
             terms = ((term(hits), units) for hits, units in self._of_rows)
             return term_means.mean(terms, zero_division)
         return super()._mean(term, average, zero_division)
-
-    def __repr__(self) -> str:
-        said = f"subset_accuracy={self.subset_accuracy!r}, hamming_loss={self.hamming_loss!r}"
-        f1 = f"macro_f1={self.macro_f1!r}, samples_f1={self.f1('samples')!r}"
-        rows = f"rows={self.rows}{self._weights_text()}"
-        return f"LabelRates({said}, {f1}, {rows}, labels={len(self.matrix)})"

@@ -46,7 +46,7 @@ class ListMoments:
         return asked.spread(self.variance, self.n, df=self.n - 1.0, methods=("t",), units="lists")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Averages(Mapping[str, float], HasIntervals):
     """A mean for each measure, by the printed text of the measure.
 
@@ -99,7 +99,7 @@ class Averages(Mapping[str, float], HasIntervals):
         return len(self.means)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within a list.
 
@@ -126,7 +126,7 @@ class ListSimilarity(HasIntervals):
         return self.lists_kept + self.lists_short
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CatalogShare(HasIntervals):
     """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
 

@@ -213,10 +213,6 @@ class Rates(NamedRates[float]):
             return min(self.tp, self.fp, self.fn, self.tn)
         return None
 
-    def __repr__(self) -> str:
-        counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"
-        return f"Rates({counts}{self._weights_text()})"
-
     @property
     def _units(self) -> int:
         return self.tp + self.fp + self.fn + self.tn
@@ -226,7 +222,7 @@ class Rates(NamedRates[float]):
         return self.tp * self.tn - self.fp * self.fn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BoundedRates(NamedRates[Bounded]):
     """Counts and rates at a threshold inside a bucket, any of whose rows may lie at or above it.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias
@@ -34,7 +34,9 @@ from streammetrics.kernels.curves.operating_points import (
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.present.views import directed
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, rows_of
+from streammetrics.present.views import counts_of, directed
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
@@ -92,8 +94,8 @@ class PrecisionRecallPoints:
     thresholds: NDArray[np.floating]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
+@dataclass(frozen=True, slots=True, repr=False)
+class OperatingPoint(Shown):
     """A threshold, positive iff score >= threshold, and the rates at it.
 
     threshold: +inf where nothing is predicted positive; nan there if a score is +inf itself, so
@@ -103,9 +105,14 @@ class OperatingPoint:
     threshold: float
     rates: Rates
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        yield ValueRow("threshold", self.threshold, counts=counts_of(self.rates))
+        for row in rows_of(self.rates, level=level, headlines=headlines):
+            yield replace(row, name=f"rates.{row.name}")
 
-@dataclass(frozen=True, slots=True)
-class BestPoints:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BestPoints(Shown):
     """The best value that a threshold reaches, and every threshold that reaches it.
 
     value: nan if undefined. `Bounded` for a histogram: a threshold inside a bucket may be better
@@ -115,6 +122,12 @@ class BestPoints:
 
     value: float | Bounded
     points: tuple[OperatingPoint, ...]
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        yield ValueRow("value", self.value)
+        for i, point in enumerate(self.points):
+            for row in rows_of(point, level=level, headlines=headlines):
+                yield replace(row, name=f"points[{i}].{row.name}")
 
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
@@ -386,10 +399,6 @@ class ScoreCurve(ByValue, RoundedWeights):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)
-
-    def __repr__(self) -> str:
-        why = f", reason={self.reason!r}" if self.reason else ""
-        return f"ScoreCurve(auc={self.auc!r}, rows={self.rows}, positives={self.positives}{why})"
 
 
 class ExactCurve(ScoreCurve):

@@ -22,7 +22,7 @@ from streammetrics.results.has_intervals import (
 # MeanResult: the mean of one value per row.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MeanResult(HasIntervals):
     """The mean of one value per row, with its interval.
 
@@ -62,12 +62,8 @@ class MeanResult(HasIntervals):
         variance = mean_variance(n, self.total, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
-    def __repr__(self) -> str:
-        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
-        return f"MeanResult(mean={self.mean!r}, rows={self.rows}{unit})"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Quotient(HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
 
@@ -102,7 +98,7 @@ class Quotient(HasIntervals):
         return asked.share(int(self.exact[0]), self.rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RegressionErrors(OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
@@ -166,7 +162,3 @@ class RegressionErrors(OfWeightedRows):
             return None
         variance = mean_variance(n, self.absolute, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-    def __repr__(self) -> str:
-        figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"
-        return f"RegressionErrors({figures}, rows={self.rows}{self._weights_text()})"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from streammetrics import ExactAUC, InputError, SlidingAUC
 from streammetrics.results.areas import SlidingArea
+from streammetrics.testing.laws import exact_text
 from tests.expected import cases_of
 
 Row = tuple[int, float, float]  # label, score, time
@@ -31,7 +32,7 @@ def exact(rows: Sequence[Row]) -> SlidingArea:
 
 def same(a: SlidingArea, b: SlidingArea) -> bool:
     """Equal, and nan equals nan."""
-    return repr(a) == repr(b)
+    return exact_text(a) == exact_text(b)
 
 
 SCORES = st.one_of(

@@ -24,6 +24,7 @@ from streammetrics import (
 )
 from streammetrics.combine.windows import runs
 from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.testing.laws import exact_text
 from tests.toys import Reach, Tally
 
 MINUTE, DAY = 60_000, 86_400_000
@@ -165,7 +166,7 @@ def test_sums_that_windows_share_are_those_of_each_window() -> None:
         for (span, one), (again, computed) in zip(here, result.items(), strict=True):
             alone = state.window_state(*span)
             assert one.to_bytes() == alone.to_bytes() and span == again, metric
-            assert repr(computed) == repr(alone.compute())
+            assert exact_text(computed) == exact_text(alone.compute())
         assert state.to_bytes() == before
 
 
@@ -204,7 +205,7 @@ def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
     finally:
         tracemalloc.stop()
     assert len(result) == n * 3_600 and len({id(one) for one in result.values()}) == n
-    assert text.count("(") < 20_000 and f"and {n * 3_600 - 1_000} more" in text
+    assert len(text.splitlines()) < 30 and text.startswith("WindowsResult: 72,000 results\n")
     assert taken < 10 and peak < 20 << 20
 
 

@@ -20,7 +20,9 @@ def test_it_is_its_value_with_its_interval() -> None:
     with pytest.raises(AttributeError):
         area.value = 0.8  # type: ignore[misc]
     assert f"{area:.3f} {area:8.1%}" == "0.867    86.7%"
-    assert f"{area}" == str(area) == repr(area) == "Bounded(value=0.8666, low=0.5, high=1.0)"
+    assert repr(area) == "Bounded(value=0.8666, low=0.5, high=1.0)"
+    assert f"{area}" == str(area) == "0.8666 (exact within [0.5, 1.0])"
+    assert str(Bounded(np.float64(0.5), 0.5, 0.5)) == "0.5 (exact)"
     assert (round(area, 2), round(area)) == (0.87, 1)
     assert isinstance(round(area, 2), float)
 

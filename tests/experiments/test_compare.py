@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC, Panel, Ratio, UserGroups
+from streammetrics import BinaryConfusion, HistogramAUC, Panel, PerKey, Ratio, UserGroups
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.arm import arm_of
@@ -145,3 +145,19 @@ def test_buckets_widen_the_effect_and_weaken_the_evidence_from_a_quarter_of_the_
         surely = max(0.0, abs(plain.effect_size) - found.resolution)
         assert abs(found.statistic) == pytest.approx(surely / error, rel=1e-12)
     assert (found.statistic, found.pvalue) == (0.0, 1.0)
+
+
+def test_results_in_place_of_states_are_refused_with_what_to_pass() -> None:
+    one, keyed = Ratio(), PerKey(Ratio())
+    one.update([1, 0])
+    keyed.update(["a", "b"], numerators=[1, 0])
+    by_key = r'compare\(metric.state\("a"\), metric.state\("b"\)\)'
+    for given, said in (
+        ((one.compute(), one.compute()), r"compare\(control\).* got Quotient; .*compare\(a, b\)"),
+        ((one, one.compute()), r"compare\(treatment\).* got Quotient; pass the metrics"),
+        ((keyed.compute(),), f"got KeyedResult; .*{by_key}"),
+        ((keyed,), f"got nothing; .*{by_key}"),
+        ((one,), r"got nothing; pass two states of one metric"),
+    ):
+        with pytest.raises(InputError, match=said):
+            compare(*given)  # type: ignore[arg-type]

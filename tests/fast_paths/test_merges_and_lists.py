@@ -31,6 +31,7 @@ from streammetrics.core.multiset import sorted_run
 from streammetrics.core.multiset.sorted_run import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
+from streammetrics.testing.laws import exact_text
 from tests.depth import further_are_slow
 from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, each, simple
 from tests.id_pools import EVERY
@@ -254,5 +255,5 @@ def test_lists_of_ids_of_every_kind_are_those_of_their_texts() -> None:
     integer, exact = GroupedScores(("NDCG@3", "AP")), GroupedScores(("NDCG@3", "AP"), ids="exact")
     integer.update(labels, scores, groups=lists, items=items)
     exact.update(labels, scores, groups=[str(one) for one in lists.tolist()], items=items)
-    text = repr(exact.compute()).replace("ids='exact'", "ids='integer'")
-    assert repr(integer.compute()) == text
+    text = exact_text(exact.compute()).replace("ids='exact'", "ids='integer'")
+    assert exact_text(integer.compute()) == text

@@ -68,6 +68,10 @@ def check_all_it_shows(case: Case[Any]) -> None:
     def shows(rows: list[Any]) -> None:
         for result in (case.fed(rows).compute(), case.empty.compute()):
             assert html_table(result) == result._repr_html_(), case
+            lines = repr(result).splitlines()
+            assert len(lines) < 40 and max(map(len, lines)) <= 80, (case, repr(result))
+            columns = result.to_dict()
+            assert set(map(len, columns.values())) == {len(columns["name"])}, case
             kinds = kinds_of(result)
             assert set(kinds) <= set(KINDS), case
             assert kinds or type(case.empty).__name__ in NONE, case

@@ -164,7 +164,7 @@ def test_what_is_no_number_is_no_view_nor_is_a_part_that_there_is_not() -> None:
 
 RATES = Rates(tp=1, fp=1, fn=0, tn=1)
 # What they show of themselves is no view of a metric that an experiment could compare.
-OTHERS = ("UnitsResult", "UserGroupsResult")
+OTHERS = ("UserGroupsResult",)
 
 
 def test_every_view_of_every_metric_says_its_direction() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Accumulator, GroupedAUC, GroupedScores, load
+from streammetrics.testing.laws import exact_text
 from tests.id_pools import EVERY, POOLS
 
 SIZES = (3, 30, 400)
@@ -59,8 +60,8 @@ def test_shards_loaded_and_merged_in_any_tree_keep_each_id_one(
         twice = [str(user) for user in users.tolist()] * 2
         exact.update([*labels, *labels], [*scores, *scores], **{column: twice})
         assert load(merged.to_bytes()) == merged
-        text = repr(exact.compute()).replace("ids='exact'", "ids='integer'")
-        assert repr(merged.compute()) == text
+        text = exact_text(exact.compute()).replace("ids='exact'", "ids='integer'")
+        assert exact_text(merged.compute()) == text
 
 
 def fed(

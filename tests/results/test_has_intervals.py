@@ -74,7 +74,8 @@ def test_without_a_formula_is_something_else_than_without_rows() -> None:
 
 
 def test_it_prints_what_it_is() -> None:
-    assert str(AREA) == "0.75 [0.5, 1] at 90 % (delong, n = 12)"
+    assert str(AREA) == "0.75, 90 % CI 0.5 to 1 (delong, n = 12)"
+    assert repr(AREA) == f"Interval({AREA})"
     doubted = dataclasses.replace(AREA, reason="only 5 groups have rows")
     assert str(doubted).endswith("n = 12): only 5 groups have rows")
 

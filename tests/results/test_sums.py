@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from fractions import Fraction
 from itertools import product
@@ -113,21 +112,6 @@ def test_figures_of_infinite_errors() -> None:
     assert endless.r2 == -math.inf
     perfect = RegressionErrors(2, Fraction(0), Fraction(0), THIRD, THIRD)
     assert (perfect.rmse, perfect.r2) == (0.0, 1.0)
-
-
-def test_a_result_shows_its_figures_and_its_rows_and_a_unit_of_weight_that_is_not_1() -> None:
-    found = figures((1, 1, THIRD))
-    said = "log_loss=0.16666666666666666, normalized_entropy=0.2404491734814939, "
-    said += "brier=0.3333333333333333, ratio=0.3333333333333333, ece=0.3333333333333333, rows=2"
-    assert repr(found) == f"CalibrationFigures({said})"
-    tenths = dataclasses.replace(found, weight_unit=Fraction(1, 10))
-    assert repr(tenths) == f"CalibrationFigures({said}, weight_unit=Fraction(1, 10))"
-    half = Fraction(1, 2)
-    errors = RegressionErrors(2, Fraction(1), half, Fraction(0), Fraction(2))
-    said = "mae=0.5, mse=0.25, rmse=0.5, r2=0.75, rows=2"
-    assert repr(errors) == f"RegressionErrors({said})"
-    halves = dataclasses.replace(errors, weight_unit=half)
-    assert repr(halves) == f"RegressionErrors({said}, weight_unit=Fraction(1, 2))"
 
 
 def test_units_are_counted_once() -> None:

@@ -94,6 +94,13 @@ class Block:
             parts.append(f"by {formatting.name(self.across)}")
         return ", ".join(parts)
 
+    @property
+    def ci_title(self) -> str:
+        """The words over the confidence intervals, with their level unless they have several."""
+        texts = (text for figure in self.figures() for text in figure.texts)
+        levels = dict.fromkeys(text.level for text in texts if text and text.interval)
+        return f"{next(iter(levels))} CI" if len(levels) == 1 else "CI"
+
     def columns(self) -> list[tuple[str, list[Result]]]:
         """The rows of each value of `across`, with its name: variants in the order of their
         declaration, then other values in order."""
@@ -172,7 +179,7 @@ def value_texts(
     """A value and its certain bounds, "" if it is exact."""
     if decimals is None:
         decimals = formatting.decimals_for((value, low, high))
-    certain = formatting.interval(low, high, decimals) if low < high else ""
+    certain = formatting.exact_within(low, high, decimals) if low < high else ""
     return formatting.number(value, decimals), certain
 
 
@@ -345,10 +352,16 @@ def _result(row: Result, decimals: int) -> ResultText:
     known, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
     return ResultText(
         *value_texts(row.value, row.low, row.high, decimals),
-        formatting.between(lower, upper, decimals) if known else "",
+        _interval_text(lower, upper, decimals) if known else "",
         formatting.level(row.interval.level) if row.interval else "",
         "" if n is None else formatting.count(n),
     )
+
+
+def _interval_text(lower: float, upper: float, decimals: int) -> str:
+    """A confidence interval; "none" if both bounds are infinite, as without rows."""
+    is_known = math.isfinite(lower) or math.isfinite(upper)
+    return formatting.between(lower, upper, decimals) if is_known else NONE
 
 
 def _effect(row: Comparison, p: float, p_title: str, compact: bool) -> ComparisonText:

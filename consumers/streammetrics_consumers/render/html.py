@@ -16,6 +16,7 @@ from itertools import repeat
 from typing import Final
 
 from streammetrics.experiments import Plan
+from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import (
     Comparison,
@@ -163,8 +164,9 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield "<p>No rows are counted here yet.</p>"
     else:
         yield (
-            '<p class="small">certain: bounds that always hold the exact value. interval: a '
-            "range for the value of the whole population, valid at one planned look.</p>"
+            f'<p class="small">{EXACT_WITHIN}: bounds that certainly hold the exact value. CI: a '
+            "confidence interval for the value of the whole population, valid at one planned "
+            "look.</p>"
         )
     yield from _figures(material)
     yield "<h2>Method</h2>"
@@ -222,7 +224,7 @@ def _with_mixed(sentence: str, results: Results) -> str:
 
 def _values(block: Block) -> str:
     """Each value with its bounds and interval."""
-    head = ("metric", "view", block.across or "", "value", "certain", "interval", "rows")
+    head = ("metric", "view", block.across or "", "value", EXACT_WITHIN, block.ci_title, "rows")
     names = [name for name, _ in block.columns()]
     lines = (
         (

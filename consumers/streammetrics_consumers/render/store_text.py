@@ -13,6 +13,7 @@ from rich.text import Text
 
 from streammetrics import Accumulator
 from streammetrics.engines import Sealed
+from streammetrics.present import EXACT_WITHIN
 from streammetrics.results import counts_of, texts_of, views_of
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
@@ -180,7 +181,7 @@ def _result(state: Accumulator) -> Table:
     lines = []
     for view, figure in views_of(result).items():
         value, certain = value_texts(*bounds(figure))
-        lines.append((view, f"{value}  {certain}" if certain else value))
+        lines.append((view, f"{value}  {EXACT_WITHIN} {certain}" if certain else value))
     lines += [(name, formatting.count(n)) for name, n in counts_of(result).items()]
     lines += texts_of(result).items()
     return _pairs([(name.replace("_", " "), text) for name, text in lines])

@@ -18,6 +18,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Comparison, Result, Results
@@ -60,7 +61,7 @@ HISTORY_S: Final = 10.0  # between two reads of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is measured
 MAX_EFFECTS: Final = 10  # comparisons whose looks are shown
 MAX_METRICS: Final = 40  # whose values are shown by window
-FIGURES: Final = {2: "value", CERTAIN: "certain", INTERVAL: "interval"}  # cells of a line
+FIGURES: Final = {2: "value", CERTAIN: EXACT_WITHIN, INTERVAL: "CI"}  # cells of a line
 
 # (metric, view, slice) to its values, window by window
 History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
@@ -143,7 +144,8 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
 def _values(block: Block, shown: Shown, style: Style) -> Table:
     lines = list(_lines(block, shown))
     widths = {i: max(cell_len(line.cells[i]) for line in lines) for i in FIGURES}
-    widths = {i: max(width, len(FIGURES[i])) for i, width in widths.items() if width}
+    titles = {**FIGURES, INTERVAL: block.ci_title}
+    widths = {i: max(width, len(titles[i])) for i, width in widths.items() if width}
     least = SPARKS_LEAST if any(line.values for line in lines) else 0
     below = _room(widths, style) < least and {CERTAIN, INTERVAL} <= widths.keys()
     if below:  # they do not all fit on one line
@@ -151,7 +153,7 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
     room = min(_room(widths, style), SPARKS) if least else 0
     table = columns("metric", formatting.name(block.across or "", NAME), style="dim")
     for i, width in widths.items():
-        table.add_column(FIGURES[i], justify="right", no_wrap=True, min_width=width)
+        table.add_column(titles[i], justify="right", no_wrap=True, min_width=width)
     if room > 0:
         table.add_column("windows"[:room], no_wrap=True)
     for line in lines:
@@ -159,7 +161,7 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
         cells = [*line.cells[:2], *(line.cells[i] for i in widths), *[spark] * (room > 0)]
         table.add_row(*map(Text, cells))
         if below and line.cells[CERTAIN]:
-            table.add_row("", "", "", Text(line.cells[CERTAIN]), style="dim")
+            table.add_row("", EXACT_WITHIN, "", Text(line.cells[CERTAIN]), style="dim")
     return table
 
 

@@ -21,6 +21,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from streammetrics.present import EXACT_WITHIN
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import (
     Comparison,
@@ -34,6 +35,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.render.cells import (
+    NONE,
     OUTCOME_HEAD,
     Block,
     Figure,
@@ -167,7 +169,7 @@ def table(
     if others:
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))
     if any(row.low < row.high for block in shown for row in block.rows):
-        notes.append("[low, high] holds the exact value for certain; other values are exact")
+        notes.append(f"{EXACT_WITHIN}: for certain; values without such bounds are exact")
     if truth is not None:
         notes.append("true: the difference that the stream was simulated with")
     parts.append(Text(""))
@@ -291,12 +293,25 @@ def _lines(
                     label += f" ({formatting.name(figure.view, NAME)})"
             values = tuple(text.value if text else "" for text in figure.texts)
             yield _Line(label, values + _difference(figure, truth, arms))
-            bounds = tuple(text.certain if text else "" for text in figure.texts)
-            if any(bounds):
-                yield _Line("", bounds, "dim")
+            indent = "  " if len(views) == 1 else "    "
+            for words, cells in _uncertainty(figure):
+                yield _Line(f"{indent}{words}", cells, "dim")
         for name, cells in counts[metric].items():
             if shared.get(name) != cells:
                 yield _Line(f"  {_label(name)}", cells, "dim")
+
+
+def _uncertainty(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The certain bounds and the confidence intervals of a figure, under words of their own."""
+    found = {EXACT_WITHIN: [text.certain if text else "" for text in figure.texts]}
+    levels = dict.fromkeys(text.level for text in figure.texts if text and text.interval)
+    for level in levels:
+        found[f"{level} CI"] = [
+            text.interval if text and text.level == level else "" for text in figure.texts
+        ]
+    for words, cells in found.items():
+        if not {"", NONE}.issuperset(cells):
+            yield words, tuple(cells)
 
 
 def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def test_what_cannot_be_printed_is_shown_by_its_code() -> None:
 )
 def test_printed_bounds_hold_what_the_bounds_hold(low: float, width: float, decimals: int) -> None:
     high = low + width
-    below, above = formatting.interval(low, high, decimals).strip("[]").split(", ")
+    below, above = formatting.exact_within(low, high, decimals).strip("[]").split(", ")
     assert Fraction(below.replace(",", "")) <= Fraction(low)
     assert Fraction(above.replace(",", "")) >= Fraction(high)
 

@@ -1,0 +1,200 @@
+"""Rows of a result as aligned lines, for a `repr` and for the HTML of a notebook.
+
+Certain bounds and confidence intervals have a column, a heading and a notation each. A result with
+parts has a line for each headline view of each part, any other result one for each view.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from textwrap import wrap
+from typing import Final, Protocol, runtime_checkable
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.present.texts import (
+    EXACT_WITHIN,
+    between,
+    ci_title,
+    decimals_for,
+    exact_within,
+    name_text,
+    number,
+)
+from streammetrics.present.value_rows import ALWAYS_VALID, LEVEL, ValueRow, rows_of
+from streammetrics.present.views import HasParts, counts_of, texts_of
+
+WIDTH: Final = 80  # of a repr
+MOST: Final = 20  # lines of a repr
+_REASONS: Final = 4  # different reasons that a repr names
+_DIGITS: Final = 5
+_SCIENTIFIC: Final = 1e9
+_GAP: Final = "  "
+_LEAST: Final = 12  # characters of a name
+Line = tuple[str, ...]  # name, rows, value, certain bounds, confidence interval
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A result with sentences to be read below its values."""
+
+    def _notes(self) -> Iterator[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """The texts of a result. about: its counts and texts. notes: why values or intervals are
+    undefined, and sentences. more: whether some lines are left out. Empty columns are left out."""
+
+    title: str
+    about: str
+    titles: Line
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+    more: bool
+
+
+def table_of(result: object, most: int) -> RowTable:
+    """The table of a result, with its first rows."""
+    has_parts = isinstance(result, HasParts)
+    rows = list(islice(rows_of(result, headlines=has_parts), most + 1))
+    shown = rows[:most]
+    heads = dict.fromkeys(_ci_title(row) for row in shown if row.ci)
+    one_head = next(iter(heads)) if len(heads) == 1 else ""
+    several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
+    head = one_head or several
+    has_bounds = any(isinstance(row.value, Bounded) for row in shown)
+    titles = ("", "rows", "value", EXACT_WITHIN, head)
+    lines = [_line(row, has_parts, has_bounds, not one_head) for row in shown]
+    used = [i for i in range(len(titles)) if i in (0, 2) or any(line[i] for line in lines)]
+    about = [f"{len(result):,} results"] if has_parts and isinstance(result, Sized) else []
+    counts = sorted(counts_of(result).items(), key=lambda one: one[0] != "rows")
+    about += [f"{_words(name)} {n:,}" for name, n in counts]
+    about += [
+        f"{_words(name)} {name_text(text, 200)}"
+        for name, text in texts_of(result).items()
+        if name not in ("reason", "exactness", "sentence")
+    ]
+    notes = list(_reasons(shown))
+    reason = texts_of(result).get("reason", "")
+    notes += [reason] if reason and not shown else []
+    notes += result._notes() if isinstance(result, HasNotes) else ()
+    return RowTable(
+        type(result).__name__,
+        ", ".join(about),
+        tuple(titles[i] for i in used),
+        tuple(tuple(line[i] for i in used) for line in lines),
+        tuple(notes),
+        len(rows) > most,
+    )
+
+
+def text_table(result: object) -> str:
+    """The table as text of at most 80 columns, as long as its numbers are not huge.
+
+    >>> from streammetrics import HistogramAUC, Panel, Ratio
+    >>> panel = Panel({"auc": HistogramAUC(resolution=1), "ctr": Ratio()},
+    ...               inputs={"ctr": {"numerators": "labels"}})
+    >>> panel.update(labels=[0, 1, 1, 0] * 50, scores=[0.3, 0.35, 0.8, 0.9] * 50)
+    >>> print(text_table(panel.compute()))
+    PanelResult: 2 results
+               rows    value        exact within             95 % CI
+    auc.auc     200  0.37500  [0.25000, 0.50000]  0.17519 to 0.58130
+    ctr.ratio   200  0.50000               exact  0.43136 to 0.56864
+    rows are taken as independent because no users are known
+    auc.auc: widened by the uncertainty within buckets
+    """
+    found = table_of(result, MOST)
+    head = f"{found.title}: {found.about}" if found.about else found.title
+    out = wrap(head, WIDTH, subsequent_indent="  ")
+    cells = [found.titles, *found.lines] if found.lines else []
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if widths:
+        room = WIDTH - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+        widths[0] = min(widths[0], max(room, _LEAST))
+    for name, *rest in cells:
+        numbers = [text.rjust(n) for text, n in zip(rest, widths[1:], strict=True)]
+        out.append(_GAP.join([_cut(name, widths[0]).ljust(widths[0]), *numbers]).rstrip())
+    if found.more:
+        out.append(f"... only the first {MOST}; to_frame() and to_dict() have all")
+    for note in found.notes:
+        out += wrap(note, WIDTH, subsequent_indent="  ")
+    return "\n".join(out)
+
+
+def _line(row: ValueRow, has_parts: bool, has_bounds: bool, own_head: bool) -> Line:
+    value, within, ci = float(row.value), row.exact_within, row.ci
+    known = [value, *(within or ()), *(ci or ())]
+    decimals = decimals_for(known, _DIGITS) if any(map(math.isfinite, known)) else 0
+    size = max((abs(x) for x in known if math.isfinite(x)), default=0.0)
+    limit = _SCIENTIFIC if size >= _SCIENTIFIC else math.inf
+    bounds = ""
+    if isinstance(row.value, Bounded):
+        low, high = row.value.low, row.value.high
+        bounds = "" if math.isnan(low) else exact_within(low, high, decimals, scientific=limit)
+        bounds = "exact" if low == high else bounds
+    elif has_bounds and row.exact and not math.isnan(value):
+        bounds = "exact"
+    interval = between(*ci, decimals, scientific=limit) if ci else ""
+    interval += f" ({_ci_title(row).removesuffix(' CI')})" if own_head and ci else ""
+    n = row.counts.get("rows")
+    rows = f"{n:,}" if has_parts and isinstance(n, int) else ""
+    return label(row), rows, number(value, decimals, scientific=limit), bounds, interval
+
+
+def label(row: ValueRow) -> str:
+    """The window, the key and the name of a row; texts from a stream are escaped.
+
+    >>> label(ValueRow("ctr", 0.5, keys=(("bts", 2),), window=(0, 3_600_000)))
+    '1970-01-01T00:00:00Z: bts, 2: ctr'
+    """
+    parts = [] if row.window is None else [_start(row.window[0])]
+    parts += [_key_text(key) for key in row.keys]
+    name = name_text(row.name or "value") if row.name or not parts else ""
+    return ": ".join(filter(None, (*parts, name)))
+
+
+def _start(start_ms: int) -> str:
+    try:
+        found = datetime.fromtimestamp(start_ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return f"{start_ms} ms"
+    return found.isoformat(timespec="milliseconds" if start_ms % 1000 else "seconds")[:-6] + "Z"
+
+
+def _key_text(key: object) -> str:
+    each = key if isinstance(key, tuple) else (key,)
+    return ", ".join(map(name_text, each))
+
+
+def _ci_title(row: ValueRow) -> str:
+    found = row.interval
+    if found is None:
+        return ci_title(LEVEL)
+    title = ci_title(found.level)
+    return f"{ALWAYS_VALID} {title}" if found.method == ALWAYS_VALID else title
+
+
+def _reasons(rows: Iterable[ValueRow]) -> Iterator[str]:
+    """Each reason with the names of its rows; without them if it is that of all, or of all that
+    have an interval."""
+    named: dict[str, list[str]] = {}
+    everything = list(rows)
+    for row in everything:
+        for reason in filter(None, row.reason.split("; ")):
+            named.setdefault(reason, []).append(label(row))
+    general = [label(row) for row in everything], [label(row) for row in everything if row.ci]
+    for reason, names in islice(named.items(), _REASONS):
+        some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        yield reason if names in general else f"{some}: {reason}"
+
+
+def _words(name: str) -> str:
+    return name_text(name).replace("_", " ")
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,116 @@
+"""Names and numbers as text, the same in a `repr`, a notebook, a terminal and on a page.
+
+Two notations that nobody can mix up: certain bounds are `[low, high]` under the words "exact
+within", and a confidence interval is `lower to upper` under its level, "95 % CI". Certain bounds
+are rounded outward: the printed ones still contain the exact value. Names may come from a stream
+and hold anything, so a character that cannot be printed is shown by its code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Final
+
+UNDEFINED: Final = "undefined"
+EXACT_WITHIN: Final = "exact within"
+_SCIENTIFIC: Final = 1e15  # from here on numbers have an exponent
+
+
+def name_text(text: object, limit: int = 40) -> str:
+    """A name without control characters, line ends or direction marks, cut to `limit`.
+
+    >>> name_text("a\\x1b[31m\\n")
+    'a\\\\x1b[31m\\\\n'
+    """
+    if text is None:
+        return "null"
+    whole = str(text)
+    shown = "".join(map(_printable, whole[: limit + 1]))
+    if len(whole) <= limit and len(shown) <= 2 * limit:
+        return shown or "''"
+    return shown[: limit - 3] + "..."
+
+
+def ci_title(level: float) -> str:
+    """The words over a confidence interval.
+
+    >>> ci_title(0.95), ci_title(0.995)
+    ('95 % CI', '99.5 % CI')
+    """
+    return f"{100 * level:.10g} % CI"
+
+
+def decimals_for(values: Iterable[float], digits: int = 4) -> int:
+    """The number of decimals that shows the first digits of the smallest of these values, at most
+    10.
+
+    Shares and areas (up to 1) have at least that many decimals; larger whole numbers have none.
+
+    >>> decimals_for([0.7011, 0.0046]), decimals_for([1.0]), decimals_for([12_345.6, 3])
+    (6, 4, 3)
+    """
+    sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
+    if not sizes or max(sizes) <= 1:
+        least = digits
+    elif all(size == int(size) for size in sizes):
+        return 0
+    else:
+        least = 0
+    return min(max(digits - 1 - math.floor(math.log10(min(sizes, default=1))), least), 10)
+
+
+def number(
+    value: float, decimals: int, *, signed: bool = False, scientific: float = _SCIENTIFIC
+) -> str:
+    """A value, rounded to the nearest. scientific: from this size on it has an exponent.
+
+    >>> number(0.00575, 6), number(float("nan"), 4), number(0.25, 2, signed=True)
+    ('0.005750', 'undefined', '+0.25')
+    """
+    return _rounded(value, decimals, ROUND_HALF_EVEN, signed, scientific)
+
+
+def exact_within(low: float, high: float, decimals: int, *, scientific: float = _SCIENTIFIC) -> str:
+    """Certain bounds, rounded outward.
+
+    >>> exact_within(0.70074, 0.70151, 4), exact_within(2e15, 2e15 + 1e9, 4)
+    ('[0.7007, 0.7016]', '[2.000000e+15, 2.000001e+15]')
+    """
+    below = _rounded(low, decimals, ROUND_FLOOR, False, scientific)
+    return f"[{below}, {_rounded(high, decimals, ROUND_CEILING, False, scientific)}]"
+
+
+def between(
+    lower: float,
+    upper: float,
+    decimals: int,
+    *,
+    signed: bool = False,
+    scientific: float = _SCIENTIFIC,
+) -> str:
+    """A confidence interval, rounded to the nearest.
+
+    >>> between(-0.01, 0.025, 3, signed=True)
+    '-0.010 to +0.025'
+    """
+    bounds = (lower, upper)
+    return " to ".join(number(x, decimals, signed=signed, scientific=scientific) for x in bounds)
+
+
+def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: float) -> str:
+    if math.isnan(value):
+        return UNDEFINED
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if abs(value) >= scientific:
+        return f"{Context(prec=7, rounding=mode).create_decimal(Decimal(value)):.6e}"
+    exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=mode)
+    return f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")

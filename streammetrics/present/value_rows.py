@@ -1,0 +1,253 @@
+"""The values of a result as rows: one mechanism for `to_dict`, `to_frame`, `repr` and notebooks.
+
+A row has a value with its certain bounds, its confidence interval, the counts that it rests on, and
+the reason why something is undefined. Every result has a row for each of its views; a result with
+parts has those of each part, with its metric, key or window.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import as_float
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.interval import Interval, interval_of
+from streammetrics.present.views import HasParts, Part, counts_of, texts_of, views_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    PandasFrame: TypeAlias = pandas.DataFrame
+    PolarsFrame: TypeAlias = polars.DataFrame
+    Frame: TypeAlias = PandasFrame | PolarsFrame | list[dict[str, object]]
+
+LEVEL: Final = 0.95
+ALWAYS_VALID: Final = "always-valid"  # the method of an interval that holds at all looks together
+Columns: TypeAlias = dict[str, list[object]]
+Library = Literal["pandas", "polars"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    """One value of a result.
+
+    name: of the view, after the metric in a panel. value: `Bounded` if it is approximated; a float
+    is exact, if `exact`, and otherwise an estimate, such as an effect. interval: the confidence
+    interval, None if there is none. keys, window: of the part. counts: the denominators. reason:
+    why the value or the interval is undefined, or doubtful.
+    """
+
+    name: str
+    value: float | Bounded
+    interval: Interval | None = None
+    counts: Mapping[str, object] = field(default_factory=dict)
+    reason: str = ""
+    exact: bool = True
+    keys: tuple[object, ...] = ()
+    window: tuple[int, int] | None = None
+
+    @property
+    def exact_within(self) -> tuple[float, float] | None:
+        """The certain bounds, which equal an exact value; None for an estimate."""
+        if isinstance(self.value, Bounded):
+            return self.value.low, self.value.high
+        return (self.value, self.value) if self.exact else None
+
+    @property
+    def ci(self) -> tuple[float, float] | None:
+        """The bounds of the confidence interval, one of which may be infinite; None without one."""
+        found = self.interval
+        if found is None or not found.defined or math.isnan(found.lower + found.upper):
+            return None
+        return found.lower, found.upper
+
+    @property
+    def key(self) -> object:
+        """The key, a tuple of the keys of nested ones, or None."""
+        return self.keys[0] if len(self.keys) == 1 else self.keys or None
+
+    def within(self, part: Part) -> ValueRow:
+        """The row in a result that has this one's result as a part."""
+        name = Part(part.name).of(self.name) if part.name else self.name
+        keys = (*part.keys, *self.keys)
+        return replace(self, name=name, keys=keys, window=self.window or part.window)
+
+    def columns(self) -> dict[str, object]:
+        """The cells of the row, by the columns of `to_dict`; the counts come last."""
+        start, end = self.window or (None, None)
+        low, high = self.exact_within or (None, None)
+        found, (lower, upper) = self.interval, self.ci or (None, None)
+        has = found is not None and lower is not None
+        fixed: dict[str, object] = {
+            "name": self.name or "value",
+            "key": self.key,
+            "window_start_ms": start,
+            "window_end_ms": end,
+            "value": float(self.value),
+            "exact_low": low,
+            "exact_high": high,
+            "ci_lower": lower,
+            "ci_upper": upper,
+            "ci_level": found.level if has and found else None,
+            "ci_method": found.method if has and found else "",
+            "ci_n": found.n if has and found else None,
+            "reason": self.reason,
+        }
+        counts = {f"{x}_count" if x in fixed else x: n for x, n in self.counts.items()}
+        return fixed | counts
+
+
+@runtime_checkable
+class HasRows(Protocol):
+    """A result that has rows of its own making."""
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The rows; headlines: only those of the headline views, where there are such."""
+        ...
+
+
+def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) -> Iterator[ValueRow]:
+    """The rows of a result or of a number, one by one: the interval of a row is computed when the
+    row is taken.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> [(row.name, row.value) for row in rows_of(ctr.compute())]
+    [('ratio', 0.5), ('numerator', 2.0), ('denominator', 4.0)]
+    """
+    if isinstance(result, HasParts):
+        for part, one in result._parts():
+            for row in rows_of(one, level=level, headlines=headlines):
+                yield row.within(part)
+    elif isinstance(result, HasRows):
+        yield from result._value_rows(level, headlines)
+    elif isinstance(result, (float, int, np.number, Bounded)):
+        value = result if isinstance(result, Bounded) else float(result)
+        yield ValueRow("", value)
+    else:
+        yield from rows_of_views(result, level, headlines)
+
+
+def rows_of_views(result: object, level: float, headlines: bool) -> Iterator[ValueRow]:
+    """A row for each view of a result without parts."""
+    counts, reason = counts_of(result), texts_of(result).get("reason", "")
+    for name, value in views_of(result, headlines=headlines).items():
+        interval = interval_of(result, result, name, level)
+        why = reason or (interval.reason if interval.formula else "")
+        yield ValueRow(name, value, interval, counts, why)
+
+
+# Columns of rows, and their tables.
+
+
+def to_columns(rows: Iterator[ValueRow]) -> Columns:
+    """The rows as columns of equal length; a count that a row does not have is None."""
+    cells = [row.columns() for row in rows]
+    names = dict.fromkeys(ValueRow("", math.nan).columns())
+    names |= dict.fromkeys(name for row in cells for name in row)
+    return {name: [row.get(name) for row in cells] for name in names}
+
+
+def checked_level(level: float) -> float:
+    """The confidence level, or InputError."""
+    share = as_float(level)
+    if share is None or not 0 < share < 1:
+        raise InputError(
+            expected="a number between 0 and 1, such as 0.95",
+            got=shown(level),
+            where="level",
+            hint="pass the confidence level as a share of 1",
+        )
+    return share
+
+
+def frame_of(columns: Columns, library: str | None) -> Frame:
+    """The columns as a frame of pandas or polars, or as a list of dicts if neither is installed.
+
+    library: "pandas" or "polars"; None: the one that the program has imported, else the one that is
+    installed, pandas if both are. SettingsError if it is not installed.
+    """
+    if library not in (None, "pandas", "polars"):
+        raise InputError(
+            expected='"pandas", "polars" or None',
+            got=shown(library),
+            where="to_frame(library)",
+            hint="pass one of these; to_dict() needs neither",
+        )
+    chosen = library or _installed()
+    try:
+        if chosen == "pandas":
+            return _pandas(columns)
+        if chosen == "polars":
+            return _polars(columns)
+    except ImportError as error:
+        raise SettingsError(
+            expected=f"{chosen}, which makes the frame",
+            got=str(error),
+            where="to_frame(library)",
+            hint=f"install it with: pip install {chosen}; to_dict() needs neither",
+        ) from None
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _installed() -> str | None:
+    known = ("pandas", "polars")
+    loaded = [name for name in known if name in sys.modules]
+    found = loaded or [name for name in known if find_spec(name) is not None]
+    return next(iter(found), None)
+
+
+def _pandas(columns: Columns) -> PandasFrame:
+    import pandas as pd
+
+    kinds = {float: "float64", int: "Int64"}
+    found = {}
+    for name, values in columns.items():
+        kind = _kind(name, values)
+        if kind is int and None not in values:
+            found[name] = pd.Series(values, dtype="int64")
+        else:
+            found[name] = pd.Series(values, dtype=kinds.get(kind, "object"))
+    return pd.DataFrame(found)
+
+
+def _polars(columns: Columns) -> PolarsFrame:
+    import polars as pl
+
+    kinds = {float: pl.Float64, int: pl.Int64, str: pl.String}
+    found = []
+    for name, values in columns.items():
+        kind = _kind(name, values)
+        some = values if kind is not object else [x if x is None else _text(x) for x in values]
+        found.append(pl.Series(name, some, dtype=kinds.get(kind, pl.String)))
+    return pl.DataFrame(found)
+
+
+_FLOATS: Final = ("value", "exact_low", "exact_high", "ci_lower", "ci_upper", "ci_level")
+_INTEGERS: Final = ("window_start_ms", "window_end_ms", "ci_n")
+
+
+def _kind(name: str, values: Sequence[object]) -> type:
+    """The type of all values of a column that are not None; object if there are several."""
+    kinds = {type(value) for value in values if value is not None}
+    if name in _FLOATS or kinds == {float}:
+        return float
+    if name in _INTEGERS or kinds == {int}:
+        small = all(value is None or -(1 << 63) <= value < 1 << 63 for value in values)  # type: ignore[operator]
+        return int if small else object
+    return str if kinds <= {str} else object
+
+
+def _text(key: object) -> str:
+    """A key of a column that has keys of several types, or of several columns."""
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
