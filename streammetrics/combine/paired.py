@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.children import Product
-from streammetrics.combine.coarse_form import coarse_form
 from streammetrics.combine.paired_result import PairedResult
 from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
@@ -41,6 +40,8 @@ from streammetrics.kernels.tables.grids import grid_of
 _MODELS: Final = ("a", "b")
 _USUAL: Final = ("scores", "predictions", "numerators")  # what a model gives to a metric
 _SHARED: Final = ("weights", "groups", "users")  # never a model's own
+_PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
+_REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
 _USED, _UNLIKE, _UNBOUNDED = range(3)  # counts of rows: used, of unequal weights, infinite
 
 
@@ -61,8 +62,8 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     State
         The metric of each model. For means also the exact sums of the differences of rows, of their
         squares and of their products with weights; for HistogramAUC the rows by label and by both
-        scores on a grid of about 64 x 64 cells; for ExactAUC the multiset of (label, both scores).
-        UserGroups, and metrics that hold their groups, need nothing more.
+        scores on a grid of about 250 x 250 cells; for ExactAUC the multiset of (label, both
+        scores). UserGroups, and metrics that hold their groups, need nothing more.
     Result
         PairedResult: `difference`, `a` and `b`, `pvalue`, `interval(view)` of any view;
         `value_a` and `value_b` are the metric's own results.
@@ -73,8 +74,8 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         Both models are exactly those of the metric, with its bounds; those of the difference are
         certain. Variances are functions of exact totals, so that the order of rows changes no bit.
     Cost
-        Twice the metric. Means: 30 ns more a row. HistogramAUC: 64 kB at most. ExactAUC: about 50
-        bytes more for each row, so count large data by HistogramAUC or by UserGroups.
+        Twice the metric. Means: about 100 ns more a row. HistogramAUC: 1 MB more at most. ExactAUC:
+        about 50 bytes more for each row, so count large data by HistogramAUC or by UserGroups.
     Source
         DeLong, DeLong & Clarke-Pearson 1988, Biometrics 44, for areas; Student 1908, Biometrika 6,
         for means; Wolter 2007, "Introduction to Variance Estimation", chapter 4, for users.
@@ -138,9 +139,16 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
 
     @cached_property
     def _coarse(self) -> HistogramAUC | None:
-        """The grid of the joint counts of a HistogramAUC."""
-        found = coarse_form(self.metric) if isinstance(self.metric, HistogramAUC) else None
-        return found if isinstance(found, HistogramAUC) else None
+        """The grid of the joint counts of a HistogramAUC: its own if that is not finer.
+
+        Scores of one bucket are ties, which adds noise to the difference. With 64 buckets the error
+        of two models with correlation 0.95 is 14 % too wide, with 243 buckets 1 %.
+        """
+        metric = self.metric
+        if not isinstance(metric, HistogramAUC):
+            return None
+        grid = _PROBABILITIES if metric.range == "probability" else _REAL
+        return grid if metric.buckets > grid.buckets else metric
 
     @property
     def _n_grids(self) -> int:
