@@ -250,10 +250,14 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             metric._feed(rows, slots)
         self.states.child._feed(rows, self.states.locate(at, slots))
 
+    def rows_of_groups(self) -> tuple[int, ...]:
+        """The rows of each bucket of users, [buckets]."""
+        self._flush()
+        return tuple(self.group_rows.dense().tolist())
+
     def compute(self) -> UserGroupsResult[R]:
         """The metric's result, with its variance over buckets of users."""
-        self._flush()
-        rows = tuple(self.group_rows.dense().tolist())
+        rows = self.rows_of_groups()
         groups = part_of(self, self.states.of_slot(0))
         value = cast("R", self.metric_state().compute())
         return UserGroupsResult(value, rows, groups, coarse=bool(self.whole.by_name))

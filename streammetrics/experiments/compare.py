@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from streammetrics.combine.user_groups import UserGroups
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
@@ -19,6 +20,7 @@ from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.paired import rank_correlation
 from streammetrics.kernels.inference.proportions import newcombe_bounds, share_variance
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
@@ -45,9 +47,11 @@ _OF_LABELS: Final = {
 }
 _FEWEST_ROWS: Final = 10  # with fewer rows, equal counts may be chance
 _FEWEST_GROUPS: Final = 8
+_FEWEST_CORRELATED: Final = 32
+_CORRELATED: Final = 0.7  # by chance once in a million comparisons of 32 groups
 _CONSEQUENCE: Final = (
-    "the arms are not independent, and this interval and p-value do not hold. For a mean, count "
-    "the row-by-row differences of the two models in one Ratio"
+    "the arms are not independent, and this interval and p-value do not hold. Count both models "
+    "in one Paired(metric), which compares them on the same rows"
 )
 
 
@@ -55,11 +59,14 @@ def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_m
     """Warn if both states counted the same rows by their provenance, or if all counts of users and
     labels are equal in both; the UserWarning says which.
 
-    equally_many: whether both have the same number of rows; if not, only provenance is compared.
+    equally_many: whether both have the same number of rows; if not, only provenance and users are
+    compared. Users are taken as shared if their rows in each group are correlated.
     """
     said = next(_shared(control, treatment), None)
     if said is None and equally_many:
         said = _equal(control.compute(), treatment.compute())
+    if said is None:
+        said = _same_users(control, treatment)
     if said is not None:
         warnings.warn(f"compare: {said} {_CONSEQUENCE}", stacklevel=3)
 
@@ -74,6 +81,23 @@ def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
                 of_piece = f", {piece}" if piece else ""
                 known = f"[{low}, {high}) of {source}{of_piece}"
                 yield f"by their provenance, both states counted {known}, so"
+
+
+def _same_users(control: Accumulator, treatment: Accumulator) -> str | None:
+    """Whether rows of each group of users are correlated, as they are if both have the users."""
+    if not (isinstance(control, UserGroups) and isinstance(treatment, UserGroups)):
+        return None
+    mine, theirs = (state.rows_of_groups() for state in (control, treatment))
+    met = [pair for pair in zip(mine, theirs, strict=True) if any(pair)]
+    if len(met) < _FEWEST_CORRELATED:
+        return None
+    found = rank_correlation([a for a, _ in met], [b for _, b in met])
+    if not found > _CORRELATED:
+        return None
+    return (
+        f"rows of the {len(met)} groups of users have a rank correlation of {found:.2f} between "
+        "both states, and users of different arms have about 0: if both have the same users,"
+    )
 
 
 def _equal(control: object, treatment: object) -> str | None:
@@ -173,7 +197,7 @@ def compare(
     the variance that a pre-exposure covariate explains (CUPED). For states of several allocations
     with different shares use `Experiment`. SettingsError for unequal settings, InputError for an
     unknown view; too few rows are no error. Arms are assumed independent: a UserWarning says if
-    both states counted the same rows, or may have, as two models do.
+    both states counted the same rows or users, or may have, as two models do: use `Paired`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()

@@ -100,3 +100,29 @@ def test_provenance_says_for_certain_that_rows_are_shared() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compare(a, c)
+
+
+@pytest.mark.parametrize("metric", [Ratio(), ExactAUC()], ids=["ratio", "exact"])
+def test_arms_that_share_their_users_are_not_compared_in_silence(metric: Any) -> None:
+    random = np.random.default_rng(7)
+    who = np.repeat(np.arange(600), random.geometric(0.1, 600))
+    arm = random.random(len(who)) < 0.4  # each row, not each user, has an arm
+    labels = random.integers(0, 2, len(who))
+
+    def state(users: Any, rows: Any) -> Any:
+        named = {"numerators": labels[rows], "labels": labels[rows], "scores": users % 7}
+        takes = metric.arguments()
+        columns = {name: column for name, column in named.items() if name in takes}
+        return fed(UserGroups(metric), groups=users, **columns)
+
+    shared = state(who[arm], arm), state(who[~arm], ~arm)
+    said = r"rank correlation of 0\.9\d .*if both have the same users, the arms are not independent"
+    with pytest.warns(UserWarning, match=said):
+        compare(*shared)
+    first, second = who < 300, who >= 300
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(state(who[first], first), state(who[second], second))
+        half = arm & (who < 12)  # users of fewer groups than say something
+        other = ~arm & (who < 12)
+        compare(state(who[half], half), state(who[other], other))
