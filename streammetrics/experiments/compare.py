@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -16,6 +16,7 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
+from streammetrics.experiments.shared_users import shared_users
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -50,8 +51,8 @@ _FEWEST_GROUPS: Final = 8
 _FEWEST_CORRELATED: Final = 32
 _CORRELATED: Final = 0.7  # by chance once in a million comparisons of 32 groups
 _CONSEQUENCE: Final = (
-    "the arms are not independent, and this interval and p-value do not hold. Count both models "
-    "in one Paired(metric), which compares them on the same rows"
+    "the arms are not independent, and this interval and p-value do not hold. Count two models of "
+    "the same rows in one Paired(metric); compare UserGroups of the same users with paired=True"
 )
 
 
@@ -188,16 +189,19 @@ def compare(
     level: float = 0.95,
     relative: bool = False,
     covariate: Covariate | None = None,
+    paired: bool = False,
 ) -> Comparison:
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
     view: of the metric's result, None: the first. The interval of two shares is Newcombe's, else
     Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
     interval and its error are those of the lift, the error by the delta method. covariate: removes
-    the variance that a pre-exposure covariate explains (CUPED). For states of several allocations
-    with different shares use `Experiment`. SettingsError for unequal settings, InputError for an
-    unknown view; too few rows are no error. Arms are assumed independent: a UserWarning says if
-    both states counted the same rows or users, or may have, as two models do: use `Paired`.
+    the variance that a pre-exposure covariate explains (CUPED). paired: both are UserGroups with
+    the same users, who leave both arms together in the jackknife, which has the variance. For
+    states of several allocations with different shares use `Experiment`. SettingsError for unequal
+    settings, InputError for an unknown view; too few rows are no error. Arms are assumed
+    independent: a UserWarning says if both states counted the same rows or users, or may have, as
+    two models do: use `Paired`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -210,6 +214,15 @@ def compare(
     check_share("level", level)
     _same_metric(control, treatment)
     pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
+    if paired:
+        if covariate is not None:
+            raise SettingsError(
+                expected="covariate=None with paired=True",
+                got="a covariate",
+                where="compare(paired)",
+                hint="leave one of them out: users who are in both arms are their own covariate",
+            )
+        return _of_shared_users(pair, level, relative=relative)
     equally_many = pair.control.rows == pair.treatment.rows
     warn_of_same_rows(control, treatment, equally_many=equally_many)
     if covariate is not None:
@@ -274,6 +287,35 @@ def compared(
     )
 
 
+def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
+    """The comparison of two arms with the same users."""
+    found = compared(pair, level)
+    a, b = pair.control, pair.treatment
+    users = shared_users(pair, _origin(b), a.resolution + b.resolution)
+    lift = found.rel_effect_size
+    bounds, lift_bounds = users.bounds(level), users.lift_bounds(lift, level)
+    chosen = lift_bounds if relative else bounds
+    return replace(
+        found,
+        effect_size=lift if relative else pair.effect,
+        effect_size_ci_lower=chosen[0],
+        effect_size_ci_upper=chosen[1],
+        rel_effect_size_ci_lower=lift_bounds[0],
+        rel_effect_size_ci_upper=lift_bounds[1],
+        pvalue=users.pvalue,
+        statistic=users.statistic,
+        std_error=(users.lift if relative else users.difference).se,
+        df=users.difference.df,
+        method="paired",
+        n_eff=math.nan,
+        deff=math.nan,
+        successes=None,
+        moments=None,
+        resolution=users.resolution,
+        reason=users.difference.reason or found.reason,
+    )
+
+
 def least_count(control: Arm, treatment: Arm) -> int:
     """The smaller of the arms' burn-in counts; rows if the arms are of different kinds."""
     if control.kind == treatment.kind:
@@ -308,7 +350,7 @@ def _method(a: Arm, b: Arm) -> str:
 
 
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
-    origin = 0.5 if a.view in AREAS else 0.0
+    origin = _origin(a)
     base, top = a.estimate - origin, b.estimate - origin
     if not base or math.isnan(base) or math.isnan(top):
         return math.nan, EVERYTHING, math.nan
@@ -318,6 +360,11 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, f
         bounds = bounds[0] - off, bounds[1] + off
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, bounds, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _origin(arm: Arm) -> float:
+    """The value that a lift is relative to: chance, for an area."""
+    return 0.5 if arm.view in AREAS else 0.0
 
 
 def _groups(a: Arm, b: Arm) -> int | None:
