@@ -124,7 +124,7 @@ def paired_jackknife(a: Sequence[float], b: Sequence[float]) -> GroupVariance:
     a, b: the estimates of both models from all groups but g, [K]; the same groups.
 
     >>> paired_jackknife([0.5, 0.75, 0.625], [0.25, 0.5, 0.5]).variance
-    0.0034722222222222225
+    0.006944444444444444
     """
     return jackknife_variance([x - y for x, y in zip(a, b, strict=True)])
 
