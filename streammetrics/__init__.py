@@ -24,7 +24,7 @@ from streammetrics.classification import (
     Regression,
     SlidingAUC,
 )
-from streammetrics.combine import Panel, PerKey, Units, UserGroups, Windows
+from streammetrics.combine import Paired, Panel, PerKey, Units, UserGroups, Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import (
     InputError,
@@ -104,6 +104,7 @@ __all__ = [
     "MultilabelConfusion",
     "OverlapError",
     "P",
+    "Paired",
     "Panel",
     "PerKey",
     "PooledHR",

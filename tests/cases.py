@@ -22,6 +22,7 @@ from streammetrics import (
     IntraListSimilarity,
     Joined,
     JoinRows,
+    Paired,
     Panel,
     PerKey,
     RankingMetrics,
@@ -39,6 +40,7 @@ from tests.join_cases import JOINS, ONE_EVENT
 from tests.list_cases import RANKING, ranked
 from tests.many_classes_cases import MANY_CLASSES, ONE_ROW, flags
 from tests.oracles import maps
+from tests.paired_cases import PAIRED
 from tests.plain_cases import (
     BINARY,
     GROUPED,
@@ -161,6 +163,7 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     PerKey: ("a", (1, 0.5, 0.5)),
     Units: (7,),
     UserGroups: (7, (1, 1)),
+    Paired: ((1, 0.5, 1), (0, 0.25, 1)),
     JoinRows: ONE_EVENT,
     Joined: ONE_EVENT,
     **ONE_ROW,
@@ -207,4 +210,5 @@ SETS: list[Case[Any]] = [
     per_key(USERS[0], 3),
     windows(USERS[-4], 3600),
 ]
-CASES = [*PLAIN, *COMBINED, *USERS, *SETS]
+OF_TWO: list[Case[Any]] = [*PAIRED, per_key(PAIRED[0], 3), windows(PAIRED[2], 3600)]
+CASES = [*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
+from benchmarks.coverage.pairs import PAIRS
 from benchmarks.coverage.ramps import RAMPS
 from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
@@ -16,6 +17,7 @@ TABLES = (
     TWO_ARMS,
     SKEWED,
     USERS,
+    PAIRS,
     STREAMS,
     POWER,
     BURN_IN,

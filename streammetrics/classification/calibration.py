@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Self
 
@@ -21,6 +21,7 @@ from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
@@ -113,6 +114,14 @@ class Calibration(Accumulator, schema="calibration/3"):
         def update(
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return "log_loss", "brier"
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        labels, scores = batch.labels, batch.scores.astype(np.float64, copy=False)
+        off = labels - scores
+        return Terms(self._losses(labels, scores)[0]), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         for piece, at in batch.pieces(slots):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.exact_products import weighted
 from streammetrics.results.sums import MeanResult
 
@@ -56,6 +57,12 @@ class Mean(Accumulator):
         values = finite(self.value(batch), name).astype(np.float64, copy=False)
         same_length(batch.n, values, name, next(iter(given)))
         return Batch(batch.n, {"value": values})
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return ("mean",)
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        return (Terms(batch.value),)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)

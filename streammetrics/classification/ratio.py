@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.rows import Terms
 from streammetrics.results.sums import Quotient
 
 
@@ -57,6 +58,14 @@ class Ratio(Accumulator, schema="ratio/2"):
     if TYPE_CHECKING:
 
         def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None: ...
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return ("ratio",)
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        below = batch.optional("denominators")
+        weights = None if below is None else below.astype(np.float64, copy=False)
+        return (Terms(batch.numerators.astype(np.float64, copy=False), weights),)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         numerators, denominators = batch.numerators, batch.optional("denominators")

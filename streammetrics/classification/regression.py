@@ -24,6 +24,7 @@ from streammetrics.core.parts.exact_sums import (
 )
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
 from streammetrics.results.sums import RegressionErrors
@@ -88,6 +89,14 @@ class Regression(Accumulator, schema="regression/2"):
         def update(
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return "mae", "mse"
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        with np.errstate(over="ignore"):
+            off = batch.labels.astype(np.float64) - batch.scores.astype(np.float64)
+            return Terms(np.abs(off)), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         columns = self._columns()

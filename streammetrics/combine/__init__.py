@@ -1,5 +1,7 @@
 """Products, maps and groups of metrics, which obey the laws of a metric themselves."""
 
+from streammetrics.combine.paired import Paired
+from streammetrics.combine.paired_result import PairedResult
 from streammetrics.combine.panel import Panel, PanelResult
 from streammetrics.combine.per_key import KeyedResult, PerKey
 from streammetrics.combine.units import Units, UnitsResult, in_several
@@ -9,6 +11,8 @@ from streammetrics.combine.windows import Windows, WindowsResult
 
 __all__ = [
     "KeyedResult",
+    "Paired",
+    "PairedResult",
     "Panel",
     "PanelResult",
     "PerKey",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -30,6 +30,7 @@ from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
+from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
@@ -79,6 +80,20 @@ class Accumulator(Declared, ABC):
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         """With round_weights=True: record rows whose weight was rounded, perhaps to zero."""
+
+    def _mean_views(self) -> tuple[str, ...]:
+        """The views that are a mean, or a ratio of sums, over independent rows, lists or groups:
+        `Paired` compares two models by them. Override it with one of the next two methods."""
+        return ()
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        """For each of `_mean_views` the terms of checked rows: functions of each row alone."""
+        return ()
+
+    def _group_terms(self) -> Sequence[Terms] | None:
+        """For each of `_mean_views` the terms of the groups of the state, in the order of their
+        ids; None unless the metric has groups."""
+        return None
 
     @abstractmethod
     def compute(self) -> object:

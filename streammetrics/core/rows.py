@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from sys import getsizeof
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ def keys_nbytes(keys: Collection[Key]) -> int:
 
 def _size(key: Key) -> int:
     return getsizeof(key) + (sum(map(getsizeof, key)) if isinstance(key, tuple) else 0)
+
+
+class Terms(NamedTuple):
+    """The part of a mean that each row, list or group contributes: values [n], and weights [n],
+    None: 1 each. The mean is Σ values / Σ weights."""
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
 from streammetrics.combine.per_key import PerKey
+from streammetrics.combine.user_groups import UserGroups
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
@@ -17,10 +18,12 @@ from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
+from streammetrics.experiments.shared_users import shared_users
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.paired import rank_correlation
 from streammetrics.kernels.inference.proportions import newcombe_bounds, share_variance
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
@@ -49,9 +52,11 @@ _OF_LABELS: Final = {
 }
 _FEWEST_ROWS: Final = 10  # with fewer rows, equal counts may be chance
 _FEWEST_GROUPS: Final = 8
+_FEWEST_CORRELATED: Final = 32
+_CORRELATED: Final = 0.7  # by chance once in a million comparisons of 32 groups
 _CONSEQUENCE: Final = (
-    "the arms are not independent, and this interval and p-value do not hold. For a mean, count "
-    "the row-by-row differences of the two models in one Ratio"
+    "the arms are not independent, and this interval and p-value do not hold. Count two models of "
+    "the same rows in one Paired(metric); compare UserGroups of the same users with paired=True"
 )
 
 
@@ -59,11 +64,14 @@ def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_m
     """Warn if both states counted the same rows by their provenance, or if all counts of users and
     labels are equal in both; the UserWarning says which.
 
-    equally_many: whether both have the same number of rows; if not, only provenance is compared.
+    equally_many: whether both have the same number of rows; if not, only provenance and users are
+    compared. Users are taken as shared if their rows in each group are correlated.
     """
     said = next(_shared(control, treatment), None)
     if said is None and equally_many:
         said = _equal(control.compute(), treatment.compute())
+    if said is None:
+        said = _same_users(control, treatment)
     if said is not None:
         warnings.warn(f"compare: {said} {_CONSEQUENCE}", stacklevel=3)
 
@@ -78,6 +86,23 @@ def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
                 of_piece = f", {piece}" if piece else ""
                 known = f"[{low}, {high}) of {source}{of_piece}"
                 yield f"by their provenance, both states counted {known}, so"
+
+
+def _same_users(control: Accumulator, treatment: Accumulator) -> str | None:
+    """Whether rows of each group of users are correlated, as they are if both have the users."""
+    if not (isinstance(control, UserGroups) and isinstance(treatment, UserGroups)):
+        return None
+    mine, theirs = (state.rows_of_groups() for state in (control, treatment))
+    met = [pair for pair in zip(mine, theirs, strict=True) if any(pair)]
+    if len(met) < _FEWEST_CORRELATED:
+        return None
+    found = rank_correlation([a for a, _ in met], [b for _, b in met])
+    if not found > _CORRELATED:
+        return None
+    return (
+        f"rows of the {len(met)} groups of users have a rank correlation of {found:.2f} between "
+        "both states, and users of different arms have about 0: if both have the same users,"
+    )
 
 
 def _equal(control: object, treatment: object) -> str | None:
@@ -196,17 +221,19 @@ def compare(
     level: float = 0.95,
     relative: bool = False,
     covariate: Covariate | None = None,
+    paired: bool = False,
 ) -> Comparison:
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
     view: of the metric's result, None: the first. The interval of two shares is Newcombe's, else
     Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
     interval and its error are those of the lift, the error by the delta method. covariate: removes
-    the variance that a pre-exposure covariate explains (CUPED). For states of several allocations
-    with different shares use `Experiment`. SettingsError for unequal settings, InputError for an
-    unknown view, and for results in place of states; too few rows are no error. Arms are assumed
-    independent: a UserWarning says if both states counted the same rows, or may have, as two models
-    do.
+    the variance that a pre-exposure covariate explains (CUPED). paired: both are UserGroups with
+    the same users, who leave both arms together in the jackknife, which has the variance. For
+    states of several allocations with different shares use `Experiment`. SettingsError for unequal
+    settings, InputError for an unknown view, and for results in place of states; too few rows are
+    no error. Arms are assumed independent: a UserWarning says if both states counted the same rows
+    or users, or may have, as two models do: use `Paired`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -219,6 +246,15 @@ def compare(
     check_share("level", level)
     control, treatment = _same_metric(control, treatment)
     pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
+    if paired:
+        if covariate is not None:
+            raise SettingsError(
+                expected="covariate=None with paired=True",
+                got="a covariate",
+                where="compare(paired)",
+                hint="leave one of them out: users who are in both arms are their own covariate",
+            )
+        return _of_shared_users(pair, level, relative=relative)
     equally_many = pair.control.rows == pair.treatment.rows
     warn_of_same_rows(control, treatment, equally_many=equally_many)
     if covariate is not None:
@@ -283,6 +319,35 @@ def compared(
     )
 
 
+def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
+    """The comparison of two arms with the same users."""
+    found = compared(pair, level)
+    a, b = pair.control, pair.treatment
+    users = shared_users(pair, _origin(b), a.resolution + b.resolution)
+    lift = found.rel_effect_size
+    bounds, lift_bounds = users.bounds(level), users.lift_bounds(lift, level)
+    chosen = lift_bounds if relative else bounds
+    return replace(
+        found,
+        effect_size=lift if relative else pair.effect,
+        effect_size_ci_lower=chosen[0],
+        effect_size_ci_upper=chosen[1],
+        rel_effect_size_ci_lower=lift_bounds[0],
+        rel_effect_size_ci_upper=lift_bounds[1],
+        pvalue=users.pvalue,
+        statistic=users.statistic,
+        std_error=(users.lift if relative else users.difference).se,
+        df=users.difference.df,
+        method="paired",
+        n_eff=math.nan,
+        deff=math.nan,
+        successes=None,
+        moments=None,
+        resolution=users.resolution,
+        reason=users.difference.reason or found.reason,
+    )
+
+
 def least_count(control: Arm, treatment: Arm) -> int:
     """The smaller of the arms' burn-in counts; rows if the arms are of different kinds."""
     if control.kind == treatment.kind:
@@ -317,7 +382,7 @@ def _method(a: Arm, b: Arm) -> str:
 
 
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
-    origin = 0.5 if a.view in AREAS else 0.0
+    origin = _origin(a)
     base, top = a.estimate - origin, b.estimate - origin
     if not base or math.isnan(base) or math.isnan(top):
         return math.nan, EVERYTHING, math.nan
@@ -327,6 +392,11 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, f
         bounds = bounds[0] - off, bounds[1] + off
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, bounds, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _origin(arm: Arm) -> float:
+    """The value that a lift is relative to: chance, for an area."""
+    return 0.5 if arm.view in AREAS else 0.0
 
 
 def _groups(a: Arm, b: Arm) -> int | None:

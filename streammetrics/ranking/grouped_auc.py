@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
@@ -18,7 +18,7 @@ from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import codes_of
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area_sums import (
@@ -26,6 +26,7 @@ from streammetrics.kernels.curves.area_sums import (
     AreaSums,
     area_spread,
     area_sums,
+    area_terms,
     mean_area,
 )
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
@@ -201,6 +202,18 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         counts, groups = self._counted()
         area = mean_area(groups, self.weight, bounded=self.grid is not None)
         return self._result(counts, area, (groups, self.weight))
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return ("gauc",)
+
+    def _group_terms(self) -> Sequence[Terms]:
+        self._flush()
+        layout, (run,) = self.bag.settled()
+        order = self.bag.order(self.bag.groups().indices)
+        values, weights = area_terms(
+            group_pairs(run.low, layout.group_shift, run.high, run.counts), self.weight
+        )
+        return (Terms(values[order], weights[order]),)
 
     @property
     def _compared_as(self) -> str:

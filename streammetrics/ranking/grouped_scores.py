@@ -20,7 +20,7 @@ from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.score_bits import scores_of
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
@@ -34,6 +34,7 @@ from streammetrics.ranking.list_values import (
     Moments,
     MomentsColumn,
     averages,
+    list_terms,
     measured,
 )
 from streammetrics.ranking.measure import Measure
@@ -183,6 +184,19 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             if bool(((labels > highest) & (labels < NOT_JUDGED)).any()):
                 raise damaged(f"a grade above {highest}")
         return new
+
+    def _mean_views(self) -> tuple[str, ...]:
+        return tuple(map(str, self.measures))
+
+    def _group_terms(self) -> Sequence[Terms]:
+        self._flush()
+        measures = measures_of(self.measures)
+        groups = self.bag.groups()
+        at = np.flatnonzero(~self._conflicts(groups) & (groups.sizes <= LONGEST))
+        pieces, rule = _pieces(groups, at), str(self.settings()["empty"])
+        order = self.bag.order(groups.indices[at])
+        found = list_terms(pieces, measures, self.ties, rule)
+        return [Terms(v[order], None if w is None else w[order]) for v, w in found]
 
     def compute(self) -> Averages:
         """The means over all lists, and the number of lists of each kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import nan
 from types import MethodType
@@ -17,6 +17,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
 from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
 from streammetrics.kernels.ranking.ranked import ranked
@@ -58,6 +59,24 @@ def measured(
     for first, part in ranked(of_shown(lists), depth, ties):
         values = [measure.of(part) for measure in measures]
         yield slice(first, first + part.n), part.relevant == 0, values
+
+
+def list_terms(
+    pieces: Iterable[Lists], measures: Sequence[Measure], ties: str, rule: str
+) -> list[Terms]:
+    """For each measure its value of each list and the list's weight: 0 for an empty list, unless it
+    counts as 0 by the rule "zero"; a pooled measure weighs by its own weights."""
+    values: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
+    weights: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
+    for lists in pieces:
+        for _, is_empty, found in measured(lists, measures, ties):
+            kept = np.where(is_empty & (rule == "skip"), 0.0, 1.0)
+            for j, one in enumerate(found):
+                values[j].append(one.values)
+                weights[j].append(kept if one.weights is None else one.weights)
+    return [
+        Terms(np.concatenate(v), np.concatenate(w)) for v, w in zip(values, weights, strict=True)
+    ]
 
 
 def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:

@@ -16,12 +16,13 @@ from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Ragged
+from streammetrics.core.rows import Ragged, Terms
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.list_values import (
     EmptySetting,
     Moments,
     averages,
+    list_terms,
     measured,
     require_grades,
 )
@@ -162,12 +163,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
             columns["unseen"] = lists.unseen
         return Batch(len(lists), columns)
 
+    def _mean_views(self) -> tuple[str, ...]:
+        return tuple(map(str, self._asked))
+
+    def _row_terms(self, batch: Batch) -> Sequence[Terms]:
+        return list_terms([_lists(batch)], self._asked, self.ties, str(self.settings()["empty"]))
+
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        grades, given = batch.as_lists("labels"), batch.columns
-        scores = batch.as_lists("scores").values if "scores" in given else None
-        judged = batch.as_lists("judged").values if "judged" in given else None
-        lists = Lists(grades.values, scores, grades.offsets, batch.optional("unseen"), judged)
-        for some, empty, values in measured(lists, self._asked, self.ties):
+        for some, empty, values in measured(_lists(batch), self._asked, self.ties):
             here = None if slots is None else slots[some]
             self.lists.add(empty.astype(np.intp), here)
             for j, found in enumerate(values):
@@ -179,3 +182,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         kept, empty = self.lists.dense().tolist()
         rule = str(self.settings()["empty"])
         return averages(self.moments, self._asked, kept, empty, rule)
+
+
+def _lists(batch: Batch) -> Lists:
+    """The lists of checked rows."""
+    grades, given = batch.as_lists("labels"), batch.columns
+    scores = batch.as_lists("scores").values if "scores" in given else None
+    judged = batch.as_lists("judged").values if "judged" in given else None
+    return Lists(grades.values, scores, grades.offsets, batch.optional("unseen"), judged)

@@ -25,7 +25,7 @@ from streammetrics import (
     hash_ids,
     registry,
 )
-from streammetrics.combine.user_groups import ENOUGH, coarse_form
+from streammetrics.combine.coarse_form import ENOUGH, coarse_form
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.results import headlines_of, views_of
 from tests.expected import same_result

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.coverage import looks, one_look, ramps, sparse, units, users
+from benchmarks.coverage import looks, one_look, pairs, ramps, sparse, units, users
 from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
-from streammetrics import Ratio, UserGroups
+from streammetrics import ExactAUC, HistogramAUC, Ratio, UserGroups
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Experiment, Horizon, Plan
 
@@ -174,3 +174,22 @@ def test_the_burn_in_keeps_sparse_values_from_alarms_and_a_hundred_rows_do_not(n
     rows_alone, *_, ten, always, _ = SPARSE_ROWS[name].run(120)
     assert rows_alone > 0.08
     assert ten <= always <= 0.05 + by_chance(0.05, 120)
+
+
+@pytest.mark.parametrize(
+    ("once", "least_wider"),
+    [
+        (partial(pairs.areas, ExactAUC(), 300), 1.8),
+        (partial(pairs.areas, HistogramAUC(), 1000), 1.8),
+        (partial(pairs.areas_within_users, 100), 1.6),
+        (partial(pairs.losses, 500), 2.0),
+        (partial(pairs.lists, 150), 1.4),
+    ],
+    ids=["AUC", "AUC on a grid", "GAUC", "log loss", "MRR"],
+)
+def test_two_models_on_the_same_rows_are_held_in_95_of_100_by_narrower_intervals(
+    once: Callable[[np.random.Generator], Sequence[float]], least_wider: float
+) -> None:
+    unpaired, paired, wider = means(once, 150)
+    assert is_near(paired, 0.95, 150) and wider > least_wider
+    assert unpaired > 0.99, "an interval for independent arms is too wide"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,16 +13,19 @@ import pytest
 from streammetrics import (
     BinaryConfusion,
     Calibration,
+    ConfidenceSequence,
     ExactAUC,
     GroupedAUC,
     GroupedScores,
     MulticlassConfusion,
+    Paired,
     RankingMetrics,
     Ratio,
     Regression,
+    SettingsError,
     UserGroups,
 )
-from streammetrics.experiments import compare
+from streammetrics.experiments import Covariate, compare
 
 N = 400
 RNG = np.random.default_rng(9)
@@ -100,3 +104,77 @@ def test_provenance_says_for_certain_that_rows_are_shared() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compare(a, c)
+
+
+@pytest.mark.parametrize("metric", [Ratio(), ExactAUC()], ids=["ratio", "exact"])
+def test_arms_that_share_their_users_are_not_compared_in_silence(metric: Any) -> None:
+    random = np.random.default_rng(7)
+    who = np.repeat(np.arange(600), random.geometric(0.1, 600))
+    arm = random.random(len(who)) < 0.4  # each row, not each user, has an arm
+    labels = random.integers(0, 2, len(who))
+
+    def state(users: Any, rows: Any) -> Any:
+        named = {"numerators": labels[rows], "labels": labels[rows], "scores": users % 7}
+        takes = metric.arguments()
+        columns = {name: column for name, column in named.items() if name in takes}
+        return fed(UserGroups(metric), groups=users, **columns)
+
+    shared = state(who[arm], arm), state(who[~arm], ~arm)
+    said = r"rank correlation of 0\.9\d .*if both have the same users, the arms are not independent"
+    with pytest.warns(UserWarning, match=said):
+        compare(*shared)
+    first, second = who < 300, who >= 300
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(state(who[first], first), state(who[second], second))
+        half = arm & (who < 12)  # users of fewer groups than say something
+        other = ~arm & (who < 12)
+        compare(state(who[half], half), state(who[other], other))
+
+
+def test_users_of_both_arms_leave_both_together() -> None:
+    models = [
+        fed(UserGroups(ExactAUC()), groups=USERS, labels=LABELS, scores=scores) for scores in MODELS
+    ]
+    state = Paired(UserGroups(ExactAUC()))
+    state.update(groups=USERS, labels=LABELS, scores_a=MODELS[1], scores_b=MODELS[0])
+    both = state.compute()
+    expected = both.interval(level=0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = compare(*models, paired=True, level=0.9)
+    ends = found.effect_size_ci_lower, found.effect_size_ci_upper
+    off = found.resolution  # an arm has coarse groups
+    assert ends == pytest.approx((expected.lower - off, expected.upper + off), rel=1e-9)
+    assert (found.method, found.df) == ("paired", expected.df)
+    assert found.std_error == pytest.approx(expected.se, rel=1e-9)
+    a, b = (np.array(model.compute().replicates()) for model in models)
+    lifts = (b - 0.5) / (a - 0.5)
+    lifts = lifts[~np.isnan(lifts)]
+    of_lifts = compare(*models, paired=True, relative=True)
+    assert of_lifts.std_error == pytest.approx(math.sqrt((len(lifts) - 1) * lifts.var()), rel=1e-9)
+    assert of_lifts.effect_size == found.rel_effect_size
+    look = ConfidenceSequence(v_opt=1 / found.std_error**2).at(found)
+    assert look.lower < found.effect_size_ci_lower < found.effect_size_ci_upper < look.upper
+
+
+def test_users_of_one_arm_leave_that_arm_alone() -> None:
+    users = UserGroups(Ratio(), buckets=4096)
+    a = fed(users, groups=np.arange(60), numerators=np.arange(60) % 3 == 0)
+    b = fed(users, groups=np.arange(900, 970), numerators=np.arange(70) % 2)
+    apart, together = compare(a, b), compare(a, b, paired=True)
+    assert together.effect_size == apart.effect_size
+    assert together.std_error == pytest.approx(apart.std_error, rel=0.01)  # (K - 1) / K
+
+
+def test_independent_rows_are_paired_only_where_both_models_are_counted() -> None:
+    a, b = (fed(ExactAUC(), labels=LABELS, scores=scores) for scores in MODELS)
+    with pytest.raises(SettingsError, match=r"UserGroups.*count both models in one Paired"):
+        compare(a, b, paired=True)
+    with pytest.raises(SettingsError, match="users who are in both arms are their own covariate"):
+        compare(
+            a,
+            b,
+            paired=True,
+            covariate=Covariate(control=a, treatment=b),
+        )

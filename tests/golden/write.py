@@ -37,6 +37,7 @@ from streammetrics import (
     HistogramAUC,
     IntraListSimilarity,
     P,
+    Paired,
     Panel,
     PerKey,
     RankingMetrics,
@@ -74,6 +75,7 @@ def columns(n: int, *, real: bool = False) -> dict[str, Any]:
     return {
         "labels": np.array([int(random.random() < 0.1 + 0.6 * min(1, abs(s))) for s in scores]),
         "scores": np.array(scores),
+        "others": np.array(scores[::-1]),
         "groups": np.array(users),
         "names": np.array([f"user {user}" for user in users]),
         "revenues": np.array(
@@ -224,6 +226,19 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     ),
     **JOINS,
     **MANY_CLASSES,
+    "paired": (Paired(HistogramAUC()), _taken("labels", scores_a="scores", scores_b="others")),
+    "paired-exact": (
+        Paired(ExactAUC()),
+        _taken("labels", real=True, scores_a="scores", scores_b="others"),
+    ),
+    "paired-means": (
+        Paired(Ratio()),
+        _taken(numerators_a="scores", numerators_b="others", denominators="revenues"),
+    ),
+    "paired-users": (
+        Paired(UserGroups(HistogramAUC(), buckets=16)),
+        _taken("labels", groups="names", scores_a="scores", scores_b="others"),
+    ),
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),

@@ -25,6 +25,7 @@ from streammetrics import (
     MulticlassConfusion,
     MultilabelConfusion,
     P,
+    Paired,
     Panel,
     PerKey,
     RankingMetrics,
@@ -122,6 +123,11 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({}, "n_labels", (0, 2.0, True, "3", 1 << 16)),
         ({"n_labels": 3}, "threshold", ("0.5", NAN, True, None)),
     ],
+    Paired: [
+        ({"metric": Ratio()}, "columns", ("labels", 3, (), "numerator", ["numerators", "x"])),
+        ({"metric": ExactAUC()}, "columns", ("weights",)),
+        ({}, "metric", (Panel({"a": Ratio()}), PerKey(Ratio()), Paired(Ratio()), Units, 3)),
+    ],
     Panel: [
         ({}, "metrics", ({}, [Ratio()], Ratio(), {"": Ratio()}, {1: Ratio()})),
         ({}, "metrics['a']", ({"a": Ratio}, {"a": "Ratio"})),
@@ -153,7 +159,11 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({"metric": Ratio()}, "buckets", (0, 1, 3, 8192, True, 64.0)),
         ({"metric": Ratio()}, "salt", (None, 3)),
         ({"metric": Ratio(), "assignment_salt": "exp-7"}, "salt", ("exp-7",)),
-        ({}, "metric", (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio()))),
+        (
+            {},
+            "metric",
+            (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio()), Paired(Ratio())),
+        ),
     ],
     Windows: [
         (

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import Reader, Writer
-from streammetrics.core.ids.group_ids import Ids
+from streammetrics.core.ids.group_ids import Ids, Indices
 from streammetrics.core.ids.unit_hashes import mixed
 from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, layout_for
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
 _WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
+_LIMIT: Final = "max_rows"  # the setting or property of every owner of a bag
 _FEW: Final = 1 << 20  # entries; equal ones among fewer are not worth counting: 8 MB
 
 
@@ -123,6 +124,19 @@ class BagColumn(Column):
         """The groups of the one slot, with their rows."""
         layout, (run,) = self.settled()
         return Groups(layout, run)
+
+    def order(self, indices: Indices) -> NDArray[np.intp]:
+        """The positions of these ids of groups, in the sorted order of the ids."""
+        return np.argsort(self._known_ids().ranks(indices))
+
+    def integer_ids(self, indices: Indices) -> NDArray[np.int64]:
+        """These ids, of a bag whose ids are integers."""
+        return self._known_ids().words().view(np.int64)[indices]
+
+    def _known_ids(self) -> Ids:
+        if self.ids is None:
+            raise TypeError("a bag without groups has no ids")
+        return self.ids
 
     # -- growing --------------------------------------------------------------------------
     def add(
@@ -308,6 +322,7 @@ class Bag(Part[BagColumn]):
     of group ids, or None for rows without groups. repeats: the setting that is None or False unless
     few different rows repeat, so that the state must not grow with their number. weighted: rows may
     have units of weight. The setting `max_rows` limits the rows that a state holds, or is None.
+    Each of these settings may also be a property of the owner.
     """
 
     def __init__(
@@ -323,11 +338,10 @@ class Bag(Part[BagColumn]):
 
     def rule(self, owner: Declared) -> Rule:
         """The rule of a bag in an accumulator with these settings."""
-        settings = cast("Mapping[str, Any]", owner.settings())
-        ids: str | None = None if self.ids is None else settings[self.ids]
-        limit: int | None = settings["max_rows"]
-        values: str = self.values if self.values in TYPES else settings[self.values]
-        repeats = self.repeats is not None and settings[self.repeats] not in (None, False)
+        ids: str | None = None if self.ids is None else getattr(owner, self.ids)
+        limit: int | None = getattr(owner, _LIMIT)
+        values: str = self.values if self.values in TYPES else getattr(owner, self.values)
+        repeats = self.repeats is not None and getattr(owner, self.repeats) not in (None, False)
         return Rule(values, self.labels, ids, limit, repeats, self.weighted)
 
     def empty(self, owner: Declared, width: int) -> BagColumn:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.area import Pairs
 from streammetrics.kernels.curves.segments import GroupPairs
-from streammetrics.kernels.exact.rounding import ExactArea, FractionMean, exact_sum
+from streammetrics.kernels.exact.rounding import ExactArea, FractionMean, exact_sum, ratio
 from streammetrics.kernels.inference.variances import ratio_variance
 
 Ints = NDArray[np.int64]
@@ -244,6 +244,26 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
         area = _fixed(twice_u, denominator, _DOWN) >> _SPARE
         y, yn, yy, nn = y + w * area, yn + w * w * area, yy + (w * area) ** 2, nn + w * w
     return AreaSpread(len(terms.weights) + len(terms.others), y, kept.total, yy, yn, nn)
+
+
+def area_terms(groups: GroupPairs, weight: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The terms w A and w of each group, in the order of the groups; 0 for a group of one class.
+
+    Each rounded once from w, 2U and 2PN, which are exact as float64 below 2**53.
+
+    >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
+    >>> values, weights = area_terms(GroupPairs(one, none, two, one, {}), "impressions")
+    >>> values.tolist(), weights.tolist()  # 1/2 of three rows, and 1 of two
+    ([1.5, 2.0], [3.0, 2.0])
+    """
+    p, n = groups.positives, groups.negatives
+    kept = (p > 0) & (n > 0)
+    weights = np.where(kept, _weights(p, n, weight), 0).astype(np.float64)
+    twice_u = (2 * groups.not_lost - groups.ties).astype(np.float64)
+    areas = twice_u / np.where(kept, 2.0 * p * n, 1.0)
+    for g, pairs in groups.large.items():
+        areas[g] = ratio(_twice_u(pairs, 1), 2 * pairs.all)
+    return weights * areas, weights
 
 
 def _sum(terms: Terms, halves: int) -> int:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.rounding import exact_sum, ratio
+from streammetrics.kernels.exact.rounding import exact_dot, exact_sum, ratio
 from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds, critical, logit_bounds
 from streammetrics.kernels.inference.tails import last_inside
 
@@ -26,6 +26,7 @@ from streammetrics.kernels.inference.tails import last_inside
 Ints = NDArray[np.int64]
 
 _HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
+_ROOT: Final = 1 << 31  # the squares of smaller numbers fit int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Placements:
     """Sums over the placements of the rows of each class among those of the other.
 
     half_wins: U, twice the pairs won, where a tie is one half. squares: Σ p_b w_b² and Σ n_b v_b².
-    ties: Σ p_b n_b, the pairs within a bucket. All count rows or units of weight.
+    ties: Σ p_b n_b, the pairs within a bucket. All count rows or units of weight. For two models
+    on the same rows U, w and v are the differences of both, and so is the area.
     """
 
     positives: int
@@ -93,6 +95,45 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     won, lost = list(map(mul, p, w)), map(mul, n, v)
     squares = _sum_of_products(won, w), _sum_of_products(lost, v)
     return Placements(sum(p), sum(n), sum(won), squares, _sum_of_products(p, n))
+
+
+def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placements:
+    """Of the difference of the areas of two models, from the cells that rows occupy.
+
+    labels: [n] of 0 and 1. a, b: [n], the buckets or ordered codes of the scores of both models.
+    counts: [n], the rows of each cell. The placements of a row under both models are subtracted
+    before they are squared, which is DeLong's variance with the covariance of the two areas.
+    (DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44, 837-845.) O(n log n).
+
+    >>> cells = np.array([[0, 0, 1, 1], [1, 2, 2, 3], [1, 3, 2, 4], [1, 1, 1, 1]])
+    >>> found = paired_placements(*cells)
+    >>> found.area, found.variance  # 7/8 and 3/4
+    (0.125, 0.03125)
+    """
+    w_a, v_a = _placed(labels, a, counts)
+    w_b, v_b = _placed(labels, b, counts)
+    positive, negative = np.flatnonzero(labels), np.flatnonzero(labels == 0)
+    p, n = counts[positive], counts[negative]
+    won, lost = (w_a - w_b)[positive], (v_a - v_b)[negative]
+    half_wins = exact_dot(p, np.maximum(won, 0)) - exact_dot(p, np.maximum(-won, 0))
+    squares = exact_dot(p, _squared(won)), exact_dot(n, _squared(lost))
+    return Placements(exact_sum(p), exact_sum(n), half_wins, squares, 0)
+
+
+def _squared(values: Ints) -> Ints:
+    """Without overflow."""
+    large = len(values) > 0 and int(np.abs(values).max()) >= _ROOT
+    exact: Ints = values.astype(object) if large else values
+    return exact * exact
+
+
+def _placed(labels: Ints, scores: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """w, v of each row: twice the negatives below it and the positives above it."""
+    different, at = np.unique(scores, return_inverse=True)
+    table = np.zeros((2, len(different)), np.int64)
+    np.add.at(table, (labels, at), counts)
+    w, v = _beaten(table[0], table[1])
+    return w[at], v[at]
 
 
 def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:

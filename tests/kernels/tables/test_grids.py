@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
-from streammetrics.combine.user_groups import coarse_form
+from streammetrics.combine.coarse_form import coarse_form
 from streammetrics.kernels.tables.grids import (
     CHUNK,
     EdgeGrid,

@@ -1,0 +1,122 @@
+"""Two models on the same rows: their difference by Paired, and as if they were two arms."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.draws import PHI, active, squashed
+from benchmarks.coverage.one_look import CHANCES
+from benchmarks.coverage.table import Row, Table
+from streammetrics import (
+    Accumulator,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    Paired,
+    RankingMetrics,
+    UserGroups,
+)
+
+SHIFTS: Final = (1.0, 0.8)  # of the positives of both models, in standard deviations of the noise
+SHARED: Final = 0.8  # the correlation of the noise of both models
+LENGTH: Final = 10  # items of a list
+GUESSES: Final = np.array([0.03, 0.07, 0.14, 0.22])  # for CHANCES
+
+Floats = NDArray[np.float64]
+
+
+def both(paired: Paired, truth: float) -> list[float]:
+    """Whether the interval of two arms and that of Paired hold the true difference, and how many
+    times as wide that of two arms is."""
+    result = paired.compute()
+    found, half = result.interval(), 1.96 * math.hypot(*(result.interval(m).se for m in "ab"))
+    return [
+        float(abs(found.estimate - truth) <= half),
+        float(truth in found),
+        2 * half / found.width,
+    ]
+
+
+def scored(
+    rng: np.random.Generator, labels: NDArray[np.int64], own: Floats | float
+) -> list[Floats]:
+    """The scores of both models [n]; own: what the user of a row adds to its noise."""
+    noise = rng.standard_normal(len(labels)) * math.sqrt(SHARED)
+    return [
+        squashed(
+            own + noise + math.sqrt(1 - SHARED) * rng.standard_normal(len(labels)) + shift * labels
+        )
+        for shift in SHIFTS
+    ]
+
+
+def areas(metric: Accumulator, n: int, rng: np.random.Generator) -> list[float]:
+    """Two areas of n independent rows, a fifth of them positive."""
+    labels = (rng.random(n) < 0.2).astype(np.int64)
+    a, b = scored(rng, labels, 0.0)
+    paired = Paired(metric)
+    paired.update(labels=labels, scores_a=a, scores_b=b)
+    return both(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
+
+
+def areas_of_users(users: int, rng: np.random.Generator) -> list[float]:
+    """Two areas of rows that share what their users add."""
+    who = active(rng, users)
+    labels = (rng.random(who.n) < 0.2).astype(np.int64)
+    a, b = scored(rng, labels, rng.standard_normal(who.users)[who.rows])
+    paired = Paired(UserGroups(HistogramAUC()))
+    paired.update(labels=labels, scores_a=a, scores_b=b, groups=who.rows)
+    return both(paired, PHI(SHIFTS[0] / 2) - PHI(SHIFTS[1] / 2))
+
+
+def areas_within_users(users: int, rng: np.random.Generator) -> list[float]:
+    """Two GAUCs, where a user's addend does not matter."""
+    who = active(rng, users)
+    labels = (rng.random(who.n) < 0.3).astype(np.int64)
+    a, b = scored(rng, labels, rng.standard_normal(who.users)[who.rows])
+    paired = Paired(GroupedAUC())
+    paired.update(labels=labels, scores_a=a, scores_b=b, groups=who.rows)
+    return both(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
+
+
+def losses(n: int, rng: np.random.Generator) -> list[float]:
+    """Two log losses: of the true chances, and of chances that are somewhat wrong."""
+    chances, wrong = CHANCES, GUESSES
+    at = rng.integers(0, len(chances), n)
+    labels = (rng.random(n) < chances[at]).astype(np.int64)
+    paired = Paired(Calibration())
+    paired.update(labels=labels, scores_a=chances[at], scores_b=wrong[at])
+    of_label = chances * np.log(wrong / chances) + (1 - chances) * np.log1p(-wrong)
+    return both(paired, float((of_label - (1 - chances) * np.log1p(-chances)).mean()))
+
+
+def lists(n: int, rng: np.random.Generator) -> list[float]:
+    """Two means of reciprocal ranks that are equal: the noise of both models is alike."""
+    relevant = (np.arange(LENGTH) == 0).astype(np.int64)
+    labels = np.broadcast_to(relevant, (n, LENGTH))
+    noise = rng.standard_normal((n, LENGTH))
+    a, b = (0.8 * labels + noise + 0.5 * rng.standard_normal((n, LENGTH)) for _ in SHIFTS)
+    paired = Paired(RankingMetrics(["MRR"]))
+    paired.update(labels=labels, scores_a=a, scores_b=b)
+    return both(paired, 0.0)
+
+
+PAIRS: Final = Table(
+    "pairs",
+    "two models on the same rows",
+    ("as two arms", "Paired", "times as wide"),
+    (
+        Row("AUC, 200 rows", partial(areas, ExactAUC(), 200), 200, 3),
+        Row("AUC, 5,000 rows", partial(areas, HistogramAUC(), 5000), 200, 6),
+        Row("AUC, 300 users with ten rows each", partial(areas_of_users, 300), 200, 20),
+        Row("GAUC, 300 users with ten rows each", partial(areas_within_users, 300), 200, 5),
+        Row("log loss, 500 rows", partial(losses, 500), 200, 4),
+        Row("MRR, 100 lists", partial(lists, 100), 200, 4),
+    ),
+)

@@ -1,0 +1,408 @@
+"""Paired: one metric of two models that score the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.classification.exact_auc import ExactAUC
+from streammetrics.classification.histogram_auc import HistogramAUC
+from streammetrics.combine.children import Product
+from streammetrics.combine.paired_result import PairedResult
+from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
+from streammetrics.combine.per_key import PerKey, require_as_many
+from streammetrics.combine.windows import Windows
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.codec import require
+from streammetrics.core.errors import InputError, SettingsError, nearest, shown
+from streammetrics.core.multiset.bag import BagColumn, Bags
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sums import ExactSums, require_finite
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.score_bits import codes_of, in_type
+from streammetrics.core.rows import DictionaryColumn, Terms
+from streammetrics.core.settings import use_current_names
+from streammetrics.core.weights import weighed_rows
+from streammetrics.kernels.inference.area_interval import paired_placements
+from streammetrics.kernels.inference.paired import (
+    SUMS,
+    PairedError,
+    PairedSums,
+    difference_terms,
+)
+from streammetrics.kernels.tables.grids import grid_of
+
+_MODELS: Final = ("a", "b")
+_USUAL: Final = ("scores", "predictions", "numerators")  # what a model gives to a metric
+_SHARED: Final = ("weights", "groups", "users")  # never a model's own
+_PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
+_REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
+_USED, _UNLIKE, _UNBOUNDED = range(3)  # counts of rows: used, of unequal weights, infinite
+
+
+class Paired(Accumulator, Generic[R], schema="paired/1"):
+    """One metric of two models on the same rows, and the interval of their difference.
+
+    Both models score the same rows, so their errors are correlated. An interval that takes the
+    models for independent arms is far too wide.
+
+    Settings
+        metric: an empty metric, or UserGroups of it if rows of one user are correlated; not a
+        combination of several. columns: names of the metric's columns that each model has of its
+        own; by default `scores`, `predictions` or `numerators`, whichever the metric has.
+    Rows
+        Keywords: the metric's columns, with `_a` and `_b` after the names of the models' own, such
+        as labels, scores_a and scores_b. UserGroups take `groups` as well. So both models have all
+        rows, and a row that only one of them scored (None, NaN) is refused.
+    State
+        The metric of each model. For means also the exact sums of the differences of rows, of their
+        squares and of their products with weights; for HistogramAUC the rows by label and by both
+        scores on a grid of about 250 x 250 cells; for ExactAUC the multiset of (label, both
+        scores). UserGroups, and metrics that hold their groups, need nothing more.
+    Result
+        PairedResult: `difference`, `a` and `b`, `pvalue`, `interval(view)` of any view;
+        `value_a` and `value_b` are the metric's own results.
+    Undefined
+        A difference of nan where a model is undefined. Without a formula for independent rows, or
+        with weights, the interval is infinite, and its reason says that UserGroups has one.
+    Exactness
+        Both models are exactly those of the metric, with its bounds; those of the difference are
+        certain. Variances are functions of exact totals, so that the order of rows changes no bit.
+    Cost
+        Twice the metric. Means: about 100 ns more a row. HistogramAUC: 1 MB more at most. ExactAUC:
+        about 50 bytes more for each row, so count large data by HistogramAUC or by UserGroups.
+    Source
+        DeLong, DeLong & Clarke-Pearson 1988, Biometrics 44, for areas; Student 1908, Biometrika 6,
+        for means; Wolter 2007, "Introduction to Variance Estimation", chapter 4, for users.
+
+    >>> from streammetrics import ExactAUC, Paired
+    >>> models = Paired(ExactAUC())
+    >>> models.update(labels=[0, 1, 0, 1, 1], scores_a=[1, 2, 3, 4, 5], scores_b=[2, 1, 3, 4, 5])
+    >>> found = models.compute()
+    >>> round(found.a, 4), round(found.b, 4), round(found.difference, 4)
+    (0.8333, 0.6667, 0.1667)
+    """
+
+    metric: Accumulator
+    columns: tuple[str, ...] | None = None
+    models = Product("_models")
+    row_counts = Counts("_n_means", 3)  # used, of unequal weights, of infinite differences
+    row_sums = ExactSums("_n_means", SUMS)
+    cells = Counts("_n_grids", 2, "_n_buckets", "_n_buckets")  # [label, model a, model b]
+    pairs = Bags("_n_bags", "float64", ids="_pair_ids")  # [label, model b] of each score of a
+
+    if TYPE_CHECKING:  # the type of the values is that of the metric
+
+        def __init__(
+            self, metric: Computes[R], columns: tuple[str, ...] | str | None = None
+        ) -> None: ...
+
+    def check_settings(self) -> None:
+        metric = require_empty(self.metric, "Paired.metric")
+        if isinstance(metric, Panel | PerKey | Windows | Paired):
+            name = type(metric).__name__
+            hint = f"put Paired into the {name}, around each metric"
+            raise _bad("metric", "one metric", name, hint)
+        self._set("metric", metric)
+        taken = metric.arguments()
+        given: object = self.columns
+        if given is None:
+            given = next(((name,) for name in _USUAL if name in taken), None)
+        if isinstance(given, str):
+            given = (given,)
+        if not isinstance(given, tuple | list) or not given:
+            raise _bad("columns", "names of columns", self.columns, _name(taken))
+        for name in given:
+            if name not in taken or name in _SHARED:
+                hint = nearest(name, taken, _name(taken))
+                raise _bad("columns", f"columns of {type(metric).__name__}", name, hint)
+        self._set("columns", tuple(name for name in taken if name in given))
+
+    # -- the sizes of the parts -----------------------------------------------------------
+    @cached_property
+    def _models(self) -> Mapping[str, Accumulator]:
+        return dict.fromkeys(_MODELS, self.metric)
+
+    @cached_property
+    def _means(self) -> tuple[str, ...]:
+        """The views whose differences are summed row by row."""
+        return self.metric._mean_views() if self.metric._group_terms() is None else ()
+
+    @property
+    def _n_means(self) -> int:
+        return len(self._means)
+
+    @cached_property
+    def _coarse(self) -> HistogramAUC | None:
+        """The grid of the joint counts of a HistogramAUC: its own if that is not finer.
+
+        Scores of one bucket are ties, which adds noise to the difference. With 64 buckets the error
+        of two models with correlation 0.95 is 14 % too wide, with 243 buckets 1 %.
+        """
+        metric = self.metric
+        if not isinstance(metric, HistogramAUC):
+            return None
+        grid = _PROBABILITIES if metric.range == "probability" else _REAL
+        return grid if metric.buckets > grid.buckets else metric
+
+    @property
+    def _n_grids(self) -> int:
+        return int(self._coarse is not None)
+
+    @property
+    def _n_buckets(self) -> int:
+        return self._coarse.buckets if self._coarse else 0
+
+    @property
+    def _n_bags(self) -> int:
+        return int(isinstance(self.metric, ExactAUC))
+
+    @property
+    def _pair_ids(self) -> str:
+        return "integer"
+
+    @property
+    def max_rows(self) -> int | None:
+        """The limit of an ExactAUC: a state of more rows keeps only their number."""
+        return self.metric.max_rows if isinstance(self.metric, ExactAUC) else None
+
+    # -- rows -----------------------------------------------------------------------------
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        return self.columns or ()
+
+    def arguments(self) -> Mapping[str, bool]:
+        found: dict[str, bool] = {}
+        for name, required in self.metric.arguments().items():
+            if name in self._own:
+                found.update({f"{name}_{model}": True for model in _MODELS})
+            else:
+                found[name] = required
+        return found
+
+    def former_arguments(self) -> Mapping[str, str]:
+        former = self.metric.former_arguments()
+        return {name: was for name, was in former.items() if name not in self._own}
+
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        found: dict[str, tuple[int | None, ...]] = {}
+        for name, width in self.metric.widths().items():
+            names = [f"{name}_{model}" for model in _MODELS] if name in self._own else [name]
+            found.update(dict.fromkeys(names, width))
+        return found
+
+    def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
+        """Count rows of both models: labels=, scores_a=, scores_b= and so on; all or none."""
+        self._update(self._checked(columns))
+
+    def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
+        """The rows of both models, or InputError; changes nothing."""
+        return self._checked(columns)
+
+    def _checked(self, columns: dict[str, ArrayLike | DictionaryColumn | None]) -> Batch:
+        use_current_names("Paired", self.former_arguments(), columns, stacklevel=4)
+        takes = self.arguments()
+        for name in columns:
+            if name not in takes:
+                raise self._unknown(name)
+        for name, required in takes.items():
+            if required and columns.get(name) is None:
+                raise InputError(
+                    expected=f"the column {name!r}",
+                    got=f"columns {', '.join(columns)}" if columns else "no columns",
+                    where="Paired.update",
+                    hint=f"pass {', '.join(f'{n}=' for n, must in takes.items() if must)}",
+                )
+        shared = {name: c for name, c in columns.items() if name in self.metric.arguments()}
+        a, b = (self._rows_of(model, shared, columns) for model in _MODELS)
+        require_as_many(b.n, a.n, f"{self._own[0]}_b")
+        return Batch(a.n, {"a": a, "b": b}, max(a.total, b.total))
+
+    def _rows_of(self, model: str, shared: dict[str, Any], columns: Mapping[str, Any]) -> Batch:
+        own = {name: columns[f"{name}_{model}"] for name in self._own}
+        try:
+            return self.metric.check(**shared, **own)
+        except InputError as error:
+            raise InputError(
+                expected=error.expected,
+                got=error.got,
+                where=f"model {model}, {error.where}",
+                hint=error.hint,
+                rows=error.rows,
+            ) from None
+
+    def _unknown(self, name: str) -> InputError:
+        kind = type(self.metric).__name__
+        hint = nearest(name, self.arguments(), "leave it out")
+        if name in self._own:
+            hint = f"pass {name}_a= and {name}_b=, one for each model"
+        elif name in ("groups", "users"):
+            hint = f"use Paired(UserGroups({kind}(...))), which leaves users out of both models"
+        takes = ", ".join(self.arguments())
+        return InputError(
+            expected=f"columns of {kind} for two models ({takes})",
+            got=shown(name),
+            where="Paired.update",
+            hint=hint,
+        )
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        a, b = batch.as_batch("a"), batch.as_batch("b")
+        for model, rows in (("a", a), ("b", b)):
+            self.models.by_name[model]._feed(rows, slots)
+        (a, at), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
+        if self._means:
+            self._add_terms(self.metric._row_terms(a), self.metric._row_terms(b), at)
+        if self._coarse:
+            grid, k = grid_of(self._coarse), self._n_buckets
+            buckets = [grid.buckets(rows.scores).astype(np.intp) for rows in (a, b)]
+            self.cells.add((a.labels.astype(np.intp) * k + buckets[0]) * k + buckets[1], at)
+        if isinstance(self.metric, ExactAUC):
+            kind = self.metric.score_type
+            first, second = (
+                in_type(rows.scores, kind).astype(np.float64, copy=False) for rows in (a, b)
+            )
+            ids = (codes_of(first) ^ _SIGN).view(np.int64)
+            self.pairs.add(second, a.labels, np.zeros(a.n, np.intp), at, groups=ids)
+
+    def _add_terms(self, a: Sequence[Terms], b: Sequence[Terms], slots: Slots | None) -> None:
+        for view, (one, other) in enumerate(zip(a, b, strict=True)):
+            found = difference_terms(one.values, other.values, one.weights)
+            terms, used, bounded = found
+            used = used & bounded
+            unlike = _unlike(one, other)
+            for kind, rows in ((_USED, used), (_UNLIKE, unlike), (_UNBOUNDED, ~bounded)):
+                some = np.flatnonzero(rows)
+                here = None if slots is None else slots[some]
+                self.row_counts.add(np.full(len(some), view * 3 + kind, np.intp), here)
+            some = np.flatnonzero(used)
+            here = None if slots is None else slots[some]
+            for number, values in enumerate(terms):
+                cells = np.full(len(some), view * SUMS + number, np.intp)
+                self.row_sums.add(values[some], cells, here)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new, what = super()._read(columns, width), "impossible differences"
+        require_finite(new.row_sums.inner, what)
+        for slot in range(width):
+            sums = new.row_sums.fractions(slot)
+            for view in range(new._n_means):
+                d, w, dd, dw, ww = sums[view * SUMS : (view + 1) * SUMS]
+                require(dd >= 0 and ww >= 0 and (dd > 0 or not d) and (ww > 0 or not w), what)
+                require((dd > 0 and ww > 0) or not dw, what)
+        return new
+
+    # -- results --------------------------------------------------------------------------
+    def compute(self) -> PairedResult[R]:
+        """The metric of both models, and the interval of their difference."""
+        self._flush()
+        a, b = (self.model(name) for name in _MODELS)
+        value_a, value_b = a.compute(), b.compute()
+        units = getattr(value_a, "independent", "rows") or "groups"
+        rows = int(getattr(value_a, "rows", 0) or 0)
+        errors = self._errors(a, b, units)
+        return PairedResult(cast("R", value_a), cast("R", value_b), rows, errors)
+
+    def model(self, name: str) -> Accumulator:
+        """The state of one model, "a" or "b", as a separate accumulator."""
+        if name not in _MODELS:
+            raise InputError(
+                expected='"a" or "b"', got=shown(name), where="Paired.model", hint="name a model"
+            )
+        self._flush()
+        return part_of(self, self.models.by_name[name].copy())
+
+    def _errors(
+        self, a: Accumulator, b: Accumulator, units: str
+    ) -> Callable[[], Mapping[str, PairedError]]:
+        """A function that returns the variance of the difference in each view with a formula, of
+        the rows at this time."""
+        if self._means:
+            means = dict(zip(self._means, self._paired_sums(), strict=True))
+            return lambda: {view: _mean_error(*found, units) for view, found in means.items()}
+        if self._coarse:
+            held, k = self.cells.take(np.zeros(1, np.intp)), self._n_buckets
+            return lambda: _area_errors(*_cells_of(held.dense().reshape(2, k, k)))
+        if self._n_bags:
+            bag = self.pairs.bag(0)
+            return lambda: {} if bag.dropped else _area_errors(*_cells_of_bag(bag))
+        return lambda: _group_errors(a, b, units)
+
+    def _paired_sums(self) -> list[tuple[PairedSums, int]]:
+        """For each mean its sums, and the number of rows whose weights differ."""
+        counts = self.row_counts.dense().reshape(-1, 3).tolist()
+        sums = self.row_sums.fractions()
+        return [
+            (PairedSums(used, sums[i * SUMS : (i + 1) * SUMS], unbounded), unlike)
+            for i, (used, unlike, unbounded) in enumerate(counts)
+        ]
+
+
+_SIGN: Final = np.uint64(1 << 63)
+Ints = NDArray[np.int64]
+
+
+def _unlike(a: Terms, b: Terms) -> NDArray[np.bool_]:
+    """Whether the weights of a row differ between both models."""
+    if a.weights is None or b.weights is None:
+        return np.full(len(a.values), a.weights is not b.weights)
+    unlike: NDArray[np.bool_] = a.weights != b.weights
+    return unlike
+
+
+def _mean_error(sums: PairedSums, unlike: int, units: str) -> PairedError:
+    found = sums.error(units)
+    if not unlike:
+        return found
+    why = f"{unlike} {units} weigh differently in both models; UserGroups have an interval"
+    return PairedError(np.nan, np.nan, found.n, "t", units, why)
+
+
+def _cells_of(table: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Label, both buckets and rows of each occupied cell [n]; table: [2, k, k]."""
+    labels, a, b = (at.astype(np.int64) for at in np.nonzero(table))
+    return labels, a, b, table[labels, a, b]
+
+
+def _cells_of_bag(bag: BagColumn) -> tuple[Ints, Ints, Ints, Ints]:
+    """Label, the score of a as an ordered integer, that of b, and 1, for each row [n]."""
+    groups = bag.groups()
+    codes, labels = groups.rows(np.arange(len(groups)))
+    first = np.repeat(bag.integer_ids(groups.indices), groups.sizes)
+    second = (codes.astype(np.uint64) ^ _SIGN).view(np.int64)
+    return labels.astype(np.int64), first, second, np.ones(len(labels), np.int64)
+
+
+def _area_errors(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Mapping[str, PairedError]:
+    found = paired_placements(labels, a, b, counts)
+    n = found.positives + found.negatives
+    area = PairedError(found.variance, found.df, n, "delong")
+    return {"auc": area, "gini": PairedError(4 * found.variance, found.df, n, "delong")}
+
+
+def _group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, PairedError]:
+    """From states that hold their groups; {} for all others."""
+    ours, theirs = a._group_terms(), b._group_terms()
+    if ours is None or theirs is None:
+        return {}
+    found = {}
+    for view, one, other in zip(a._mean_views(), ours, theirs, strict=True):
+        if len(one.values) != len(other.values) or _unlike(one, other).any():
+            why = f"the {units} of both models differ"
+            found[view] = PairedError(np.nan, np.nan, 0, "t", units, why)
+        else:
+            found[view] = PairedSums.of(one.values, other.values, one.weights).error(units)
+    return found
+
+
+def _name(taken: Mapping[str, bool]) -> str:
+    return f"name columns that each model has of its own: {', '.join(taken) or 'it has none'}"
+
+
+def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
+    return SettingsError(expected=expected, got=shown(got), where=f"Paired.{name}", hint=hint)

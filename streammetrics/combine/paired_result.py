@@ -1,0 +1,195 @@
+"""PairedResult: two models on the same rows, and the interval of their difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Generic
+
+from streammetrics.combine.panel import R
+from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import as_float
+from streammetrics.core.errors import InputError, shown
+from streammetrics.core.interval import Interval
+from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
+from streammetrics.kernels.inference.area_interval import COARSE
+from streammetrics.kernels.inference.paired import PairedError, paired_jackknife
+from streammetrics.kernels.inference.t_interval import two_sided_p
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.views import Directions, directed, value_of, view_of
+from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+
+_NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
+_MODELS = ("a", "b")
+_OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
+_INDEPENDENT = "{} are taken as independent because no users are known"
+
+
+@dataclass(frozen=True, repr=False)
+class PairedResult(Generic[R], Shown):
+    """The results of two models on the same rows, and their difference a - b.
+
+    value_a, value_b: the metric's own results. Views are those of the metric, such as `auc` or
+    `log_loss`; None, or `difference`, is the headline. A certain bound of the difference is that of
+    one model less the opposite one of the other.
+
+    >>> from streammetrics import Calibration, Paired
+    >>> models = Paired(Calibration())
+    >>> models.update(labels=[1, 0, 0, 1], scores_a=[0.9, 0.2, 0.4, 0.7], scores_b=[0.8] * 4)
+    >>> found = models.compute()
+    >>> round(found.difference_of("brier"), 4), round(found.pvalue_of("brier"), 4)
+    (-0.265, 0.1993)
+    """
+
+    directions: ClassVar[Directions] = directed(none="difference a b pvalue")
+    independent: ClassVar[str] = ""  # each interval says itself that rows are taken as independent
+    value_a: R
+    value_b: R
+    rows: int
+    # The variances of differences over independent rows, lists or groups, by view.
+    _errors: Callable[[], Mapping[str, PairedError]] = field(repr=False, compare=False)
+
+    @property
+    def difference(self) -> float | Bounded:
+        """The headline of the first model less that of the second."""
+        return self.difference_of()
+
+    @property
+    def a(self) -> float | Bounded:
+        """The headline of the first model."""
+        return self._values(None)[0]
+
+    @property
+    def b(self) -> float | Bounded:
+        """The headline of the second model."""
+        return self._values(None)[1]
+
+    @property
+    def pvalue(self) -> float:
+        """How often two equal models would differ at least this much, two-sided; 1 if no variance
+        is known."""
+        return self.pvalue_of()
+
+    def difference_of(self, view: object = None) -> float | Bounded:
+        """A view of the first model less that of the second."""
+        a, b = self._values(view)
+        if not isinstance(a, Bounded) or not isinstance(b, Bounded):
+            return float(a) - float(b) + 0.0
+        value = a.value - b.value
+        return Bounded(value, *_difference_of_bounds(a, b)) if value == value else _UNKNOWN
+
+    def error_of(self, view: object = None) -> PairedError:
+        """The variance of the difference in a view, its degrees of freedom and its method."""
+        a, b, asked = self.value_a, self.value_b, _metric_view(view)
+        if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
+            each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
+            pairs = [(x, y) for x, y, rows in each if rows]
+            found = paired_jackknife([x for x, _ in pairs], [y for _, y in pairs])
+            why = "; ".join(filter(None, (found.reason, *a.doubts)))
+            return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)
+        if isinstance(a, HasIntervals) and (why := a._no_interval()):
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
+        known = self._independent.get(view_of(a, asked).text)
+        if known is None:
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", _NO_FORMULA)
+        return known
+
+    def interval(
+        self, view: object = None, *, level: float = 0.95, method: str = "auto"
+    ) -> Interval:
+        """The confidence interval of the difference in a view; of `a` and `b` that of the model.
+
+        method: "auto", or the one that the rows allow: "delong" for areas and "t" for means, both
+        over independent rows, lists or groups, and "jackknife" over users, who leave both models
+        together. Student's t in each. Too little data is never an error.
+        """
+        if view == "pvalue":
+            why = "no formula for pvalue, which is itself a measure of error"
+            return Interval.undefined(
+                why, level=level, method=method, n=self.rows, estimate=self.pvalue, formula=False
+            )
+        if view in _MODELS:
+            model = self.value_a if view == "a" else self.value_b
+            if isinstance(model, HasIntervals | UserGroupsResult):
+                return model.interval(level=level, method=method)
+            why = "no formula for this model alone"
+            return Interval.undefined(why, level=level, method=method, n=self.rows, formula=False)
+        share = as_float(level)
+        if share is None or not 0 < share < 1:
+            raise InputError(
+                expected="a number between 0 and 1, such as 0.95",
+                got=shown(level),
+                where="interval(level)",
+                hint="pass the confidence level as a share of 1",
+            )
+        difference, known = self.difference_of(view), self.error_of(view)
+        text = view_of(self._model_of(self.value_a), _metric_view(view))
+        asked = Asked(text, float(difference), share, method)
+        if not known.method:
+            return asked.none(known.reason, n=self.rows, formula=known.reason != _NO_FORMULA)
+        asked.choose(known.method)
+        if known.reason and not math.isfinite(known.variance):
+            return asked.none(known.reason, n=known.n)
+        made = asked.spread(
+            known.variance, known.n, df=known.df, methods=(known.method,), units=known.units
+        )
+        if not made.defined:
+            return made
+        users = known.method == "jackknife"
+        note = known.reason if users else _INDEPENDENT.format(known.units)
+        note = "" if known.units == "groups" else note
+        made = replace(made, reason=note)
+        if users:  # that of independent rows is not known
+            made = replace(made, n_eff=math.nan, deff=math.nan)
+        return widened(made, difference) if isinstance(difference, Bounded) else made
+
+    def pvalue_of(self, view: object = None) -> float:
+        """The p-value of a view: that of the interval's t. If buckets may have moved the difference
+        by more than a quarter of its error, it is moved towards 0 by as much."""
+        difference, known = self.difference_of(view), self.error_of(view)
+        if not known.variance > 0:
+            return 1.0
+        error, effect = math.sqrt(known.variance), abs(float(difference))
+        if isinstance(difference, Bounded):
+            off = max(difference.value - difference.low, difference.high - difference.value)
+            effect = max(0.0, effect - off) if off > COARSE * error else effect
+        return two_sided_p(effect, error, known.df)
+
+    def _values(self, view: object) -> tuple[float | Bounded, float | Bounded]:
+        asked = _metric_view(view)
+        a, b = (value_of(self._model_of(model), asked) for model in (self.value_a, self.value_b))
+        return a, b
+
+    def _model_of(self, model: object) -> object:
+        """The metric's result, without its groups of users."""
+        return model.value if isinstance(model, UserGroupsResult) else model
+
+    @cached_property
+    def _independent(self) -> Mapping[str, PairedError]:
+        return self._errors()
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        for row in rows_of_views(self, level, headlines):
+            yield replace(row, exact=False) if row.name == "pvalue" else row
+
+
+_UNKNOWN = Bounded(math.nan, math.nan, math.nan)
+
+
+def _difference_of_bounds(a: Bounded, b: Bounded) -> tuple[float, float]:
+    """[low_a - high_b, high_a - low_b], rounded outwards."""
+    if not all(map(math.isfinite, (a.low, a.high, b.low, b.high))):
+        low, high = a.low - b.high, a.high - b.low
+        return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+    least, most = Fraction(a.low) - Fraction(b.high), Fraction(a.high) - Fraction(b.low)
+    return rounded_down(*least.as_integer_ratio()), rounded_up(*most.as_integer_ratio())
+
+
+def _metric_view(view: object) -> object:
+    """The view of the metric: None, its headline, for "difference"."""
+    return None if view == "difference" else view

@@ -1,0 +1,254 @@
+"""Two models on the same rows: their values, their difference, its error, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Accumulator,
+    Bounded,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    GroupedScores,
+    HistogramAUC,
+    InputError,
+    Paired,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Regression,
+    UserGroups,
+    hash_ids,
+)
+from streammetrics.combine import PairedResult
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
+from streammetrics.kernels.inference.t_interval import critical, two_sided_p
+
+RNG = np.random.default_rng(20)
+N = 600
+USERS = RNG.integers(0, 80, N)
+LABELS = RNG.integers(0, 2, N)
+NOISE = RNG.normal(0, 1, N)
+A = 1 / (1 + np.exp(-(1.2 * LABELS + NOISE)))
+B = 1 / (1 + np.exp(-(0.9 * LABELS + NOISE + RNG.normal(0, 0.3, N))))
+ROWS: dict[str, Any] = {"labels": LABELS, "scores_a": A, "scores_b": B}
+
+
+def fed(metric: Accumulator, **columns: Any) -> PairedResult[Any]:
+    state = Paired(metric)
+    state.update(**(columns or ROWS))
+    return state.compute()
+
+
+def t_test(differences: Any) -> float:
+    """The standard error of a mean difference."""
+    return float(np.std(differences, ddof=1) / math.sqrt(len(differences)))
+
+
+def users_of(buckets: int, per_bucket: int = 3) -> dict[tuple[int, int], str]:
+    """Names whose groups are known, by group and number."""
+    names = [f"u{i}" for i in range(400)]
+    groups = unit_hashes(hash_ids(names), salt_word("streammetrics"), "x") % np.uint64(buckets)
+    found: dict[tuple[int, int], str] = {}
+    for name, group in zip(names, groups.tolist(), strict=True):
+        number = next(i for i in range(400) if (group, i) not in found)
+        found[group, number] = name
+    return {at: name for at, name in found.items() if at[1] < per_bucket}
+
+
+def test_each_model_is_the_metric_itself() -> None:
+    columns = {**ROWS, "groups": USERS}
+    for metric in (ExactAUC(), UserGroups(HistogramAUC())):
+        takes = metric.arguments()
+        state = Paired(metric)
+        state.update(**{name: columns[name] for name in state.arguments() if name in columns})
+        for model, scores in (("a", A), ("b", B)):
+            alone = metric.empty()
+            own = {"labels": LABELS, "scores": scores, "groups": USERS}
+            alone.update(**{name: c for name, c in own.items() if name in takes})
+            assert state.model(model) == alone
+    found = state.compute()
+    assert float(found.difference) == float(found.a) - float(found.b)
+
+
+def test_means_have_the_error_of_the_differences_of_rows() -> None:
+    losses = [-np.log(np.where(LABELS, s, 1 - s)) for s in (A, B)]
+    for metric, view, each in (
+        (Calibration(), "log_loss", losses[0] - losses[1]),
+        (Calibration(), "brier", (A - LABELS) ** 2 - (B - LABELS) ** 2),
+        (Regression(), "mae", abs(A - LABELS) - abs(B - LABELS)),
+        (Regression(), "mse", (A - LABELS) ** 2 - (B - LABELS) ** 2),
+    ):
+        interval = fed(metric).interval(view)
+        assert interval.se == pytest.approx(t_test(each), rel=1e-9)
+        assert interval.estimate == pytest.approx(each.mean(), rel=1e-9)
+        assert (interval.method, interval.df, interval.n) == ("t", N - 1.0, N)
+
+
+def test_measures_of_lists_have_the_error_of_the_differences_of_lists() -> None:
+    tables = {name: column.reshape(-1, 6) for name, column in ROWS.items()}
+    tables["labels"] = tables["labels"] * (np.arange(len(tables["labels"])) % 9 > 0)[:, None]
+    each = []
+    for labels, a, b in zip(*tables.values(), strict=True):
+        one = fed(RankingMetrics(["NDCG@3"]), labels=[labels], scores_a=[a], scores_b=[b])
+        each.append(float(one.difference))
+    kept = [d for d in each if not math.isnan(d)]
+    whole = fed(RankingMetrics(["MRR", "NDCG@3"]), **tables).interval("NDCG@3")
+    assert whole.se == pytest.approx(t_test(kept), rel=1e-9) and whole.n == len(kept) < len(each)
+    groups = {"groups": [f"list {i // 6}" for i in range(N)]}
+    columns = {name: column.ravel() for name, column in tables.items()}
+    items = fed(GroupedScores(["NDCG@3"], ids="exact", score_type="float64"), **columns, **groups)
+    assert items.interval().se == pytest.approx(whole.se, rel=1e-12)
+    assert items.interval().reason.startswith("lists are taken as independent")
+
+
+def test_gauc_of_users_in_known_groups_has_the_known_error() -> None:
+    """Computed in exact fractions and with scikit-learn's area of each user."""
+    rows = {
+        "u0": "0 0 5|0 11 1|0 -14 -13|0 12 9|1 0 27|0 -8 -1",
+        "u1": "1 7 17|0 4 6|1 -1 6|1 3 8|1 -1 4|0 13 -11|0 -13 -15",
+        "u2": "0 -1 15|0 1 1|0 10 6|0 -14 -6|1 -1 -7|0 8 3",
+        "u3": "0 4 5|0 -4 11|0 14 10|0 -4 -3|0 1 2",
+        "u4": "1 5 12|0 -7 -11|0 -5 -8|0 -19 -1|1 17 -4|0 -21 13",
+        "u5": "0 2 -15|0 -6 -12|0 -10 -9|0 13 -1|1 5 5|0 4 -4",
+        "u6": "1 15 -2|1 11 20|1 -6 0|0 -5 -16|1 10 -5|1 16 2|0 -5 12",
+        "u7": "0 2 -1|0 5 -2|0 2 12|0 -3 -1|1 17 12|0 -4 6|0 -8 5",
+    }
+    names = users_of(4, 2)
+    users, table = [], []
+    for number, text in enumerate(rows.values()):
+        for row in text.split("|"):
+            users.append(names[number % 4, number // 4])
+            table.append([int(x) for x in row.split()])
+    labels, a, b = np.array(table).T
+    columns = {"labels": labels, "scores_a": a, "scores_b": b, "users": users}
+    gauc = GroupedAUC(ids="exact")
+    interval = fed(UserGroups(gauc, buckets=4), **columns, groups=users).interval()
+    assert interval.estimate == pytest.approx(-0.030555555555555555, rel=1e-9)
+    assert interval.se == pytest.approx(0.14727662998487756, rel=1e-9)
+    assert (interval.df, interval.method) == (3.0, "jackknife")
+    assert "only 4 groups" in interval.reason
+    del columns["users"]
+    of_users = fed(gauc, **columns, groups=users)
+    assert of_users.interval().n == 7, "u3 has one class"
+    each = {u: np.flatnonzero(np.array(users) == u) for u in dict.fromkeys(users)}
+    terms = []
+    for at in each.values():
+        own = {"labels": labels[at], "scores_a": a[at], "scores_b": b[at]}
+        if len(set(labels[at].tolist())) == 2:
+            terms.append((len(at), float(fed(ExactAUC(), **own).difference)))
+    w, d = np.array(terms).T
+    mean = (w * d).sum() / w.sum()
+    residuals = w * (d - mean)
+    assert of_users.interval().se == pytest.approx(
+        math.sqrt(7 / 6 * (residuals**2).sum()) / w.sum(), rel=1e-9
+    )
+
+
+def test_a_mean_over_groups_of_users_has_the_known_error() -> None:
+    names = users_of(4, 2)
+    a = [1.0, 0.63, 0.5, 0.43, 1.0, 0.0, 0.92, 0.71]
+    b = [0.63, 0.63, 1.0, 0.39, 0.86, 0.0, 0.75, 0.5]
+    users = [names[i // 2, i % 2] for i in range(8)]
+    found = fed(UserGroups(Ratio(), 4), groups=users, numerators_a=a, numerators_b=b)
+    assert found.interval().se == pytest.approx(0.0985599436891073, rel=1e-9)
+    alone = fed(Ratio(), numerators_a=a, numerators_b=b).interval()
+    assert alone.se == pytest.approx(0.09043422037196823, rel=1e-9)
+
+
+def test_a_grid_has_nearly_the_error_of_the_scores_and_certain_bounds() -> None:
+    exact, grid = fed(ExactAUC()), fed(HistogramAUC(resolution=4))
+    bounded = grid.difference
+    assert isinstance(bounded, Bounded) and bounded.low <= float(exact.difference) <= bounded.high
+    fine = fed(HistogramAUC()).error_of().variance
+    assert fine == pytest.approx(exact.error_of().variance, rel=0.05)
+    assert grid.error_of("gini").variance == 4 * grid.error_of("auc").variance
+    a, b = grid.value_a.auc, grid.value_b.auc
+    assert (bounded.low, bounded.high) == pytest.approx((a.low - b.high, a.high - b.low))
+    error, off = math.sqrt(grid.error_of().variance), bounded.high - bounded.value
+    assert grid.interval().width == pytest.approx(
+        2 * off + 2 * critical(0.95, grid.error_of().df) * error, rel=1e-9
+    )
+    assert grid.pvalue == two_sided_p(bounded.value - off, error, grid.error_of().df)
+
+
+def test_scores_in_lower_precision_are_paired_in_it() -> None:
+    tiny = np.arange(N) * 1e-16
+    narrow = fed(ExactAUC(score_type="float32"), labels=LABELS, scores_a=A, scores_b=A + tiny)
+    wide = fed(ExactAUC(), labels=LABELS, scores_a=tiny, scores_b=tiny[::-1])
+    assert float(narrow.error_of().variance) == 0.0 < wide.error_of().variance
+
+
+def test_equal_models_differ_by_0_and_no_p_value_is_below_1() -> None:
+    found = fed(ExactAUC(), labels=LABELS, scores_a=A, scores_b=A)
+    assert (found.difference, found.pvalue) == (0.0, 1.0)
+    assert found.interval().reason == "the variance is 0, which says nothing about other rows"
+
+
+def test_why_there_is_no_interval_is_said() -> None:
+    weights = {**ROWS, "weights": np.arange(N) % 2 * 2}
+    lists = {"labels_a": [[1, 0], [0, 1]], "labels_b": [[0, 1], [0, 0]]}
+    for found, view, why in (
+        (fed(HistogramAUC(), **weights), None, "rows are weighted"),
+        (fed(HistogramAUC()), "ap", r"no formula .* Paired\(UserGroups"),
+        (fed(ExactAUC(max_rows=9)), None, "600 rows exceed max_rows=9"),
+        (fed(Calibration(), labels=[1, 0], scores_a=[0, 0.5], scores_b=[0.5] * 2), None, "inf"),
+        (fed(ExactAUC(), labels=[1, 1], scores_a=[1, 2], scores_b=[2, 1]), None, "nan"),
+    ):  # fmt: skip
+        interval = found.interval(view)
+        assert not interval.defined and found.pvalue_of(view) == 1.0
+        assert re.search(why, interval.reason)
+    unlike = Paired(RankingMetrics(["MRR"]), columns="labels")
+    unlike.update(**lists)
+    assert unlike.compute().interval().reason.startswith("1 lists weigh differently")
+
+
+def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
+    found = fed(Calibration())
+    for name, result in (("a", found.value_a), ("b", found.value_b)):
+        assert found.interval(name) == result.interval()
+    assert found.interval("pvalue").reason.startswith("no formula for pvalue")
+    assert found.interval("difference") == found.interval() == found.interval("log_loss")
+    with pytest.raises(InputError, match="'auto' or 't', got 'delong'"):
+        found.interval(method="delong")
+    with pytest.raises(InputError, match="level"):
+        found.interval(level=95)
+    with pytest.raises(InputError, match="a view of CalibrationFigures"):
+        found.difference_of("auc")
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns", "said"),
+    [
+        (ExactAUC(), {**ROWS, "groups": USERS}, r"Paired\(UserGroups\(ExactAUC"),
+        (ExactAUC(), {"labels": LABELS, "scores": A}, "scores_a= and scores_b="),
+        (ExactAUC(), {"labels": LABELS, "scores_a": A}, "the column 'scores_b'.*scores_a="),
+        (ExactAUC(), {**ROWS, "scores_b": A[1:]}, "model b, scores: expected 600"),
+        (Calibration(), {**ROWS, "scores_b": A * np.nan}, r"model b, scores\[0\].*"),
+        (ExactAUC(), {**ROWS, "score_b": A}, "did you mean 'scores_b'"),
+    ],
+)
+def test_rows_of_one_model_alone_are_refused(
+    metric: Accumulator, columns: dict[str, Any], said: str
+) -> None:
+    state = Paired(metric)
+    before = state.digest()
+    with pytest.raises(InputError, match=said):
+        state.update(**columns)
+    assert state.digest() == before
+
+
+def test_models_are_paired_for_each_key() -> None:
+    by_key = PerKey(Paired(Calibration()))
+    keys = np.where(USERS % 2, "odd", "even")
+    by_key.update(keys=keys, **ROWS)
+    for key in ("odd", "even"):
+        of_key = {name: column[keys == key] for name, column in ROWS.items()}
+        assert by_key.compute()[key] == fed(Calibration(), **of_key)
+        assert by_key.compute()[key].interval() == fed(Calibration(), **of_key).interval()

@@ -1,0 +1,142 @@
+"""The difference of two models: DeLong's covariance, differences of units, and groups left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics.kernels.inference.area_interval import Placements, paired_placements, placements
+from streammetrics.kernels.inference.paired import PairedSums, paired_jackknife
+
+Row = tuple[int, int, int]  # label, score of a, score of b
+
+# The labels and scores of both models, in tenths, with the areas and errors that were computed in
+# exact fractions, and by midranks with scipy.
+THIRTEEN = (
+    [0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 1],
+    [1, 2, 2, 3, 4, 4, 4, 5, 6, 7, 7, 8, 9],
+    [2, 1, 3, 3, 5, 3, 4, 6, 4, 6, 8, 7, 9],
+)
+TWENTY_FOUR = (
+    [0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1],
+    [10, 1, -14, 7, 19, -8, 8, 8, 5, 6, 0, 22, 24, -2, 5, 1, -6, 11, -10, 6, -3, 7, 5, 16],
+    [0, 5, -3, 4, 21, -9, 2, 7, -1, 12, 1, 24, 8, -7, 11, -6, 3, 2, -4, 11, -2, -3, 0, 16],
+)
+KNOWN = [
+    (THIRTEEN, 0.023809523809523808, 0.07860749532961514),
+    (TWENTY_FOUR, 0.12937062937062938, 0.09477825093369109),
+]
+
+
+def delong(rows: Sequence[Row]) -> tuple[Fraction, Fraction]:
+    """The difference and its variance by the matrices of DeLong et al. 1988, equations 4 to 6."""
+    of_class = [[row[1:] for row in rows if row[0] == y] for y in (0, 1)]
+    negatives, positives = of_class
+    m, n = len(positives), len(negatives)
+
+    def psi(x: int, y: int) -> Fraction:
+        return Fraction((x > y) * 2 + (x == y), 2)
+
+    v10 = [[sum(psi(x[r], y[r]) for y in negatives) / n for x in positives] for r in (0, 1)]
+    v01 = [[sum(psi(x[r], y[r]) for x in positives) / m for y in negatives] for r in (0, 1)]
+    areas = [sum(v) / m for v in v10]
+
+    def s(v: list[list[Fraction]], r: int, q: int) -> Fraction:
+        pairs = zip(v[r], v[q], strict=True)
+        return sum((x - areas[r]) * (y - areas[q]) for x, y in pairs) / Fraction(len(v[r]) - 1)
+
+    contrast = (1, -1)
+    variance = sum(
+        contrast[r] * contrast[q] * (s(v10, r, q) / m + s(v01, r, q) / n)
+        for r in (0, 1)
+        for q in (0, 1)
+    )
+    return areas[0] - areas[1], Fraction(variance)
+
+
+def placed(rows: Sequence[Row], times: int = 1) -> Placements:
+    labels, a, b = np.array(rows, np.int64).reshape(-1, 3).T
+    return paired_placements(labels, a, b, np.full(len(labels), times, np.int64))
+
+
+SCORES = st.integers(-3, 3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), SCORES, SCORES), min_size=4, max_size=24))
+def test_the_variance_of_two_areas_is_delongs_with_their_covariance(rows: list[Row]) -> None:
+    found, labels = placed(rows), [label for label, _, _ in rows]
+    if min(labels.count(0), labels.count(1)) < 2:
+        assert math.isnan(found.variance)
+        return
+    difference, variance = delong(rows)
+    assert (found.area, found.variance) == (float(difference), float(variance))
+
+
+@pytest.mark.parametrize(("columns", "difference", "se"), KNOWN)
+def test_the_areas_of_known_rows_have_their_known_error(
+    columns: tuple[list[int], ...], difference: float, se: float
+) -> None:
+    found = placed(list(zip(*columns, strict=True)))
+    assert found.area == difference
+    assert math.sqrt(found.variance) == pytest.approx(se, rel=1e-15)
+
+
+def test_a_model_beside_one_that_ties_all_rows_has_the_error_of_one_model() -> None:
+    labels, a, _ = THIRTEEN
+    by_score = np.zeros((2, 10), np.int64)
+    np.add.at(by_score, (np.array(labels), np.array(a)), 1)
+    alone = placements(*by_score)
+    beside = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)])
+    assert (beside.variance, beside.df) == (alone.variance, alone.df)
+    assert beside.area == pytest.approx(alone.area - 0.5, abs=1e-16)
+
+
+def test_counts_far_above_the_root_of_an_int64_lose_no_digit() -> None:
+    rows: list[Row] = [(0, 1, 2), (0, 3, 1), (1, 2, 2), (1, 4, 1)]
+    found, times = placed(rows, 1 << 40), 1 << 40
+    assert found.half_wins == placed(rows).half_wins * times * times
+    assert found.squares == tuple(square * times**3 for square in placed(rows).squares)
+
+
+def test_differences_of_rows_have_the_error_of_a_paired_t_test() -> None:
+    a = np.array([1.0, 0.63, 0.5, 0.43, 1.0, 0.0, 0.92, 0.71])
+    b = np.array([0.63, 0.63, 1.0, 0.39, 0.86, 0.0, 0.75, 0.5])
+    found = PairedSums.of(a, b)
+    assert found.difference == pytest.approx(0.05375, rel=1e-15)
+    assert math.sqrt(found.variance) == pytest.approx(0.09043422037196823, rel=1e-14)
+    assert (found.units, found.df) == (8, 7.0)
+
+
+@given(st.lists(st.tuples(*[st.integers(-9, 9)] * 2, st.integers(0, 3)), min_size=2, max_size=12))
+def test_a_ratio_has_the_error_of_its_residuals(rows: list[tuple[int, int, int]]) -> None:
+    a, b, w = np.array(rows, np.float64).T
+    found = PairedSums.of(a, b, w)
+    used = [(x - y, z) for x, y, z in rows if x != y or z]
+    total, n = sum(z for _, z in used), len(used)
+    if n < 2 or not total:
+        assert math.isnan(found.variance)
+        return
+    ratio = Fraction(sum(d for d, _ in used), total)
+    spread = sum((d - ratio * z) ** 2 for d, z in used)
+    assert found.difference == float(ratio)
+    assert found.variance == float(Fraction(n, n - 1) * spread / total**2)
+
+
+def test_an_infinite_difference_has_no_variance_and_is_counted() -> None:
+    inf = math.inf
+    found = PairedSums.of(np.array([0.5, inf, inf, 1e200]), np.array([0.25, 1.0, inf, -1e200]))
+    assert (found.unbounded, found.units) == (3, 4)
+    assert math.isnan(found.variance) and math.isnan(found.difference)
+    assert found.error("lists").reason == "3 lists with an infinite difference"
+
+
+def test_groups_leave_both_models_together() -> None:
+    without_each = [0.5, 0.75, 0.25], [0.25, 0.5, 0.0]
+    assert paired_jackknife(*without_each).variance == 0.0
+    assert paired_jackknife([0.5, 0.75], [0.5, 0.25]).variance == 0.0625
