@@ -19,7 +19,16 @@ from tests.requirements import ROOT
 
 TOP = {
     *("pyproject.toml", "streammetrics", "consumers", "tests", "benchmarks", "README.md"),
-    *("Makefile", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".ci", ".gitignore", "docs"),
+    *(
+        "Makefile",
+        "mkdocs.yml",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        ".ci",
+        ".gitignore",
+        "docs",
+    ),
 }
 # Absolute paths of somebody's machine, and settings of somebody's package index. Each is written
 # so that it does not match itself.

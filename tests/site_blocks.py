@@ -1,0 +1,91 @@
+"""Runs the blocks of a page of the site, in the folder where it is called: `site_blocks.py PAGE`.
+
+A `python` block is executed, all of a page in one namespace; a block with `title="name"` is written
+to that file; a `bash` block is run. What a block prints must be the `text` block that follows it.
+The script needs the standard library only, since some pages run in an environment of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FENCE = re.compile(r"^( *)```(\S*)(?: +([^\n]*))?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+ENVIRONMENT = re.compile(r"\A---\n(?:.*\n)*?environment: (\w+)\n(?:.*\n)*?---\n")
+
+
+class Block(NamedTuple):
+    """A block of code: its language, the file that it is, and its lines."""
+
+    kind: str
+    title: str
+    text: str
+    line: int
+
+
+def environment_of(page: str) -> str:
+    """The environment that a page names at its top; empty: that of the tests."""
+    found = ENVIRONMENT.match(page)
+    return found[1] if found else ""
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks of a page, in order."""
+    found = []
+    for indent, kind, rest, text in FENCE.findall(page):
+        title = re.search(r'title="([^"]+)"', rest or "")
+        lines = re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
+        found.append(
+            Block(kind, title[1] if title else "", lines, page[: page.index(text)].count("\n"))
+        )
+    return found
+
+
+def shown(page: str) -> Iterator[tuple[Block, str | None]]:
+    """Each block that is not an output, and the output that the page shows for it, if any."""
+    found = blocks(page)
+    for block, after in zip(found, [*found[1:], None], strict=True):
+        if block.kind != "text":
+            yield block, after.text if after and after.kind == "text" else None
+
+
+def run(path: str) -> list[str]:
+    """The differences between what the blocks of a page print and what it shows."""
+    page = Path(path).read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    wrong = []
+    for block, said in shown(page):
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        printed = ""
+        if block.kind == "python":
+            out = io.StringIO()
+            code = compile("\n" * block.line + block.text, path, "exec")
+            with contextlib.redirect_stdout(out):
+                exec(code, namespace)  # our own text, not data from outside
+            printed = out.getvalue()
+        elif block.kind == "bash":
+            commands = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+            done = subprocess.run(
+                ["bash", "-e", "-o", "pipefail", "-c", block.text],
+                env=commands, stdout=subprocess.PIPE, text=True, check=True, timeout=100,
+            )  # fmt: skip
+            printed = done.stdout
+        if said is not None and printed.rstrip() != said.rstrip():
+            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
+        elif said is None and printed.strip() and block.kind == "python":
+            wrong.append(f"{path}:{block.line} prints, and the page does not show it\n{printed}")
+    return wrong
+
+
+if __name__ == "__main__":
+    differences = run(sys.argv[1])
+    sys.stdout.write("\n".join(differences))
+    sys.exit(bool(differences))
