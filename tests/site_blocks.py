@@ -51,21 +51,23 @@ def blocks(page: str) -> list[Block]:
 def shown(page: str) -> Iterator[tuple[Block, str | None]]:
     """Each block that is not an output, and the output that the page shows for it, if any."""
     found = blocks(page)
-    for block, after in zip(found, [*found[1:], None], strict=True):
-        if block.kind != "text":
-            yield block, after.text if after and after.kind == "text" else None
+    outputs = [block.text if block.kind == "text" and not block.title else None for block in found]
+    for block, output, after in zip(found, outputs, [*outputs[1:], None], strict=True):
+        if output is None:
+            yield block, after
 
 
 def run(path: str) -> list[str]:
     """The differences between what the blocks of a page print and what it shows."""
     page = Path(path).read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
+    sys.path.insert(0, os.getcwd())  # a page may import a file that it wrote
     wrong = []
     for block, said in shown(page):
+        printed = ""
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
-        printed = ""
-        if block.kind == "python":
+        elif block.kind == "python":
             out = io.StringIO()
             code = compile("\n" * block.line + block.text, path, "exec")
             with contextlib.redirect_stdout(out):

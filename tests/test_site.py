@@ -54,6 +54,16 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: 
     ran(page, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_the_tutorial_on_kafka_runs_with_a_broker(kafka: str, tmp_path: Path) -> None:
+    text = TEXTS[ON_KAFKA]
+    assert text.count("localhost:9092") >= 3
+    page = tmp_path / "page.md"
+    page.write_text(text.replace("localhost:9092", kafka), encoding="utf-8")
+    ran(page, tmp_path)
+
+
 def test_a_block_that_prints_something_else_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", encoding="utf-8")
