@@ -11,8 +11,10 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +59,25 @@ def shown(page: str) -> Iterator[tuple[Block, str | None]]:
             yield block, after
 
 
+def run_in_shell(commands: str) -> str:
+    """What the commands of a block print; nothing that they started stays."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with tempfile.TemporaryFile("w+") as out:  # a process that stays cannot keep it open for us
+        shell = subprocess.Popen(
+            ["bash", "-e", "-o", "pipefail", "-c", commands],
+            env={**os.environ, "PATH": path}, stdout=out, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = shell.wait(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+        if code != 0:
+            raise RuntimeError(f"exit code {code} of\n{commands}")
+        out.seek(0)
+        return out.read()
+
+
 def run(path: str) -> list[str]:
     """The differences between what the blocks of a page print and what it shows."""
     page = Path(path).read_text(encoding="utf-8")
@@ -74,12 +95,7 @@ def run(path: str) -> list[str]:
                 exec(code, namespace)  # our own text, not data from outside
             printed = out.getvalue()
         elif block.kind == "bash":
-            commands = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-            done = subprocess.run(
-                ["bash", "-e", "-o", "pipefail", "-c", block.text],
-                env=commands, stdout=subprocess.PIPE, text=True, check=True, timeout=100,
-            )  # fmt: skip
-            printed = done.stdout
+            printed = run_in_shell(block.text)
         if said is not None and printed.rstrip() != said.rstrip():
             wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
         elif said is None and printed.strip() and block.kind == "python":
