@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs site screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,11 +57,15 @@ peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval 
 
 engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
 
-docs: .venv/.dev  ## write the generated parts of the docs, and the entries of a new metric
+docs: .venv/.dev  ## write the generated parts of the docs and the entries of a new metric, then build the site
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m benchmarks.page
+	@$(MAKE) --no-print-directory site
+
+site: .cache/site/.made  ## only build the site, in strict mode, into .cache/site/pages
+	NO_MKDOCS_2_WARNING=1 .cache/site/bin/python -m mkdocs build --strict --quiet $(ARGS)
 
 screenshots: .venv/.dev  ## take pictures of the page in three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
@@ -107,6 +111,12 @@ NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
 .cache/ranx/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/ranx
 	.cache/ranx/bin/python -m $(NOT_COMPILED) -e '.[ranx]'
+	@touch $@
+
+# The site and what its pages run, likewise.
+.cache/site/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/site
+	.cache/site/bin/python -m $(NOT_COMPILED) -e '.[docs]'
 	@touch $@
 
 # torchmetrics and torcheval, likewise, but only when asked for: 3 GB to download, 5 GB on disk.

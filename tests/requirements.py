@@ -28,6 +28,7 @@ PARTS = {
     "zsh": "install zsh (Debian: zsh)",
     "torch": "run `make peers` (3 GB to download)",
     "ranx": "run `make peers`, or `make .cache/ranx/.made` (700 MB on disk)",
+    "site": "run `make site` (it downloads 400 MB): it has an environment of its own",
     "spark": "run `make test-engines` (845 MB to download): it has an environment of its own",
     "beam": "run `make test-engines` (484 MB to download): it has an environment of its own",
     "recipes": "run `make test-engines` (700 MB to download): DuckDB, Dask and Ray",

@@ -1,0 +1,50 @@
+"""Docstrings of this project as Markdown, for the pages of the site that mkdocstrings writes.
+
+A docstring here has paragraphs, headings of a metric (Settings, Rows, ...) with indented text, and
+doctests. Griffe calls `on_object` with each object of the package.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+HEADINGS = "Settings|Rows|State|Result|Undefined|Exactness|Cost|Source"
+HEADED = re.compile(rf"^({HEADINGS})\n((?:[ ]{{4}}.*\n?|\n(?=[ ]{{4}}))+)", re.MULTILINE)
+EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"(?:^|(?<=\. ))((?:\w+, )*\w+): ")  # a setting or a column, and what it is
+
+
+def as_markdown(text: str) -> str:
+    """A docstring as Markdown: a list below each heading, doctests as blocks of code."""
+    fenced = EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text + "\n")
+    # Stars and angles are characters here, not marks.
+    pieces = (
+        piece if piece.startswith("`") else piece.replace("*", r"\*").replace("<", "&lt;")
+        for piece in CODE.split(fenced)
+    )
+    return HEADED.sub(headed, "".join(pieces))
+
+
+def headed(found: re.Match[str]) -> str:
+    """A heading with its text, which is a list if it names settings or columns."""
+    text = " ".join(found[2].split())
+    start, *named = NAMED.split(text)
+    if not named or found[1] not in ("Settings", "Rows"):
+        return f"**{found[1]}**  \n{text}\n\n"
+    lines = [
+        f"- `{name}`: {said.strip()}" for name, said in zip(named[::2], named[1::2], strict=True)
+    ]
+    return f"**{found[1]}**  \n{start}\n\n" + "\n".join(lines) + "\n\n"
+
+
+class Docstrings(griffe.Extension):
+    """Rewrites each docstring once."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """The docstring of an object as Markdown."""
+        if obj.docstring is not None:
+            obj.docstring.value = as_markdown(obj.docstring.value)

@@ -1,0 +1,109 @@
+"""Runs the blocks of a page of the site, in the folder where it is called: `site_blocks.py PAGE`.
+
+A `python` block is executed, all of a page in one namespace; a block with `title="name"` is written
+to that file; a `bash` block is run. What a block prints must be the `text` block that follows it.
+The script needs the standard library only, since some pages run in an environment of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FENCE = re.compile(r"^( *)```(\S*)(?: +([^\n]*))?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+ENVIRONMENT = re.compile(r"\A---\n(?:.*\n)*?environment: (\w+)\n(?:.*\n)*?---\n")
+
+
+class Block(NamedTuple):
+    """A block of code: its language, the file that it is, and its lines."""
+
+    kind: str
+    title: str
+    text: str
+    line: int
+
+
+def environment_of(page: str) -> str:
+    """The environment that a page names at its top; empty: that of the tests."""
+    found = ENVIRONMENT.match(page)
+    return found[1] if found else ""
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks of a page, in order."""
+    found = []
+    for indent, kind, rest, text in FENCE.findall(page):
+        title = re.search(r'title="([^"]+)"', rest or "")
+        lines = re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
+        found.append(
+            Block(kind, title[1] if title else "", lines, page[: page.index(text)].count("\n"))
+        )
+    return found
+
+
+def shown(page: str) -> Iterator[tuple[Block, str | None]]:
+    """Each block that is not an output, and the output that the page shows for it, if any."""
+    found = blocks(page)
+    outputs = [block.text if block.kind == "text" and not block.title else None for block in found]
+    for block, output, after in zip(found, outputs, [*outputs[1:], None], strict=True):
+        if output is None:
+            yield block, after
+
+
+def run_in_shell(commands: str) -> str:
+    """What the commands of a block print; nothing that they started stays."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with tempfile.TemporaryFile("w+") as out:  # a process that stays cannot keep it open for us
+        shell = subprocess.Popen(
+            ["bash", "-e", "-o", "pipefail", "-c", commands],
+            env={**os.environ, "PATH": path}, stdout=out, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = shell.wait(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+        if code != 0:
+            raise RuntimeError(f"exit code {code} of\n{commands}")
+        out.seek(0)
+        return out.read()
+
+
+def run(path: str) -> list[str]:
+    """The differences between what the blocks of a page print and what it shows."""
+    page = Path(path).read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    sys.path.insert(0, os.getcwd())  # a page may import a file that it wrote
+    wrong = []
+    for block, said in shown(page):
+        printed = ""
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        elif block.kind == "python":
+            out = io.StringIO()
+            code = compile("\n" * block.line + block.text, path, "exec")
+            with contextlib.redirect_stdout(out):
+                exec(code, namespace)  # our own text, not data from outside
+            printed = out.getvalue()
+        elif block.kind == "bash":
+            printed = run_in_shell(block.text)
+        if said is not None and printed.rstrip() != said.rstrip():
+            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
+        elif said is None and printed.strip() and block.kind == "python":
+            wrong.append(f"{path}:{block.line} prints, and the page does not show it\n{printed}")
+    return wrong
+
+
+if __name__ == "__main__":
+    differences = run(sys.argv[1])
+    sys.stdout.write("\n".join(differences))
+    sys.exit(bool(differences))
