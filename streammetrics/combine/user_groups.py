@@ -299,7 +299,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 expected=f"one column of user ids, first or as {self._ids}=",
                 got="several" if more else "none",
                 where="UserGroups.update",
-                hint=f"pass {self._ids}=, and the metric's own columns by name",
+                hint=f"pass {self._ids}=, and the metric's own columns by name; for a table, "
+                f'update_from(table, {self._ids}="user", ...)',
             )
         hashes = unit_hashes(users, salt_word(self.salt), self._ids)
         rows = self.metric.check(**columns)
