@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Final, Generic
+from typing import Any, ClassVar, Final, Generic
 
 import numpy as np
 
@@ -256,8 +256,9 @@ _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the m
 class UserGroupsResult(Generic[R], Shown):
     """The result of a metric, and its variance from k groups of users.
 
-    value: the metric's own result. weights: rows of each group, [k]. Views are those of `value`,
-    such as `auc` or `f_beta(2)`; None, or `estimate`, is the headline.
+    value: the metric's own result, whose attributes and entries this result has too. weights: rows
+    of each group, [k]. Views are those of `value`, such as `auc` or `f_beta(2)`; None, or
+    `estimate`, is the headline.
     """
 
     value: R
@@ -266,6 +267,20 @@ class UserGroupsResult(Generic[R], Shown):
     coarse: bool = False  # whether groups hold the coarse form of the metric
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the metric's own result, such as `auc`."""
+        if name.startswith("_") or "value" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        try:
+            return getattr(self.value, name)
+        except AttributeError:
+            kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
+            raise AttributeError(f"{kinds} has the attribute {name!r}") from None
+
+    def __getitem__(self, key: object) -> Any:
+        """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
+        return self.value[key]  # type: ignore[index]
 
     @property
     def estimate(self) -> float:

@@ -207,6 +207,18 @@ class Accumulator(Declared, ABC):
         """The identity: the same settings and no rows."""
         return self._empty(1)
 
+    def reset(self) -> None:
+        """Forget all rows, and their provenance; the settings stay.
+
+        >>> from streammetrics import Ratio
+        >>> clicks = Ratio()
+        >>> clicks.update([1, 0])
+        >>> clicks.reset()
+        >>> clicks.compute().rows
+        0
+        """
+        self._begin(1)
+
     def _empty(self, width: int) -> Self:
         new = self._bare()
         new._begin(width)
