@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from os import PathLike
 from typing import Final
 
+from streammetrics.combine.panel import Results
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
@@ -311,6 +313,15 @@ def _reason(a: Arm, b: Arm) -> str:
 
 
 def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
+    for name, given in (("control", control), ("treatment", treatment)):
+        of: object = given
+        if not isinstance(of, Accumulator):
+            raise SettingsError(
+                expected="the state of a metric",
+                got=f"{shown(of)} ({type(of).__name__})",
+                where=f"compare, {name}",
+                hint=_state_instead(of),
+            )
     if type(control) is not type(treatment):
         raise SettingsError(
             expected=f"two states of {type(control).__name__}",
@@ -319,3 +330,14 @@ def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
             hint="compare states of one metric with the same settings",
         )
     control._require_same_settings(treatment)
+
+
+def _state_instead(given: object) -> str:
+    """The hint for an operand that is not a state."""
+    if isinstance(given, Results):
+        return "pass states of one metric and one key, such as metric.state(key), not results"
+    if isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
+        return "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
+    if isinstance(given, Mapping):
+        return "pass two of its values"
+    return "pass the metrics that have counted, not their results: compare(control, treatment)"

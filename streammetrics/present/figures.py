@@ -20,7 +20,7 @@ from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, r
 from streammetrics.present.over_time import WindowValue, over_time
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
-from streammetrics.present.views import headline_of
+from streammetrics.present.views import headline_of, parts_of, text_of_key
 
 LEVEL: Final = 0.95
 CURVES: Final = 8  # classes with a curve each
@@ -112,8 +112,8 @@ def classes_of(result: object, series: str) -> list[NamedValue]:
 def headlines(result: object) -> Iterator[tuple[str, Value]]:
     """The headline views with their values; no other view is computed."""
     if isinstance(getattr(result, "means", None), Mapping):
-        means = cast("Mapping[str, float]", result)
-        yield from ((str(name), means[name]) for name in means)
+        means = cast("Mapping[str, float]", result.means)  # type: ignore[attr-defined]
+        yield from ((str(name), mean) for name, mean in means.items())
     elif name := headline_of(result):
         yield name, getattr(result, name)
 
@@ -150,12 +150,6 @@ def effects_of(result: object, series: str) -> list[NamedValue] | None:
         )
         for one in findings
     ]
-
-
-def parts_of(result: object) -> Mapping[object, object] | None:
-    """The results in a mapping of results: by key, by metric or by window; None for others."""
-    found = getattr(result, "results", None)
-    return found if isinstance(found, Mapping) else None
 
 
 def bounds(value: Value) -> Bounds:
@@ -337,10 +331,3 @@ def _has_headline(result: object) -> bool:
 def _inner(result: object) -> object:
     """The result that figures are drawn from: the value of a UserGroupsResult, else the result."""
     return result.value if hasattr(result, "estimate_of") else result  # type: ignore[attr-defined]
-
-
-def text_of_key(key: object) -> str:
-    """The text of a key of a mapping of results; the values of several columns are joined."""
-    if isinstance(key, Mapping):
-        return str(dict(key))
-    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -13,7 +13,14 @@ from streammetrics.present import figures
 from streammetrics.present.figures import figure_of
 from streammetrics.present.spec import not_installed
 from streammetrics.present.theme import Spec
-from streammetrics.present.views import Directions, counts_of, texts_of, views_of
+from streammetrics.present.views import (
+    Directions,
+    counts_of,
+    parts_of,
+    text_of_key,
+    texts_of,
+    views_of,
+)
 
 if TYPE_CHECKING:
     import altair
@@ -72,10 +79,10 @@ def html_table(result: object) -> str:
 
 
 def _lines(result: object, before: str = "") -> Iterator[_Line]:
-    parts = figures.parts_of(result)
+    parts = parts_of(result)
     if parts is not None:
         for key, part in parts.items():
-            yield from _lines(part, f"{before}{figures.text_of_key(key)}: ")
+            yield from _lines(part, f"{before}{text_of_key(key)}: ")
         return
     if hasattr(result, "findings"):
         for effect in figures.effects_of(result, "") or ():

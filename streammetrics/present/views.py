@@ -31,7 +31,8 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
     The entries of a mapping (the measures of ranked lists) come first, by `str` of their keys.
     Then come the properties and then the fields of the class, each in the order of definition:
-    derived values before stored ones.
+    derived values before stored ones. Of a mapping of results, by key, name or window, the views of
+    each after the text of its key and a dot, then those of `overflow` or `total`.
 
     >>> from streammetrics import Ratio
     >>> ctr = Ratio()
@@ -39,6 +40,12 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
     >>> next(iter(views_of(ctr.compute()).items()))
     ('ratio', 0.5)
     """
+    if parts_of(result) is not None:
+        each: dict[str, float | Bounded] = {}
+        for name, part in _parts(result):
+            for view, value in views_of(part, headlines=headlines).items():
+                each.setdefault(f"{name}.{view}", value)
+        return each
     attributes, most = _attributes(result), None
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
@@ -50,6 +57,44 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
         if _is_view(value)
     )
     return dict(islice(found, most))
+
+
+def parts_of(result: object) -> Mapping[object, object] | None:
+    """The results in a mapping of results: by key, by metric or by window; None for others."""
+    found = getattr(result, "results", None)
+    return found if isinstance(found, Mapping) else None
+
+
+def text_of_key(key: object) -> str:
+    """The text of a key of a mapping of results; the values of several columns are joined."""
+    if isinstance(key, Mapping):
+        return str(dict(key))
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _parts(result: object) -> Iterator[tuple[str, object]]:
+    """The results in a mapping of results, each with its text; of equal texts the first one
+    counts."""
+    parts = parts_of(result)
+    if parts is None:
+        return
+    for key, part in parts.items():
+        yield text_of_key(key), part
+    for name in ("overflow", "total"):
+        if (found := getattr(result, name, None)) is not None:
+            yield name, found
+
+
+def _part_of(result: object, text: str) -> tuple[object, str] | None:
+    """The part of a mapping of results whose name begins the text of a view without spaces, and the
+    view of it; of several parts the one with the longest name."""
+    found: tuple[object, str] | None = None
+    longest = -1
+    for name, part in _parts(result):
+        begin = "".join(name.split()) + "."
+        if text.startswith(begin) and len(begin) > longest:
+            found, longest = (part, text[len(begin) :]), len(begin)
+    return found
 
 
 def counts_of(result: object) -> dict[str, int]:
@@ -153,6 +198,8 @@ Argument: TypeAlias = int | float | str
 # A name, its arguments or key in brackets, and the rest after a dot. Arguments may have quotes.
 _FORM: Final = re.compile(r"([a-z]\w*)(?:\(([^()]*)\)|\[([^\[\]]*)\])?(?:\.(.+))?", re.IGNORECASE)
 _MOST: Final = 1000  # characters of a view
+_NAMED: Final = 40  # views in an error
+_LIKELY: Final = 1000  # views that a wrong one is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +247,16 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
+        known = list(views_of(result))
+        more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+        names = ", ".join(known[:_NAMED]) or "none"
         return InputError(
-            expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
+            expected=f"a view of {type(result).__name__}: {names}{more}",
             got=shown(self.text),
             where="view",
             hint=nearest(
                 self.text,
-                views_of(result),
+                known[:_LIKELY],
                 "name one of these, or one with its arguments, such as f_beta(2)",
             ),
         )
@@ -234,6 +284,8 @@ def value_of(result: object, view: object = None) -> float | Bounded:
     (0.8333333333333334, 0.6666666666666666)
     """
     asked = view_of(result, view)
+    if (inner := _part_of(result, asked.text)) is not None:
+        return value_of(*inner)
     found = asked.figure(result)
     if asked.rest and found is not None:
         return value_of(found, asked.rest)
@@ -307,6 +359,8 @@ def direction_of(result: object, view: object = None) -> Direction:
 def declared_of(result: object, view: object = None) -> Direction | None:
     """The declared direction, which may be `NONE`; None if there is no declaration."""
     asked = view_of(result, view)
+    if (inner := _part_of(result, asked.text)) is not None:
+        return declared_of(*inner)
     if asked.rest:
         part = asked.figure(result)
         return None if part is None else declared_of(part, asked.rest)
