@@ -51,14 +51,16 @@ def pandas_column(series: object, column: str) -> Values | Lists:
         return arrow_column(given.array.__arrow_array__(), column)
     if isinstance(kind, np.dtype) and kind.kind != "O":
         return np.asarray(given)
+    try:
+        codes, known = given.factorize()
+    except TypeError:  # as for lists
+        known = None
+    if known is not None and all(type(value) is str for value in known):
+        return _factors(codes, known.tolist())
     missing = given.isna().to_numpy()
     values: list[Any] = [None if no else v for v, no in zip(given, missing, strict=True)]
-    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
-        return _lists(values, column)
-    if all(value is None or isinstance(value, str) for value in values):
-        codes, known = given.factorize()
-        return _factors(codes, known.tolist())
-    return values
+    lists = any(isinstance(value, list | tuple | np.ndarray) for value in values)
+    return _lists(values, column) if lists else values
 
 
 def polars_column(series: object, column: str) -> Values | Lists:
