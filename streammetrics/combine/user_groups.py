@@ -14,9 +14,10 @@ from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.classification.multiclass_auc import MulticlassAUC
 from streammetrics.combine.children import Product, ProductColumn
+from streammetrics.combine.clustered import summed
 from streammetrics.combine.panel import Computes, Panel, PanelResult, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
-from streammetrics.combine.user_groups_result import UserGroupsResult, summed
+from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch

@@ -53,7 +53,8 @@ class Accumulator(Declared, ABC):
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
 
-    # -- generated from the declared inputs; `Any`, because each metric has its own arguments ------
+    # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
+    # metric has its own arguments ---------------------------------------------------------------
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
         raise NotImplementedError
@@ -62,7 +63,6 @@ class Accumulator(Declared, ABC):
         """Return the batch that `update` would count, or raise its InputError; change nothing."""
         raise NotImplementedError
 
-    # -- defined by a metric --------------------------------------------------------------
     def update_from(self, table: Table, /, **columns: Names) -> None:
         """Count the rows of a table: of pandas, polars, Arrow (anything with its PyCapsule
         interface, such as a relation of DuckDB), or a dict of arrays; all rows or none.
@@ -81,6 +81,7 @@ class Accumulator(Declared, ABC):
         """
         self.update(**arguments_of(self, table, columns, f"{type(self).__name__}.update_from"))
 
+    # -- defined by a metric --------------------------------------------------------------
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         """The arguments as checked columns, or InputError; override to check columns together."""
         return self._bound.read(given)
