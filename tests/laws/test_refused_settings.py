@@ -153,7 +153,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({"metric": Ratio()}, "buckets", (0, 1, 3, 8192, True, 64.0)),
         ({"metric": Ratio()}, "salt", (None, 3)),
         ({"metric": Ratio(), "assignment_salt": "exp-7"}, "salt", ("exp-7",)),
-        ({}, "metric", (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio()))),
+        ({}, "metric", (Windows(Ratio(), 60), PerKey(Ratio()), UserGroups(Ratio()))),
     ],
     Windows: [
         (
