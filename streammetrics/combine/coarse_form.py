@@ -7,6 +7,7 @@ from typing import Final, TypedDict
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.classification.multiclass_auc import MulticlassAUC
+from streammetrics.combine.panel import Panel
 from streammetrics.core.accumulator import Accumulator
 
 ENOUGH: Final = 64  # buckets; a metric whose own grid has no more is its own coarse form
@@ -50,6 +51,9 @@ def coarse_form(metric: Accumulator) -> Accumulator:
             return _histogram(metric, _grid(metric.range))
         case ExactAUC():
             return _histogram(metric, _ANY_SCORE)
+        case Panel():
+            each = {name: coarse_form(m) for name, m in metric.metrics.items()}
+            return Panel(each, metric.inputs)
         case MulticlassAUC() if metric.exact or metric.buckets > ENOUGH:
             return MulticlassAUC(
                 metric.n_classes,

@@ -248,6 +248,15 @@ class Panel(Accumulator, schema="panel/1"):
     def former_arguments(self) -> Mapping[str, str]:
         return {name: was for was, name in self._former_columns.items()}
 
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        found: dict[str, tuple[int | None, ...]] = {}
+        for reader in self._readers:
+            tables = reader.metric.widths()
+            for argument, column, _ in reader.inputs:
+                if argument in tables:
+                    found.setdefault(column, tables[argument])
+        return found
+
     @cached_property
     def _takes(self) -> Mapping[str, bool]:
         takes: dict[str, bool] = {}
@@ -296,7 +305,8 @@ class Panel(Accumulator, schema="panel/1"):
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
                     got=shown(column),
                     where="Panel.update",
-                    hint="leave it out, or name it in `inputs`",
+                    hint="leave it out, or name it in `inputs`; update_from(table) ignores other "
+                    "columns",
                 )
         given = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(given)

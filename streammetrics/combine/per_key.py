@@ -18,6 +18,7 @@ from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
+from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
 
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
@@ -81,6 +82,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def former_arguments(self) -> Mapping[str, str]:
         return self.metric.former_arguments()
 
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        return self.metric.widths()
+
+    @explained
     def update(
         self,
         keys: ArrayLike | DictionaryColumn | Sequence[Key],

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.combine.children import Product
+from streammetrics.combine.children import Product, ProductColumn
+from streammetrics.combine.clustered import summed
 from streammetrics.combine.coarse_form import coarse_form
 from streammetrics.combine.paired import Paired
-from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
+from streammetrics.combine.panel import Computes, Panel, PanelResult, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
-from streammetrics.combine.user_groups_result import UserGroupsResult, summed
+from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
@@ -94,7 +95,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     narrow. Buckets of users are independent, however correlated the rows of a user are.
 
     Settings
-        metric: an empty metric, not a combination of several. buckets: their number, a power of two
+        metric: an empty metric, or a Panel of several. buckets: their number, a power of two
         from 2 to 4096. salt: selects the hash of users. assignment_salt: the salt that assigns
         users to variants, if any. It is refused if it equals `salt`, since a variant would fill
         only some of the buckets; it is not stored.
@@ -108,7 +109,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         64 cells, for the variance alone; any other is the sum of its buckets.
     Result
         UserGroupsResult: `value`, the metric's own result; of its headline `estimate`, `variance`,
-        `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric.
+        `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric, and the
+        attributes of the metric's own result, such as `auc`. Of a Panel, a mapping from name to
+        UserGroupsResult; `project(name)` is the state of one metric.
     Undefined
         A variance of fewer than two buckets with rows, or of a view that is undefined without one
         of them, is nan, and its interval infinite.
@@ -152,12 +155,12 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
     def check_settings(self) -> None:
         metric = require_empty(self.metric, "UserGroups.metric")
-        if isinstance(metric, Panel | PerKey | Windows | UserGroups | Paired):
+        if isinstance(metric, PerKey | Windows | UserGroups | Paired):
             name, inside = type(metric).__name__, ", around each metric"
             if isinstance(metric, Paired):
                 inside = f": Paired(UserGroups({type(metric.metric).__name__}(...)))"
             raise SettingsError(
-                expected="one metric",
+                expected="a metric, or a Panel of several",
                 got=name,
                 where="UserGroups.metric",
                 hint=f"put UserGroups into the {name}{inside}",
@@ -189,8 +192,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     @cached_property
     def _kept_whole(self) -> Mapping[str, Accumulator]:
         """The metric itself; nothing if the buckets add up to it."""
-        is_coarse = self.group_metric._head() != self.metric._head()
-        return {"metric": self.metric} if is_coarse else {}
+        kept = _not_coarse(self.metric, self.group_metric)
+        return {} if kept is None else {"metric": kept}
 
     def arguments(self) -> Mapping[str, bool]:
         return {self._ids: True, **self.metric.arguments()}
@@ -235,7 +238,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 expected=f"one column of user ids, first or as {self._ids}=",
                 got="several" if more else "none",
                 where="UserGroups.update",
-                hint=f"pass {self._ids}=, and the metric's own columns by name",
+                hint=f"pass {self._ids}=, and the metric's own columns by name; for a table, "
+                f'update_from(table, {self._ids}="user", ...)',
             )
         hashes = unit_hashes(users, salt_word(self.salt), self._ids)
         rows = self.metric.check(**columns)
@@ -256,7 +260,11 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return tuple(self.group_rows.dense().tolist())
 
     def compute(self) -> UserGroupsResult[R]:
-        """The metric's result, with its variance over buckets of users."""
+        """The metric's result, with its variance over buckets of users; of a Panel, each one's."""
+        if isinstance(self.metric, Panel):
+            each = {name: self.project(name).compute() for name in self.metric.metrics}
+            # An overload for a Panel would hide the type of the result where R is Any.
+            return cast("UserGroupsResult[R]", PanelResult(each))
         rows = self.rows_of_groups()
         groups = part_of(self, self.states.of_slot(0))
         value = cast("R", self.metric_state().compute())
@@ -283,9 +291,63 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def metric_state(self) -> Accumulator:
         """The state of the metric itself, over all users."""
         self._flush()
+        if isinstance(self.metric, Panel):
+            panel = self.metric.empty()
+            names = panel.states.by_name
+            names.update({name: self.project(name).metric_state() for name in names})
+            return part_of(self, panel)
         for metric in self.whole.by_name.values():
             return part_of(self, metric.copy())
         return part_of(self, summed(self.states.of_slot(0)))
+
+    def project(self, name: str) -> UserGroups:
+        """The UserGroups of one metric, from a UserGroups of a Panel.
+
+        >>> from streammetrics import Panel, Ratio, UserGroups
+        >>> both = UserGroups(Panel({"ctr": Ratio()}))
+        >>> both.update(["ann", "bo"], numerators=[1, 0])
+        >>> both.project("ctr") == both.project("ctr").copy(), both.compute()["ctr"].ratio
+        (True, 0.5)
+        """
+        if not isinstance(self.metric, Panel):
+            raise SettingsError(
+                expected="UserGroups of a Panel",
+                got=f"UserGroups of {type(self.metric).__name__}",
+                where="UserGroups.project",
+                hint="use the state as it is",
+            )
+        if name not in self.metric.metrics:
+            raise SettingsError(
+                expected=f"the name of a metric ({', '.join(self.metric.metrics)})",
+                got=shown(name),
+                where="UserGroups.project",
+                hint=nearest(name, self.metric.metrics),
+            )
+        self._flush()
+        made: UserGroups = UserGroups(self.metric.metrics[name], self.buckets, self.salt)
+        states = self.states.take(np.zeros(1, np.intp))
+        child = cast("Panel", states.child).states.by_name[name]
+        whole = {
+            key: cast("Panel", panel).states.by_name[name].copy()
+            for key, panel in self.whole.by_name.items()
+            if made._kept_whole
+        }
+        made.__dict__.update(
+            whole=ProductColumn(whole, 1),
+            states=GroupsColumn(child, self.buckets, 1),
+            group_rows=self.group_rows.take(np.zeros(1, np.intp)),
+        )
+        return part_of(self, made)
+
+
+def _not_coarse(metric: Accumulator, coarse: Accumulator) -> Accumulator | None:
+    """The metric, or those of a Panel, whose buckets do not add up to it."""
+    if isinstance(metric, Panel) and isinstance(coarse, Panel):
+        found = {name: _not_coarse(m, coarse.metrics[name]) for name, m in metric.metrics.items()}
+        kept = {name: m for name, m in found.items() if m is not None}
+        inputs = {name: columns for name, columns in metric._renames.items() if name in kept}
+        return Panel(kept, inputs) if kept else None
+    return None if metric._head() == coarse._head() else metric
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:

@@ -3,252 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Final, Generic
+from typing import Any, ClassVar, Final, Generic
 
-import numpy as np
-
-from streammetrics.combine.panel import R, part_of
+from streammetrics.combine.clustered import clustered, leave_one_out, summed
+from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bounded import Bounded
-from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts.part import Slots
-from streammetrics.kernels.inference.area_interval import area_bounds
-from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
-from streammetrics.kernels.inference.t_interval import (
-    EVERYTHING,
-    Bounds,
-    critical,
-    logit_bounds,
-    symmetric_bounds,
-)
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
-    design_effect,
     doubts_of_groups,
     jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow
-from streammetrics.present.views import counts_of, value_of, view_of, views_of
-from streammetrics.results.has_intervals import HasIntervals, widened
-
-# Intervals from the variance between groups of users, in the form of a view's own interval.
-
-# The form of the interval for users, by the method for independent rows. Each view also has
-# "jackknife", the estimate -/+ t times its standard error. "area" is the logit with a guard.
-_FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
-_BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
-JACKKNIFE: Final = "jackknife"
-_AGREE: Final = "all groups agree, so rows are taken as independent"
-
-
-@dataclass(frozen=True, slots=True)
-class Clustered:
-    """A view: its value, its variance over users, and its interval if rows were independent."""
-
-    value: float | Bounded
-    variance: GroupVariance
-    plain: Interval
-    form: str
-
-    @property
-    def estimate(self) -> float:
-        """The value as a float."""
-        return float(self.value)
-
-    @property
-    def deff(self) -> float:
-        """The design effect: the variance over users over that of independent rows; or nan."""
-        return design_effect(self.variance.variance, self.plain.se * self.plain.se)
-
-    def bounds(self, level: float, classes: tuple[int, int]) -> Bounds:
-        """The bounds in this form. classes: positives and negatives, for an area."""
-        q, estimate = critical(level, self.variance.df), self.estimate
-        if self.form == "wilson":
-            n = self.plain.n  # the share is a quotient of integers that was rounded once
-            return wilson_bounds(round(estimate * n), n, q, n_eff=self.effective())
-        if self.form == "logit":
-            return logit_bounds(estimate, self.variance.se, q)
-        if self.form == "area":
-            deff = max(1.0, self.deff) if self.deff > 0 else 1.0
-            of_classes = classes[0] / deff, classes[1] / deff
-            # For an area, the variance and the degrees of freedom are those of the groups.
-            found = area_bounds(
-                estimate, self.variance.variance, self.variance.df, of_classes, level
-            )
-            return found.lower, found.upper
-        return symmetric_bounds(estimate, self.variance.se, q)
-
-    def effective(self) -> float:
-        """The effective number of independent rows; nan if not known."""
-        n = self.plain.n
-        if self.form == "wilson":
-            return effective_size(round(self.estimate * n), n, self.variance.variance)
-        return n / self.deff if self.deff > 0 else math.nan
-
-
-def clustered(
-    result: object,
-    view: object,
-    variance: GroupVariance,
-    doubts: Sequence[str],
-    rows: int,
-    level: float,
-    method: str,
-) -> Interval:
-    """The interval of a view of a metric's result, with this variance over users.
-
-    rows: of all users. Wilson's interval with the effective number of rows; the logit's; that of an
-    area, guarded where classes are small; for other views the estimate -/+ its error. All use
-    Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
-    """
-    value, text = value_of(result, view), view_of(result, view).text
-    plain = _plain(result, text, float(value), level, rows)
-    area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
-    if plain.method == "delong" and area != text:
-        # Gini = 2 area - 1, so its interval is the area's, scaled.
-        halved = GroupVariance(variance.variance / 4, variance.groups, variance.reason)
-        return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
-    form = _chosen(plain, method)
-    found = Clustered(value, variance, plain, form)
-    why = _why_undefined(found)
-    if why:
-        n = plain.n or rows
-        return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
-    agree = not variance.variance
-    lower, upper = found.bounds(level, _classes(result))
-    made = Interval(
-        float(value),
-        lower,
-        upper,
-        se=variance.se,
-        level=level,
-        df=variance.df,
-        method=_name(form),
-        n=plain.n or rows,
-        n_eff=found.effective(),
-        deff=found.deff,
-        reason="; ".join((*([_AGREE] if agree else []), *doubts)),
-    )
-    return _within(widened(made, value), form) if isinstance(value, Bounded) else made
-
-
-def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
-    """The interval for independent rows, or an undefined one."""
-    if isinstance(result, HasIntervals):
-        return result.interval(view, level=level)
-    why = "no formula for independent rows"
-    return Interval.undefined(why, level=level, method="", n=rows, estimate=estimate)
-
-
-def _chosen(plain: Interval, method: str) -> str:
-    form = _FORMS.get(plain.method, JACKKNIFE)
-    if method in ("auto", _name(form)):
-        return form
-    if method == JACKKNIFE:
-        return method
-    raise InputError(
-        expected=" or ".join(dict.fromkeys(('"auto"', f'"{_name(form)}"', f'"{JACKKNIFE}"'))),
-        got=shown(method),
-        where="interval(method)",
-        hint="pass one of these",
-    )
-
-
-def _name(form: str) -> str:
-    """The name of the method: the source of the variance, and the form of the bounds."""
-    return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
-
-
-def _why_undefined(found: Clustered) -> str:
-    if not math.isfinite(found.estimate):
-        return f"the estimate is {found.estimate}"
-    if not math.isfinite(found.variance.variance):
-        return found.variance.reason or "the variance is not defined"
-    if not found.variance.variance and found.form not in ("wilson", "area"):
-        return "the variance is 0, which says nothing about other users"
-    if found.form == "logit" and not 0 < found.estimate < 1:
-        return f"the logit of {found.estimate} has no standard error"
-    return ""
-
-
-def _classes(result: object) -> tuple[int, int]:
-    positives, rows = getattr(result, "positives", None), getattr(result, "weight_units", None)
-    rows = getattr(result, "rows", None) if rows is None else rows
-    if not isinstance(positives, int) or not isinstance(rows, int):
-        return 0, 0
-    return positives, rows - positives
-
-
-def _within(found: Interval, form: str) -> Interval:
-    """The interval within [0, 1], since buckets may have widened it."""
-    if form == JACKKNIFE or (found.lower, found.upper) == EVERYTHING:
-        return found
-    return replace(found, lower=max(found.lower, 0.0), upper=min(found.upper, 1.0))
-
-
-# The results of a metric with each of several states left out in turn.
-
-SIDE_BY_SIDE: Final = 1 << 19  # bytes of sums that are held at once, where possible
-
-
-def summed(states: Accumulator) -> Accumulator:
-    """The sum of the states of all slots."""
-    total = states._empty(1)
-    total._merge_slots(states, np.zeros(states._width, np.intp))
-    return part_of(states, total)
-
-
-def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object | None, ...]:
-    """For each slot the result of all others; None where its weight is 0.
-
-    weights: [slots]. Each half of the slots is added to the sum outside of the other half, and so
-    on: each state is added log2(slots) times. Small sums are computed side by side; large ones one
-    half after the other, so that only log2(slots) of them are held at once.
-    """
-    found: list[object | None] = [None] * len(weights)
-    each = states.nbytes  # a sum is no larger than this
-    if each <= SIDE_BY_SIDE:  # but smaller where states have cells in common
-        each = summed(states).copy().nbytes
-
-    def walk(slots: Slots, outside: Accumulator) -> None:
-        if len(slots) == 1 or len(slots) * each <= SIDE_BY_SIDE:
-            sums = _without_each(states._take(slots), outside)
-            for i, slot in enumerate(slots.tolist()):
-                one = sums._take(np.array([i], np.intp))
-                found[slot] = part_of(states, one).compute()
-            return
-        half = len(slots) // 2
-        for inside, others in ((slots[:half], slots[half:]), (slots[half:], slots[:half])):
-            more = outside._take(np.zeros(1, np.intp))
-            theirs = states._take(others)
-            more._merge_slots(theirs, np.zeros(len(others), np.intp))
-            walk(inside, more)
-
-    used = np.flatnonzero(np.array(weights) != 0)
-    if len(used):
-        walk(used, states._empty(1))
-    return tuple(found)
-
-
-def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
-    """In slot i the sum of `outside` and all states but i.
-
-    Halving as above, for all parts at once: before a step, slot j has the sum outside of part j.
-    """
-    positions = np.arange(states._width)
-    for size in reversed([1 << i for i in range((states._width - 1).bit_length())]):
-        part = positions // size
-        outside = outside._take(np.arange(part[-1] + 1) // 2)
-        siblings = part ^ 1  # the other half of their common part
-        here = np.flatnonzero(siblings <= part[-1])
-        outside._merge_slots(states._take(here), siblings[here])
-    return outside
-
+from streammetrics.present.views import counts_of, value_of, views_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -257,8 +28,9 @@ _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the m
 class UserGroupsResult(Generic[R], Shown):
     """The result of a metric, and its variance from k groups of users.
 
-    value: the metric's own result. weights: rows of each group, [k]. Views are those of `value`,
-    such as `auc` or `f_beta(2)`; None, or `estimate`, is the headline.
+    value: the metric's own result, whose attributes and entries this result has too. weights: rows
+    of each group, [k]. Views are those of `value`, such as `auc` or `f_beta(2)`; None, or
+    `estimate`, is the headline.
     """
 
     value: R
@@ -267,6 +39,20 @@ class UserGroupsResult(Generic[R], Shown):
     coarse: bool = False  # whether groups hold the coarse form of the metric
 
     independent: ClassVar[str] = ""  # its intervals do not assume independent rows
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the metric's own result, such as `auc`."""
+        if name.startswith("_") or "value" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        try:
+            return getattr(self.value, name)
+        except AttributeError:
+            kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
+            raise AttributeError(f"{kinds} has the attribute {name!r}") from None
+
+    def __getitem__(self, key: object) -> Any:
+        """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
+        return self.value[key]  # type: ignore[index]
 
     @property
     def estimate(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING, Final, Generic, Self, cast
@@ -17,13 +18,13 @@ from streammetrics.combine.panel import Computes, R, Results, part_of, require_e
 from streammetrics.combine.per_key import feed_by_key, require_as_many
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.checks import integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.core.slips import refuse_other_units
+from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
 
 # Sliding windows over panes: windows that hold the same panes, and the sums of their states.
@@ -165,8 +166,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         size_s: length of a window in seconds, a multiple of a millisecond.
         slide_s: seconds from one window's start to the next one's; `size_s` by default.
     Rows
-        times_ms: int64 [n], event times in milliseconds since the epoch; values that are a time of
-        1995 to 2052 in seconds, micro- or nanoseconds are refused. Then the metric's own columns. A
+        times_ms: [n], event times: integers, in milliseconds since the epoch (values that are a
+        time of 1995 to 2052 in seconds, micro- or nanoseconds are refused); `datetime64`, in UTC;
+        or datetimes with a zone. Then the metric's own columns. A
         window [start, end) holds the rows with start <= time < end, whenever they arrive: a late
         row is added to its window.
     State
@@ -251,14 +253,25 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def former_arguments(self) -> Mapping[str, str]:
         return self.metric.former_arguments()
 
-    def update(self, times_ms: ArrayLike, **columns: ArrayLike | DictionaryColumn | None) -> None:
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        return self.metric.widths()
+
+    @explained
+    def update(
+        self,
+        times_ms: ArrayLike | Sequence[datetime],
+        **columns: ArrayLike | DictionaryColumn | None,
+    ) -> None:
         """Feed each row to the pane of its time."""
         self._update(self.check(times_ms, **columns))
 
-    def check(self, times_ms: ArrayLike, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
+    def check(
+        self,
+        times_ms: ArrayLike | Sequence[datetime],
+        **columns: ArrayLike | DictionaryColumn | None,
+    ) -> Batch:
         """The panes and the metric's rows, or InputError; changes nothing."""
-        times = integers(times_ms, "times_ms")
-        refuse_other_units(times, "times_ms")
+        times = milliseconds(times_ms, "times_ms")
         rows = self.metric.check(**columns)
         require_as_many(len(times), rows.n, "times_ms")
         panes = dictionary_column(

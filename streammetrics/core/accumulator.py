@@ -24,7 +24,7 @@ from streammetrics.core.codec import (
     opened,
     unframe,
 )
-from streammetrics.core.declared import Declared, operands
+from streammetrics.core.declared import Declared
 from streammetrics.core.errors import StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
@@ -32,6 +32,8 @@ from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
+from streammetrics.core.slips import operands
+from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
@@ -52,7 +54,8 @@ class Accumulator(Declared, ABC):
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
 
-    # -- generated from the declared inputs; `Any`, because each metric has its own arguments ------
+    # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
+    # metric has its own arguments ---------------------------------------------------------------
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
         raise NotImplementedError
@@ -60,6 +63,24 @@ class Accumulator(Declared, ABC):
     def check(self, *args: Any, **columns: Any) -> Batch:
         """Return the batch that `update` would count, or raise its InputError; change nothing."""
         raise NotImplementedError
+
+    def update_from(self, table: Table, /, **columns: Names) -> None:
+        """Count the rows of a table: of pandas, polars, Arrow (anything with its PyCapsule
+        interface, such as a relation of DuckDB), or a dict of arrays; all rows or none.
+
+        columns: the column of each argument of `update`; several columns are a table [n, columns]
+        where the argument takes one, else a tuple in each row. An argument that is not named has
+        the column of its own name; other columns are ignored. `key` is short for `keys`, and `time`
+        for `times_ms`. Texts, categories, lists and times with a zone are what `update` takes; a
+        `datetime64` without a zone is in UTC. InputError for a column that is not there.
+
+        >>> from streammetrics import Ratio
+        >>> ctr = Ratio()
+        >>> ctr.update_from({"click": [1, 0, 1, 1], "day": [1, 1, 2, 2]}, numerators="click")
+        >>> ctr.compute().ratio
+        0.75
+        """
+        self.update(**arguments_of(self, table, columns, f"{type(self).__name__}.update_from"))
 
     # -- defined by a metric --------------------------------------------------------------
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
@@ -201,6 +222,18 @@ class Accumulator(Declared, ABC):
     def empty(self) -> Self:
         """The identity: the same settings and no rows."""
         return self._empty(1)
+
+    def reset(self) -> None:
+        """Forget all rows, and their provenance; the settings stay.
+
+        >>> from streammetrics import Ratio
+        >>> clicks = Ratio()
+        >>> clicks.update([1, 0])
+        >>> clicks.reset()
+        >>> clicks.compute().rows
+        0
+        """
+        self._begin(1)
 
     def _empty(self, width: int) -> Self:
         new = self._bare()

@@ -7,6 +7,7 @@ of an error names the first invalid row, and `InputError.rows` holds all of them
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from decimal import Decimal
 from math import isnan
 from typing import Any, Final
 
@@ -36,8 +37,7 @@ ONE_BITS_32 = 0x3F800000
 ONE_BITS_64 = 0x3FF0000000000000
 # Native arrays have these very dtype objects, and `is` is faster than `==`.
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_INT64 = np.dtype(np.int64)
+_FLOAT32, _FLOAT64, _INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 MAX_GRADE = 15
 _MAP = "map your labels to these first"
 
@@ -137,7 +137,7 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
 
 
 def _is_zero_or_one(value: object) -> bool:
-    known = isinstance(value, int | float | np.bool_ | np.integer | np.floating)
+    known = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
     return known and (value == 0 or value == 1)
 
 
@@ -255,6 +255,9 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
     if isinstance(array[bad[0]], np.longdouble):
         hint = "round them first with astype(numpy.float64)"
         raise _of_type(array, bad, name, "numbers of at most 64 bits", hint)
+    if is_missing(array[bad[0]]):
+        hint = f"drop or fill the {sum(map(is_missing, array[bad]))} row(s) with a missing value"
+        raise bad_rows(array, bad, name, "numbers", hint)
     raise _of_type(array, bad, name, "numbers", "pass floats or integers")
 
 
@@ -275,6 +278,8 @@ def _has_large(array: NDArray[np.floating]) -> bool:
 def _is_number(value: object) -> bool:
     if isinstance(value, int):  # bool too; larger integers have no float64
         return abs(value) < 1 << 1023
+    if isinstance(value, Decimal):  # to the nearest float
+        return value.is_qnan() or value.is_infinite() or abs(value) < 1 << 1023
     if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
         return False
     return isinstance(value, float | np.bool_ | np.integer | np.floating)

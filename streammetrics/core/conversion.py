@@ -18,7 +18,7 @@ from typing import Any, Final, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.errors import InputError, shown, table_instead
 from streammetrics.core.rows import Ragged, offsets_of
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
@@ -164,7 +164,7 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
             expected="a one-dimensional array [n]",
             got=shape_of(array),
             where=name,
-            hint=_flattened(array, name),
+            hint=table_instead(values) or _flattened(array, name),
         )
     if not isinstance(values, _KNOWN):
         _refuse_missing(_missing(values), name)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import cleandoc, signature
-from os import PathLike
+from inspect import Parameter, Signature, cleandoc, signature
 from typing import ClassVar, Final, dataclass_transform
 
 from streammetrics.core.conversion import plain
@@ -24,6 +23,7 @@ from streammetrics.core.settings import (
     register,
     use_current_names,
 )
+from streammetrics.core.slips import MISSING, loaded_instead, wrong_call
 from streammetrics.core.weights import check_weight_settings
 
 
@@ -145,7 +145,7 @@ class Declared:
                 expected=f"one or more states of {type(self).__name__}",
                 got=f"{shown(other)} ({type(other).__name__})",
                 where=f"{type(self).__name__}.merge",
-                hint=_loaded(other),
+                hint=loaded_instead(other),
             )
         if self._head() == other._head():
             return
@@ -158,21 +158,6 @@ class Declared:
         )
 
 
-def operands(given: object) -> Iterable[object]:
-    """The states in an iterable; any other value, also a text or mapping, as the only operand."""
-    texts = (str, bytes, bytearray, memoryview, Mapping)
-    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
-
-
-def _loaded(other: object) -> str:
-    """The hint for an operand that is not a state."""
-    if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "load it first: merge(streammetrics.load(...))"
-    if isinstance(other, Mapping):
-        return "pass its values()"
-    return "pass metrics that have counted, not their results"
-
-
 _UPDATE: Final = "Count these rows, or raise InputError and change nothing."
 _CHECK: Final = "Return the rows that `update` would count, or raise InputError; change nothing."
 
@@ -180,11 +165,13 @@ _CHECK: Final = "Return the rows that `update` would count, or raise InputError;
 def _install(metric: type[Declared], inputs: Inputs) -> None:
     """Give a class `update` and `check` with these arguments, unless its body has its own."""
     made: dict[str, Callable[..., object]] = {}
-    exec(_source(inputs), made)  # as dataclasses do: as fast as handwritten methods
+    known: dict[str, object] = {"MISSING": MISSING, "wrong_call": wrong_call}
+    exec(_source(inputs), known, made)  # as dataclasses do: as fast as handwritten methods
     metric._generated = made["check"]
     for name, text in (("update", _UPDATE), ("check", _CHECK)):
         if name not in vars(metric):
             method = made[name]
+            method.__dict__["__signature__"] = _signature(inputs)
             if inputs.formerly:
                 method = _taking_former_names(method, inputs.formerly)
             method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
@@ -212,23 +199,44 @@ def _rows_of(inputs: Inputs) -> str:
     return "".join(["Rows\n", *lines])
 
 
+def _signature(inputs: Inputs) -> Signature:
+    """The arguments as users see them: an unknown one, or none in a required one's place, is for
+    the error alone."""
+    plain, named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    found = [Parameter("self", plain)]
+    for name, column in inputs:
+        kind = named if column.keyword or found[-1].kind == named else plain
+        default = None if column.optional else Parameter.empty
+        found.append(Parameter(name, kind, default=default))
+    return Signature(found)
+
+
 def _source(inputs: Inputs) -> str:
     parameters, names = ["self"], list(inputs.columns)
     for name, column in inputs:
         if column.keyword and "*" not in parameters:
             parameters.append("*")
-        parameters.append(f"{name}=None" if column.optional else name)
-    head = ", ".join(parameters)
+        parameters.append(f"{name}=None" if column.optional else f"{name}=MISSING")
+    head = ", ".join([*parameters, "**unknown"])
     given = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""
-    # Most small batches take the fast path (see `Buffer.append`).
-    test = "if weights is not None or not" if inputs.weights else "if not"
+    # Most small batches take the fast path (see `Buffer.append`), which refuses MISSING.
+    test = "if unknown or weights is not None or not" if inputs.weights else "if unknown or not"
     test += f" self._buffer.append({', '.join(names)}):"
+    required = [name for name, column in inputs if not column.optional]
+    optional = [name for name, column in inputs if column.optional]
+    wrong = " or ".join(["unknown", *(f"{name} is MISSING" for name in required)])
+    needed = ", ".join(f"{name!r}: {name}" for name in required)
+    refuse = f"raise wrong_call(type(self).__name__, {{{needed}}}, {optional}, unknown)\n"
     return (
         f"def update({head}):\n"
         f"    {test if inputs.fast else 'if True:'}\n"
+        f"        if {wrong}:\n"
+        f"            {refuse}"
         f"        self._update(self.check({given}))\n"
         f"def check({head}):\n"
+        f"    if {wrong}:\n"
+        f"        {refuse}"
         f"    return self._check({{{columns}}}{weights})\n"
     )

@@ -12,13 +12,21 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Hints for unknown names.
+# Hints for unknown names, and for tables in place of columns.
+
+FOR_A_TABLE: Final = 'for a table, name its columns: update_from(table, labels="label", ...)'
+
+
+def table_instead(value: object) -> str | None:
+    """The hint where a table was given as a column; None for any other value."""
+    frame = hasattr(value, "columns") or hasattr(value, "num_columns")
+    return FOR_A_TABLE if frame or isinstance(value, Mapping) else None
 
 
 def nearest(name: object, known: Iterable[str], otherwise: str = "correct the name") -> str:

@@ -6,14 +6,20 @@ however they are split into updates.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from os import PathLike
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import bad_rows, shown
+from streammetrics.core.errors import FOR_A_TABLE, bad_rows, nearest, shown, table_instead
 from streammetrics.core.rows import exact_total
 
+F = TypeVar("F", bound=Callable[..., object])
+MISSING: Final = object()  # in place of an argument that was not given
 _EXACT_BITS: Final = np.uint64(53)  # of an integer that is exact in float64
 # The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
 # 1970, where no log has events.
@@ -122,3 +128,60 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
         first = shown(times_s[bad[0]])
         got = f"{first}, a time in milliseconds between 1995 and 2052"
         raise bad_rows(times_s, bad, name, "times in seconds", f"pass {name} / 1000", got)
+
+
+# -- calls of `update` ---------------------------------------------------------------------------
+def wrong_call(
+    name: str, given: Mapping[str, object], optional: Sequence[str], unknown: Mapping[str, object]
+) -> TypeError:
+    """The error for a call with unknown arguments, or without required ones, which are `MISSING`.
+
+    name: of the metric. given: its arguments. optional: the names of its optional arguments.
+    """
+    values = [value for value in (*given.values(), *unknown.values()) if value is not MISSING]
+    if unknown:
+        expected = ", ".join([*given, *optional])
+        got, hint = next(iter(unknown)), nearest(next(iter(unknown)), [*given, *optional], "")
+    else:
+        expected = ", ".join(given)
+        got = "no " + " and no ".join(name for name, value in given.items() if value is MISSING)
+        hint = ""
+    if not hint or any(map(table_instead, values)):
+        named = ", ".join(f'{argument}="..."' for argument in given)
+        hint = f"for a table, name its columns: update_from(table, {named})"
+    return TypeError(f"{name}.update: expected the arguments {expected}, got {got}; {hint}")
+
+
+def explained(method: F) -> F:
+    """The method, whose TypeError for wrong arguments says how to pass a table."""
+    known = signature(method)
+
+    @wraps(method)
+    def call(self: object, /, *given: object, **named: object) -> object:
+        try:
+            return method(self, *given, **named)
+        except TypeError:
+            try:
+                known.bind(self, *given, **named)
+            except TypeError as error:
+                name = f"{type(self).__name__}.{method.__name__}"
+                raise TypeError(f"{name}: {error}; {FOR_A_TABLE}") from None
+            raise
+
+    return cast("F", call)
+
+
+# -- operands of `merge` --------------------------------------------------------------------------
+def operands(given: object) -> Iterable[object]:
+    """The states in an iterable; any other value, also a text or mapping, as the only operand."""
+    texts = (str, bytes, bytearray, memoryview, Mapping)
+    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
+
+
+def loaded_instead(other: object) -> str:
+    """The hint for an operand that is not a state."""
+    if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
+        return "load it first: merge(streammetrics.load(...))"
+    if isinstance(other, Mapping):
+        return "pass its values()"
+    return "pass metrics that have counted, not their results"

@@ -9,8 +9,10 @@ converts weights to a column of quanta, the one form that `_accumulate` gets.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import lcm
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -36,7 +38,14 @@ _TEXT: Final = re.compile(r"[0-9]{1,18}(/[0-9]{1,18}|\.[0-9]{1,18})?")
 _SURE: Final = 2.0**44  # units up to which a quotient of floats is within 1/100
 _EXACT: Final = 2.0**53  # all integers up to this one are floats
 _FEW: Final = 2.0**27  # a float32 times an integer up to this one is exact in float64
-_COARSE: Final = 1000  # with fewer units, rounding may change a weight by over a part in 2000
+_MULTIPLES: Final = "multiples"
+# Digits of a weight that is taken as a decimal, by the type of weights; 12 of others. One of more
+# digits is likely the result of a calculation.
+_DIGITS: Final = {np.dtype(np.float16): 3, np.dtype(np.float32): 6}
+_PLACES: Final = 18  # after the point
+_MOST_BELOW: Final = 10**6  # the largest denominator of one that is not decimal
+_SOME: Final = 1000  # weights from which it is guessed, before it is tried with all
+_FINE: Final = 10**6  # units of a mean weight that is rounded
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
 
 
@@ -162,13 +171,24 @@ def _units(
 ) -> tuple[Units, Off | None]:
     array: NDArray[Any] = vector(weights, "weights")
     same_length(n, array, "weights", of="labels")
+    try:
+        return _units_in(array, unit, rounding=rounding)
+    except InputError as error:
+        if rounding or not error.expected.startswith(_MULTIPLES):
+            raise
+        raise error.but(hint=_advice(array, unit)) from None
+
+
+def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[Units, Off | None]:
+    """The units of each row, and which were rounded; InputError."""
+    n = len(array)
     if array.dtype.kind == "O" and any(isinstance(v, Fraction | Decimal) for v in array):
         return _exactly(array, np.arange(n), unit, rounding)
     if array.dtype.kind in "iu":
         return _of_integers(array, unit, rounding)
     kept = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
-    floats = array if half else numbers(weights, "weights", rounding=kept is not None)
+    floats = array if half else numbers(array, "weights", rounding=kept is not None)
     clean = None if half or kept is not None else _clean(floats, unit)
     if clean is not None:
         return clean, None
@@ -328,16 +348,60 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     exact, _ = _fraction(first)
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
-    hint = "pass a weight_unit that divides them, or round_weights=True"
-    if exact < _COARSE * unit:  # rounding to a few units would change it much
-        digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
-        hint += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
-    text = str(first)
-    if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
-        digits = len(text.partition(".")[2])
-        finer = _gcd(unit, Fraction(1, 10**digits))  # multiples of the unit remain multiples
-        hint = f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
-    return _refused(first, rows, f"multiples of weight_unit={unit}", hint)
+    return _refused(first, rows, f"{_MULTIPLES} of weight_unit={unit}", "pass a smaller unit")
+
+
+# -- advice: a unit that fits all weights of a batch ---------------------------------------------
+def _advice(weights: NDArray[Any], unit: Fraction) -> str:
+    """The hint for weights [n] that are not multiples of the unit: a unit that they fit, of
+    decimals or else of small fractions; otherwise how to round them."""
+    known = [exact for exact, _ in map(_fraction, dict.fromkeys(weights[:_SOME])) if exact]
+    for step in (_decimal_step(weights), _small_step(known)):
+        finer = step and _gcd(unit, step)  # multiples of the unit remain multiples
+        if finer and _fits(weights, finer, rounding=False):
+            return f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
+    mean = sum(known, Fraction(0)) / max(1, len(known))
+    for digits in range(19):
+        finer = _gcd(unit, Fraction(1, 10**digits))
+        if mean >= _FINE * finer and _fits(weights, finer, rounding=True):
+            text = "" if finer == unit else f' and weight_unit="{finer}"'
+            most = f"a part in {2 * _FINE:,}"
+            return f"pass round_weights=True{text}: the mean changes by at most {most}"
+    return "scale them, and pass round_weights=True"
+
+
+def _decimal_step(weights: NDArray[Any]) -> Fraction | None:
+    """The last decimal place of weights as they print, such as 1/10; None for more than a few."""
+    most = _DIGITS.get(weights.dtype, 12)
+    places = 0
+    for weight in dict.fromkeys(weights):
+        if not isinstance(weight, float | int | np.floating | Decimal):
+            return None
+        _, digits, exponent = Decimal(str(weight)).normalize().as_tuple()
+        if not isinstance(exponent, int) or len(digits) > most or exponent < -_PLACES:
+            return None
+        places = max(places, -exponent)
+    return Fraction(1, 10**places)
+
+
+def _small_step(weights: Sequence[Fraction]) -> Fraction | None:
+    """The largest fraction of which weights near multiples of small fractions are multiples."""
+    below = 1
+    for weight in weights:
+        near = weight if weight.denominator <= _MOST_BELOW else weight.limit_denominator(1000)
+        below = lcm(below, near.denominator)
+        if below > _MOST_BELOW:
+            return None
+    return Fraction(1, below)
+
+
+def _fits(weights: NDArray[Any], unit: Fraction, *, rounding: bool) -> bool:
+    """Whether these weights, and a thousand times as many, are counted in this unit."""
+    try:
+        units, _ = _units_in(weights, unit, rounding=rounding)
+    except InputError:
+        return False
+    return 1000 * exact_total(units) <= _MOST_TOTAL_COUNT
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import numpy as np
 
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import encode_key
+from streammetrics.core.ids.keys import encode_key, tuples_of
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.rows import DictionaryColumn, Scalar
-from streammetrics.engines.arrow import encoded_values
+from streammetrics.core.tables.arrow_values import encoded_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,15 +57,9 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
 
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
-    n = batch.num_rows
-    codes, groups = np.zeros(n, np.intp), [()] if n else []
-    for name in by:
-        column = encoded_values(batch.column(name))
-        size = len(column.values)
-        pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
-        plain = plain_group(column.values)
-        groups = [(*groups[pair // size], plain[pair % size]) for pair in pairs.tolist()]
-    return DictionaryColumn(codes, tuple(groups))
+    columns = [encoded_values(batch.column(name)) for name in by]
+    plain = [DictionaryColumn(one.codes, plain_group(one.values)) for one in columns]
+    return tuples_of(plain, batch.num_rows)
 
 
 def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.Array]:

@@ -16,7 +16,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance
-from streammetrics.engines.arrow import arguments_of
+from streammetrics.core.tables import arguments_of
 from streammetrics.engines.groups import (
     BUCKET,
     STATE,
@@ -136,7 +136,7 @@ def partial(
         if not batch.num_rows:
             continue
         # Not `update`: its argument `keys` may also be a column of the metric.
-        rows = spec.check(**arguments_of(spec, batch, columns))
+        rows = spec.check(**arguments_of(spec, batch, columns or {}, "partial(columns)"))
         groups = dictionary_column(grouped(batch, keys), "by")
         require_as_many(len(groups), rows.n, "by")
         states._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
@@ -206,9 +206,9 @@ def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
 def update_from(
     state: Accumulator, batch: pa.RecordBatch, columns: Mapping[str, str] | None = None
 ) -> None:
-    """`state.update` with the columns of a batch, copied from the engine's buffers.
+    """`state.update_from(batch, **columns)`, and nothing for a batch without rows.
 
     columns: as in `partial`. If it raises InputError, the state is unchanged.
     """
     if batch.num_rows:
-        state.update(**arguments_of(state, batch, columns))
+        state.update_from(batch, **(columns or {}))

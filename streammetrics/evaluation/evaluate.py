@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -52,7 +52,7 @@ class Evaluation(Averages):
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
     _weights: Mapping[str, Floats] = field(default_factory=dict, compare=False)
-    _notes: tuple[str, ...] = ()
+    _remarks: tuple[str, ...] = ()
 
     @property
     def per_query(self) -> dict[Hashable, dict[str, float]]:
@@ -63,13 +63,8 @@ class Evaluation(Averages):
             for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
         }
 
-    def __repr__(self) -> str:
-        rows = [["measure", "mean", "95 % CI", "queries"]]
-        for measure, mean in self.means.items():
-            found = self.interval(measure)
-            rows.append([measure, f"{mean:.4f}", interval_text(found.lower, found.upper),
-                         f"{found.n:,}"])  # fmt: skip
-        return "\n".join([*aligned(rows), *self._notes])
+    def _notes(self) -> Iterator[str]:
+        yield from self._remarks
 
 
 def evaluate(
@@ -197,7 +192,7 @@ def evaluated(
         missing=lacking,
         unjudged=unjudged,
         _weights={t: w for t, w, m in zip(means.means, weights, measures, strict=True) if m.pooled},
-        _notes=tuple(_notes(n_empty, len(lacking), len(unjudged), settings)),
+        _remarks=tuple(_remarks_on(n_empty, len(lacking), len(unjudged), settings)),
     )
 
 
@@ -233,7 +228,7 @@ def _of_query(error: InputError, queries: Sequence[Hashable], name: str) -> Inpu
     return error.of_rows(where, error.rows)
 
 
-def _notes(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
+def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Settings) -> Iterable[str]:
     """The lines below a table: what was counted otherwise than a reader may think."""
     for n, which, zero in (
         (n_empty, "with nothing relevant", settings.empty == "zero"),

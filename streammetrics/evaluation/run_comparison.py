@@ -113,11 +113,11 @@ class RunComparison:
                         interval_text(one.lower, one.upper), _p(one.pvalue), _p(one.pvalue_holm),
                         f"{one.better}/{one.equal}/{one.worse}",
                     ])  # fmt: skip
-        shared = [n for n in first._notes if all(n in run._notes for run in self.runs.values())]
+        shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
             f"{name}: {note}"
             for name, run in self.runs.items()
-            for note in run._notes
+            for note in run._remarks
             if note not in shared
         ]
         head = f"{len(first.queries):,} queries, paired; differences from {self.baseline}"

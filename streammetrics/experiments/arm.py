@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
-from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError
+from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.proportions import share_variance
 from streammetrics.present.views import NONE, Direction, counts_of, direction_of, view_of
@@ -165,8 +165,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
             expected="a metric, or UserGroups of a metric",
             got=type(state).__name__,
             where="compared states",
-            hint="compare the states of one metric and one key: state(key) of PerKey, state(name) "
-            "of Panel",
+            hint=_one_metric(state),
         )
     chosen = view_of(figures, view).text
     plain = cast("_Result", figures).interval(chosen, level=level)
@@ -202,6 +201,21 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         direction=direction_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
     )
+
+
+def _one_metric(state: Accumulator) -> str:
+    """The hint for a state of several metrics, keys or windows."""
+    match state:
+        case Panel():
+            return f"compare one metric: state({next(iter(state.metrics))!r}) of each"
+        case PerKey():
+            keys = state.keys()
+            return f"compare one key: state({shown(keys[0]) if keys else 'key'}) of each"
+        case Windows():
+            return "compare all windows, total_state() of each, or window_state(start_ms, end_ms)"
+        case UserGroups(metric=Panel() as panel):
+            return f"compare one metric: project({next(iter(panel.metrics))!r}) of each"
+    return "compare the states of one metric and one key"
 
 
 def no_arm(view: str) -> Arm:

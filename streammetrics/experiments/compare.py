@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from os import PathLike
 from typing import Final
 
 from streammetrics.combine.per_key import PerKey
@@ -443,8 +444,12 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
 def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputError:
     """The error for anything but a state: for a result, most likely."""
     hint = "pass two states of one metric, each with the rows of one variant"
-    if isinstance(given, HasParts) or isinstance(of, PerKey):
+    if isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
+        hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
+    elif isinstance(given, HasParts) or isinstance(of, PerKey):
         hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
+    elif isinstance(given, Mapping) and not isinstance(given, Shown):
+        hint = "pass two of its values"
     elif isinstance(given, Shown):
         hint = "pass the metrics themselves: compare(a, b), not compare(a.compute(), b.compute())"
     return InputError(

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.checks import integers, numbers, same_length
+from streammetrics.core.checks import numbers, same_length
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
+from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
 from streammetrics.core.parts.part import Slots as Positions
 from streammetrics.core.parts.record_table import KINDS, MAX_TIME, Values, checked
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import Setting
-from streammetrics.core.slips import refuse_other_units
 
 IMPRESSION: Final = "impression"
 _ID_SALT: Final = salt_word("streammetrics join")
@@ -34,12 +34,11 @@ class EventKeys(NamedTuple):
 
 def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
     """Checked ids, as mixed words, and times, in new arrays."""
-    times = integers(times_ms, "times_ms").copy()
+    times = milliseconds(times_ms, "times_ms").copy()
     bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
     if len(bad):
         expected = "times in milliseconds, between -2**62 and 2**62"
         raise bad_rows(times, bad, "times_ms", expected, "pass milliseconds since the epoch")
-    refuse_other_units(times, "times_ms")
     words = unit_hashes(ids, _ID_SALT, "ids")
     same_length(len(words), times, "times_ms", "ids")
     return EventKeys(words, times)

@@ -250,7 +250,7 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def pending_rows(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """Every operation that reads a state includes its pending rows."""
+    """Every operation that reads a state includes its pending rows, and `reset` drops them."""
 
     def fresh() -> Accumulator:
         state = case.empty.empty()
@@ -270,6 +270,12 @@ def pending_rows(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         ("pickle", pickle.loads(pickle.dumps(fresh()))),
     ):
         assert state.to_bytes() == data, f"{name} ignores pending rows"
+    again = fresh()
+    again.reset()
+    same(again, empty, "after reset", "empty")
+    for row in rows[:8]:
+        again.update(**case.columns([row]))
+    assert again.to_bytes() == data, "a state counts otherwise after reset"
 
 
 def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -18,11 +19,14 @@ from streammetrics import (
     GroupedAUC,
     HistogramAUC,
     MulticlassAUC,
+    Panel,
+    PerKey,
     RankingMetrics,
     Ratio,
     SettingsError,
     UserGroups,
     hash_ids,
+    load,
     registry,
 )
 from streammetrics.combine.coarse_form import ENOUGH, coarse_form
@@ -294,3 +298,55 @@ def test_the_buckets_of_any_score_tell_log_odds_and_probabilities_apart() -> Non
     assert np.array_equal(inside, 1 - inside[::-1]), "mirrored at 1/2"
     assert inside.min() == 2.0**-12
     assert (edges.min(), edges.max()) == (-10.0, 10.0)
+
+
+# -- a Panel of several metrics ------------------------------------------------------------------
+def test_user_groups_of_a_panel_are_those_of_each_of_its_metrics() -> None:
+    metrics = {"auc": HistogramAUC(), "exact": ExactAUC(), "ctr": Ratio(), "at": BinaryConfusion()}
+    reads = {"ctr": {"numerators": "labels"}, "exact": {"scores": "other"}}
+    nested = Panel({"inner": Panel(metrics, reads), "again": Ratio()}, {"again": reads["ctr"]})
+    given = rows(900) | {"other": np.random.default_rng(2).normal(size=900)}
+    state, parts, panel = UserGroups(nested, 16), UserGroups(nested, 16), nested.empty()
+    state.update(**given)
+    for at in (slice(300), slice(300, 900)):
+        part = UserGroups(nested, 16)
+        part.update(**{name: column[at] for name, column in given.items()})
+        parts.merge(part)
+    assert parts == state == load(state.to_bytes())
+    panel.update(**{name: column for name, column in given.items() if name != "groups"})
+    assert state.metric_state() == panel
+    found = state.compute()["inner"]
+    for name, metric in metrics.items():
+        alone = UserGroups(metric, 16)
+        inputs = {"labels": given["labels"], "scores": given["scores"]}
+        if name == "exact":
+            inputs["scores"] = given["other"]
+        if name == "ctr":
+            inputs = {"numerators": given["labels"]}
+        alone.update(given["groups"], **inputs)
+        assert state.project("inner").project(name) == alone
+        assert found[name].interval() == alone.compute().interval()
+    keyed = PerKey(UserGroups(nested, 16))
+    keyed.update(np.arange(900) % 2, **given)
+    assert keyed.state(0) + keyed.state(1) == state
+
+
+def test_a_metric_that_is_not_in_the_panel_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SettingsError, match=r"\(ctr\), got 'crt'; did you mean 'ctr'"):
+        UserGroups(Panel({"ctr": Ratio()})).project("crt")
+    with pytest.raises(SettingsError, match="expected UserGroups of a Panel"):
+        UserGroups(Ratio()).project("ctr")
+
+
+def test_a_result_has_what_the_metrics_own_result_has() -> None:
+    given = rows(500)
+    state, lists = UserGroups(HistogramAUC()), UserGroups(RankingMetrics(["NDCG@2"]))
+    state.update(**given)
+    found = state.compute()
+    assert (found.auc, found.confusion(0.5)) == (found.value.auc, found.value.confusion(0.5))
+    assert found.rows == 500
+    lists.update(["ann", "bo"], labels=[[1, 0], [0, 1]])
+    assert lists.compute()["NDCG@2"] == lists.compute().value["NDCG@2"]
+    for other in (found, copy.copy(found)):
+        with pytest.raises(AttributeError, match="nor ScoreCurve has the attribute 'acu'"):
+            _ = other.acu

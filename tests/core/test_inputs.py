@@ -261,7 +261,7 @@ def test_arguments_are_those_that_are_declared() -> None:
     assert Hits().arguments() == {"labels": True, "scores": True, "weights": False}
     assert str(signature(Hits.update)) == "(self, labels, scores, *, weights=None)"
     assert str(signature(Hits.check)) == "(self, labels, scores, *, weights=None)"
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'scores'"):
+    with pytest.raises(TypeError, match="expected the arguments labels, scores, got no scores"):
         Hits().update([1])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from streammetrics import BinaryConfusion
 from streammetrics.core.batch import QUANTA, Batch
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.weights import (
@@ -104,6 +105,45 @@ def test_weights_of_every_kind() -> None:
         assert units(weights, unit) == expected
 
 
+NOISE = np.random.default_rng(5).lognormal(sigma=3, size=2000)
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "fits"),
+    [
+        ([0.1, 0.25, 1e-7], ONE, "1/10000000"),
+        (np.array([0.1, 0.25, 3], np.float32), ONE, "1/100"),
+        (np.array([0.5, 0.75], np.float16), ONE, "1/100"),
+        ([0.5, 1 / 3, 2 / 7], ONE, "1/42"),
+        ([Fraction(1, 12_345), 2], ONE, "1/12345"),
+        ([Decimal("0.125"), 1], Fraction(1, 3), "1/3000"),
+        ([4, 6], Fraction(3), "1"),
+        (NOISE, ONE, None),
+        (NOISE.astype(np.float32), Fraction(1, 7), None),
+        ([*NOISE, Fraction(1, 3)], ONE, None),
+        (NOISE * 1e9, ONE, None),
+        (NOISE * 1e-9, ONE, None),
+    ],
+)
+def test_the_hint_for_weights_that_do_not_fit_has_settings_that_they_fit(
+    weights: Any, unit: Fraction, fits: str | None
+) -> None:
+    columns = [1] * len(weights), [0.5] * len(weights)
+    with pytest.raises(InputError) as error:
+        BinaryConfusion(weight_unit=unit).update(*columns, weights=weights)
+    hint = error.value.hint.removeprefix("pass ").partition(":")[0].replace(" and ", ", ")
+    settings = eval(f"dict({hint})", {"Fraction": Fraction})
+    metric = BinaryConfusion(**settings)
+    metric.update(*columns, weights=weights)
+    if fits is not None:
+        assert settings == {"weight_unit": Fraction(fits)}
+    else:
+        exact = float(sum(map(float, weights)))
+        assert float(metric.compute().weight) == pytest.approx(exact, rel=5e-7)
+    again = metric.empty()  # the unit in use before still fits
+    again.update([1], [0.5], weights=[unit])
+
+
 def test_what_is_refused_says_where_and_what_to_do() -> None:
     table: list[tuple[Any, ...]] = [
         (
@@ -122,7 +162,7 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
         ([1e30], ONE, r"below 2\*\*63 units"),
         ([2**62], TENTH, r"below 2\*\*63 units of 1/10"),
         ([1, 2], Fraction(3), "multiples of weight_unit=3, got 1"),
-        ([5e-324], ONE, "got 5e-324; pass a weight_unit"),
+        ([5e-324], ONE, "got 5e-324; scale them"),
         (["1"], ONE, "numbers"),
         ([[1]], ONE, "one-dimensional"),
     ]

@@ -135,14 +135,16 @@ def test_results_are_found_by_every_name_and_shown_as_a_table() -> None:
     with pytest.raises(KeyError, match=r"did you mean 'NDCG@10'\?"):
         found["ndgc@10"]
     assert repr(found).splitlines() == [
-        "measure    mean            95 % CI  queries",
-        f"NDCG@10  {found['ndcg@10']:.4f}  [-0.4611, 1.2539]        3",
-        f"AP       {found['map']:.4f}  [-0.4016, 1.0960]        3",
+        "Evaluation: rows 4, lists kept 3, lists empty 1, conflicting 0",
+        "           value              95 % CI",
+        f"NDCG@10  {found['ndcg@10']:.5f}  -0.46114 to 1.25392",
+        f"AP       {found['map']:.5f}  -0.40156 to 1.09600",
+        "lists are taken as independent because no users are known",
         "1 query with nothing relevant: left out",
         "1 query of the judgments that the run lacks: counted as 0",
         "1 query of the run without judgments: left out",
     ]
-    assert "<td>[-0.401557" in found._repr_html_()
+    assert "<td>-0.401557 to 1.09" in found._repr_html_()
 
 
 def test_values_are_refused_with_their_query_and_document() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC, Panel, PerKey, Ratio, UserGroups
+from streammetrics import BinaryConfusion, HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.arm import arm_of
@@ -118,6 +120,34 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare(Ratio(), Ratio(), view="auc")
     with pytest.raises(SettingsError, match=r"level: .*such as 0\.95"):
         compare(Ratio(), Ratio(), level=1.0)
+
+
+def test_what_is_no_state_of_one_metric_is_refused_with_what_to_pass() -> None:
+    ctr = Ratio()
+    panel = Panel({"ctr": ctr})
+    keyed, unknown = PerKey(ctr), PerKey(ctr)
+    keyed.update(["de"], numerators=[1])
+    load = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
+    table: list[tuple[Any, str, str]] = [
+        (ctr.to_bytes(), "compare(control)", load),
+        (Path("ctr.state"), "compare(control)", load),
+        ("ctr.state", "compare(control)", load),
+        ({"a": ctr, "b": ctr}, "compare(control)", "pass two of its values"),
+        (panel, "compared states", "compare one metric: state('ctr') of each"),
+        (keyed, "compared states", "compare one key: state('de') of each"),
+        (unknown, "compared states", "compare one key: state(key) of each"),
+        (
+            Windows(ctr, 60),
+            "compared states",
+            "compare all windows, total_state() of each, or window_state(start_ms, end_ms)",
+        ),
+        (UserGroups(panel), "compared states", "compare one metric: project('ctr') of each"),
+    ]
+    for given, where, hint in table:
+        with pytest.raises((InputError, SettingsError)) as error:
+            compare(given, given)
+        assert (error.value.where, error.value.hint) == (where, hint)
+    assert compare(keyed.state("de"), keyed.state("de")).effect_size == 0
 
 
 def test_arms_of_two_kinds_count_rows() -> None:

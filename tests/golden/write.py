@@ -328,7 +328,7 @@ def readable(result: object) -> Any:
         *("attributed", "unattributed", "unknown", "cut", "unattributed_delays"),
         *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
-        if hasattr(result, name):
+        if name in dir(result):  # and is not an attribute of another result that it wraps
             found[name] = readable(getattr(result, name))
     if found.keys() <= {"rows"} and not isinstance(result, Mapping):
         figures = counts_of(result) | views_of(result)

@@ -113,11 +113,13 @@ def test_the_config_takes_both_names_and_stays_the_same_one() -> None:
 
 
 def test_a_table_with_columns_of_both_names_is_refused() -> None:
-    from streammetrics.engines.arrow import arguments_of
+    from streammetrics.core.tables import arguments_of
 
     panel = Panel({"gauc": GroupedAUC(), "ndcg": ranked()})
     lists_only = pa.record_batch({**ROWS, "lists": QUERIES})
     with pytest.warns(DeprecationWarning, match="lists= is now groups="):
-        assert arguments_of(ranked(), lists_only, None)["groups"].tolist() == QUERIES
+        assert arguments_of(ranked(), lists_only, {}, "table")["groups"].tolist() == QUERIES
     with pytest.raises(InputError, match="'lists' is its former name"):
-        arguments_of(panel, pa.record_batch({**ROWS, "groups": USERS, "lists": QUERIES}), None)
+        arguments_of(
+            panel, pa.record_batch({**ROWS, "groups": USERS, "lists": QUERIES}), {}, "table"
+        )

@@ -162,7 +162,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         (
             {},
             "metric",
-            (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio()), Paired(Ratio())),
+            (Windows(Ratio(), 60), PerKey(Ratio()), UserGroups(Ratio()), Paired(Ratio())),
         ),
     ],
     Windows: [

@@ -10,17 +10,22 @@ import pytest
 
 from streammetrics import (
     NDCG,
+    BinaryConfusion,
     Bounded,
     InputError,
     MulticlassAUC,
     MulticlassConfusion,
+    Panel,
+    PerKey,
     RankingMetrics,
     Ratio,
+    Windows,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.present.views import (
     NONE,
     Direction,
+    HasParts,
     ViewText,
     declared_of,
     direction_of,
@@ -173,7 +178,7 @@ def test_every_view_of_every_metric_says_its_direction() -> None:
         result = case.empty.compute()
         if isinstance(result, (UserGroupsResult, JoinedResult)):
             result = getattr(result, "value", getattr(result, "result", None))
-        if type(result).__name__ in OTHERS:
+        if type(result).__name__ in OTHERS or isinstance(result, HasParts):
             continue
         for view in views_of(result):
             assert declared_of(result, view) is not None, (type(result).__name__, view)
@@ -206,3 +211,34 @@ def test_what_declares_nothing_has_none_and_what_is_no_view_is_an_error() -> Non
 def test_a_direction_says_itself() -> None:
     found = [str(one) for one in (Direction("higher"), NONE, Direction("target", 0.25))]
     assert found == ["higher", "none", "target 0.25"]
+
+
+def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
+    panel = Panel(
+        {"ctr": Ratio(), "v1.2": BinaryConfusion()}, inputs={"ctr": {"numerators": "labels"}}
+    )
+    keyed = PerKey(panel, max_keys=2)
+    columns = {"labels": [1, 0, 1, 1], "scores": [0.5, 0.6, 0.1, 0.7]}
+    keyed.update(["a b", "a b", ("a b", 1), "c"], **columns)
+    hourly = Windows(PerKey(panel), 3600)
+    hourly.update([*[1_763_000_000_000] * 3, 1_763_009_000_000],
+                  keys=["a b", "v1", ("v1", 2), "a b"], **columns)  # fmt: skip
+    for state in (panel.empty(), keyed, hourly):
+        result = state.compute()
+        found = views_of(result)
+        assert found
+        for view, value in found.items():
+            assert repr(value_of(result, view)) == repr(value), view
+        some = views_of(result, headlines=True)
+        assert some.keys() < found.keys()
+        assert {view.rpartition(".")[2] for view in some} == {"ratio", "accuracy"}
+    whole = keyed.compute()
+    assert views_of(whole)["['a b'].ctr.ratio"] == whole["a b"]["ctr"].ratio
+    assert value_of(whole, "['a b'].v1.2.f_beta(2)") == whole["a b"]["v1.2"].f_beta(2)
+    assert str(direction_of(whole, "['a b'].v1.2.fpr")) == "lower"
+    assert whole.overflow is not None
+    assert value_of(whole, "overflow.ctr.ratio") == whole.overflow["ctr"].ratio
+    total = hourly.compute().total
+    assert views_of(hourly.compute())["total['a b'].ctr.ratio"] == total["a b"]["ctr"].ratio
+    with pytest.raises(InputError, match=r"a view of KeyedResult: .* and \d+ more, got 'acc'"):
+        value_of(whole, "acc")

@@ -16,6 +16,8 @@ def what_is_refused() -> None:
     auc.merge(Ratio())  # type: ignore[arg-type]
     auc.merge([Ratio()])  # type: ignore[list-item]
     auc.update([1])  # type: ignore[call-arg]
+    auc.update_from("day.parquet")  # type: ignore[arg-type]
+    auc.update_from({"y": [1]}, labels=1)  # type: ignore[arg-type]
     PerKey()  # type: ignore[call-arg]
     PerKey(Ratio)  # type: ignore[arg-type]
     Windows(Ratio(), "60")  # type: ignore[arg-type]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_type
 
+import numpy as np
+import polars
+
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
@@ -49,6 +52,11 @@ def what_is_known() -> None:
     assert_type(auc.arguments(), Mapping[str, bool])
     assert_type(auc.merge(other for other in [auc]), None)
     assert_type(load(b""), Accumulator)
+
+    polars_frame = polars.DataFrame({"click": [1], "p": [0.5]})
+    assert_type(auc.update_from(polars_frame, labels="click", scores="p"), None)
+    auc.update_from({"click": [1], "p": np.array([0.5]), "who": ["ann"]}, labels="click")
+    PerKey(auc).update_from(polars_frame, key=["variant", "country"], labels="click")
 
     assert_type(ExactAUC(max_rows=3).max_rows, int | None)
     assert_type(BinaryConfusion().compute(), Rates)

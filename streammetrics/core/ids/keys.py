@@ -79,6 +79,21 @@ def dictionary_column(
     return _from_objects(array.tolist(), name)
 
 
+def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
+    """The tuple of the values of these columns [n] in each row.
+
+    >>> column = dictionary_column(["a", "b", "a"])
+    >>> tuples_of([column, dictionary_column([1, 1, 2])], 3).values
+    (('a', 1), ('a', 2), ('b', 1))
+    """
+    codes, keys = np.zeros(n, np.intp), [()] if n else []
+    for column in columns:
+        size, values = len(column.values), column.values
+        pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
+        keys = [(*keys[pair // size], values[pair % size]) for pair in pairs.tolist()]
+    return DictionaryColumn(codes, tuple(keys))
+
+
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
     codes = integers(keys.codes, f"{name}.codes")

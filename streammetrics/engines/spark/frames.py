@@ -22,8 +22,8 @@ from pyspark.sql.types import (
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.tables import columns_read, renamed_columns
 from streammetrics.engines import Positions, Sealing, Task, merge_all, partial, results_rows
-from streammetrics.engines.arrow import columns_read, renamed_columns
 from streammetrics.engines.groups import BUCKET, STATE, require_users
 
 Batches = Iterator[pa.RecordBatch]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streammetrics.combine.user_groups_result as module
+import streammetrics.combine.clustered as module
 from streammetrics import Calibration, ExactAUC, HistogramAUC, InputError, Ratio
-from streammetrics.combine.user_groups_result import clustered, leave_one_out, summed
+from streammetrics.combine.clustered import clustered, leave_one_out, summed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval

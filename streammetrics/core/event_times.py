@@ -1,0 +1,92 @@
+"""Times of events as milliseconds since 1970."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.checks import integers
+from streammetrics.core.conversion import vector
+from streammetrics.core.errors import InputError, bad_rows, shown
+from streammetrics.core.slips import refuse_other_units
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+_EXPECTED: Final = "milliseconds since the epoch, or times with a zone"
+_MS_OF: Final = {"W": 604_800_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
+_INT64: Final = np.iinfo(np.int64)
+
+
+def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np.int64]:
+    """Times [n] as int64 milliseconds since 1970, rounded down.
+
+    times: integers, which are milliseconds; `datetime64`, in UTC; or datetimes with a zone.
+    InputError for other values, and for integers that are a time of 1995 to 2052 in seconds, micro-
+    or nanoseconds.
+
+    >>> milliseconds(np.array(["2025-01-01T00:00:01.5"], "M8[us]"), "times_ms").tolist()
+    [1735689601500]
+    """
+    if type(times) is np.ndarray and times.dtype.kind in "iu":
+        found = integers(times, name)
+    else:
+        array: NDArray[Any] = vector(times, name)
+        if array.dtype.kind == "M":
+            found = _of_datetime64(array, name)
+        elif array.dtype.kind == "O" and any(isinstance(one, datetime) for one in array):
+            found = _of_datetimes(array, name)
+        else:
+            found = _of_numbers(times, array, name)
+    refuse_other_units(found, name)
+    return found
+
+
+def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    try:
+        return integers(times, name)
+    except InputError as error:
+        if not error.expected.startswith("integers"):
+            raise
+        if array.dtype.kind in "UT":
+            hint = 'parse them first, for example with numpy.array(times, "datetime64[ms]")'
+        else:
+            hint = 'convert them to whole milliseconds, for example with astype("int64")'
+        raise error.but(expected=_EXPECTED, hint=hint) from None
+
+
+def _of_datetime64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    missing = np.flatnonzero(np.isnat(array))
+    if len(missing):
+        hint = f"drop or fill the {len(missing)} row(s) without a time"
+        raise bad_rows(array, missing, name, "a time in each row", hint, "NaT")
+    unit, step = np.datetime_data(array.dtype)
+    ticks = array.view(np.int64)
+    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}.get(unit)
+    if per_ms is not None:
+        return ticks // per_ms if step == 1 else ticks * step // per_ms
+    ms = step * _MS_OF.get(unit, 0)
+    if not ms:  # months, or less than nanoseconds
+        return array.astype("M8[ms]").view(np.int64)
+    bad = np.flatnonzero(np.abs(ticks) > _INT64.max // ms)
+    if len(bad):
+        hint = f"drop or fix the {len(bad)} row(s)"
+        raise bad_rows(array, bad, name, "times whose milliseconds are an int64", hint)
+    return ticks * ms
+
+
+def _of_datetimes(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    bad = np.flatnonzero([not _has_zone(one) for one in array])
+    if len(bad):
+        first = array[bad[0]]
+        hint = "give each a zone, for example with replace(tzinfo=datetime.UTC)"
+        got = f"{shown(first)} ({type(first).__name__})"
+        raise bad_rows(array, bad, name, "datetimes with a zone", hint, got)
+    return np.array([(one - _EPOCH) // _MS for one in array], np.int64)
+
+
+def _has_zone(one: object) -> bool:
+    return isinstance(one, datetime) and one.utcoffset() is not None

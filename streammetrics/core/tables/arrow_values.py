@@ -1,0 +1,134 @@
+"""One column of a table of Arrow, as values that metrics accept, in memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import InputError
+from streammetrics.core.rows import DictionaryColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn | list[object]"
+
+
+class Lists(NamedTuple):
+    """A column of lists: row i has `values[offsets[i]:offsets[i + 1]]`."""
+
+    values: Values
+    offsets: NDArray[np.int64]
+
+
+def arrow_column(array: pa.Array | pa.ChunkedArray, column: str) -> Values | Lists:
+    """Numbers as an array, texts as DictionaryColumn, times as datetime64 in UTC, and lists.
+
+    A null among numbers stays None; the metric's error names its row. column: its name, for errors.
+    """
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    if isinstance(array, pa.ChunkedArray):
+        if _is_text(array.type):  # one array of texts has at most 2 GiB
+            array = array.dictionary_encode()
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
+        return _plain_values(array, column)
+    flat = array.flatten()
+    if array.null_count or flat.null_count:
+        raise null_lists(column)
+    if kinds.is_fixed_size_list(kind):
+        offsets = np.arange(len(array) + 1, dtype=np.int64) * kind.list_size
+    else:
+        offsets = np.array(array.offsets, np.int64)
+        offsets -= offsets[0]
+    return Lists(_plain_values(flat, column), offsets)
+
+
+def encoded_values(array: pa.Array) -> DictionaryColumn:
+    """Any column, dictionary-encoded; a null is None."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        array = array.dictionary_decode()
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    indices, values = array.indices, array.dictionary.to_pylist()
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(len(values))
+        values.append(None)
+    codes = np.array(indices.to_numpy(zero_copy_only=False), np.intp)
+    return DictionaryColumn(codes, tuple(values))
+
+
+def decimals(values: Iterable[Decimal | None], scale: int) -> list[object]:
+    """Decimals; those without digits after the point as integers."""
+    if scale > 0:
+        return list(values)
+    return [None if value is None else int(value) for value in values]
+
+
+def null_lists(column: str) -> InputError:
+    """The error for a null among lists or their items."""
+    return refused(column, "lists without nulls", "null lists or items", "leave these rows out")
+
+
+def null_times(column: str, n: int) -> InputError:
+    """The error for rows without a time."""
+    return refused(column, "a time in each row", f"{n} nulls", "leave these rows out")
+
+
+def without_zone(column: str, how: str) -> InputError:
+    """The error for times that are not known to be in UTC. how: to give them a zone."""
+    hint = f"give them a zone, for example with {how}"
+    return refused(column, "times with a zone", "times without one", hint)
+
+
+def refused(column: str, expected: str, got: str, hint: str) -> InputError:
+    """The error for a column of a table."""
+    return InputError(expected=expected, got=got, where=f"column {column!r}", hint=hint)
+
+
+def _plain_values(array: pa.Array, column: str) -> Values:
+    import pyarrow.types as kinds
+
+    kind = array.type
+    if kinds.is_dictionary(kind) and not _is_text(kind.value_type):
+        array = array.dictionary_decode()
+        kind = array.type
+    if kinds.is_dictionary(kind) or _is_text(kind):
+        return encoded_values(array)
+    if kinds.is_timestamp(kind):
+        return _times(array, column)
+    if kinds.is_decimal(kind):
+        return decimals(array.to_pylist(), kind.scale)
+    number = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
+    if number and not array.null_count:
+        return np.array(array.to_numpy(zero_copy_only=False))  # the buffer is the table's
+    values: list[object] = array.to_pylist()
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
+
+
+def _times(array: pa.Array, column: str) -> NDArray[np.generic]:
+    import pyarrow as pa
+
+    if array.type.tz is None:
+        raise without_zone(column, 'cast(pyarrow.timestamp("us", "UTC"))')
+    if array.null_count:
+        raise null_times(column, array.null_count)
+    ticks = np.array(array.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    return ticks.view(f"M8[{array.type.unit}]")

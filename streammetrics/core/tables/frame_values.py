@@ -1,0 +1,123 @@
+"""One column of a table of pandas or polars, as values that metrics accept.
+
+The methods are those of the column itself, so that neither library is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from sys import modules
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.rows import DictionaryColumn, offsets_of
+from streammetrics.core.tables.arrow_values import (
+    Lists,
+    Values,
+    arrow_column,
+    decimals,
+    null_lists,
+    null_times,
+    without_zone,
+)
+
+_TEXTS: Final = ("String", "Categorical", "Enum")  # types of polars
+_LISTS: Final = ("List", "Array")
+
+
+# Public annotations are `object`: a library's own types exist only where it is installed.
+def pandas_column(series: object, column: str) -> Values | Lists:
+    """A Series of pandas: categories and texts as DictionaryColumn, times as datetime64 in UTC,
+    and lists. column: its name, for errors.
+
+    A missing text is None; a missing number stays one, and the metric's error names its row.
+    """
+    given: Any = series
+    kind = given.dtype
+    if hasattr(given, "cat"):
+        if kind.categories.dtype.kind not in "biuf":
+            return _factors(given.cat.codes.to_numpy(), kind.categories.tolist())
+        missing = given.isna().to_numpy()
+        return list(given) if missing.any() else np.asarray(given)
+    if getattr(kind, "tz", None) is not None:
+        missing = given.isna().to_numpy()
+        if missing.any():
+            raise null_times(column, int(missing.sum()))
+        return np.array(given.to_numpy(dtype=f"M8[{kind.unit}]"))
+    if hasattr(given.array, "__arrow_array__") and modules.get("pyarrow"):
+        return arrow_column(given.array.__arrow_array__(), column)
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return np.asarray(given)
+    try:
+        codes, known = given.factorize()
+    except TypeError:  # as for lists
+        known = None
+    if known is not None and all(type(value) is str for value in known):
+        return _factors(codes, known.tolist())
+    missing = given.isna().to_numpy()
+    values: list[Any] = [None if no else v for v, no in zip(given, missing, strict=True)]
+    lists = any(isinstance(value, list | tuple | np.ndarray) for value in values)
+    return _lists(values, column) if lists else values
+
+
+def polars_column(series: object, column: str) -> Values | Lists:
+    """A Series of polars: categories and texts as DictionaryColumn, times as datetime64 in UTC,
+    and lists; a null of another type stays None. column: its name, for errors."""
+    given: Any = series
+    kind = given.dtype.base_type().__name__
+    if kind in _LISTS:
+        sizes = (given.list if kind == "List" else given.arr).len()
+        flat = given.filter(sizes > 0).explode()
+        if given.null_count() or flat.null_count():
+            raise null_lists(column)
+        values = polars_column(flat, column)
+        if isinstance(values, Lists):
+            raise null_lists(column).but(expected="lists of numbers or texts", got="lists of lists")
+        return Lists(values, offsets_of(np.asarray(sizes.to_numpy(), np.int64)))
+    if kind in _TEXTS:
+        return _polars_texts(given)
+    if kind == "Datetime":
+        if given.dtype.time_zone is None:
+            raise without_zone(column, 'dt.replace_time_zone("UTC")')
+        if given.null_count():
+            raise null_times(column, given.null_count())
+        return np.array(given.to_physical().to_numpy()).view(f"M8[{given.dtype.time_unit}]")
+    if kind == "Decimal":
+        return decimals(given.to_list(), given.dtype.scale)
+    if given.null_count() or not (given.dtype.is_numeric() or kind == "Boolean"):
+        items: list[object] = given.to_list()
+        return items
+    return np.array(given.to_numpy())
+
+
+def _polars_texts(given: Any) -> DictionaryColumn:
+    """The codes are those of polars itself; nulls have one of their own."""
+    categories = given.cast(modules["polars"].Categorical) if _is_string(given) else given
+    codes = categories.to_physical().cast(modules["polars"].Int64).fill_null(-1).to_numpy()
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return DictionaryColumn(inverse.astype(np.intp), tuple(given.gather(first).to_list()))
+
+
+def _is_string(given: Any) -> bool:
+    return bool(given.dtype.base_type().__name__ == "String")
+
+
+def _factors(codes: NDArray[Any], values: Sequence[Any]) -> DictionaryColumn:
+    """Codes of pandas, where a missing value is -1."""
+    known = (*values, *([None] if len(codes) and codes.min() < 0 else []))
+    return DictionaryColumn(np.where(codes < 0, len(values), codes).astype(np.intp), known)
+
+
+def _lists(rows: Sequence[Any], column: str) -> Lists:
+    """Lists as objects, flat."""
+    if any(row is None for row in rows):
+        raise null_lists(column)
+    values: list[Any] = list(chain.from_iterable(rows))
+    if any(value is None for value in values):
+        raise null_lists(column)
+    array = np.asarray(values)
+    plain = array.ndim == 1 and array.dtype.kind in "biuf"
+    return Lists(array if plain else values, offsets_of(np.array([len(row) for row in rows])))

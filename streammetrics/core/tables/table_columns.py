@@ -1,0 +1,286 @@
+"""Which columns of a table `update_from` reads, and the arguments of `update` made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.checks import same_length
+from streammetrics.core.conversion import vector
+from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.ids.keys import dictionary_column, tuples_of
+from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.settings import use_current_names
+from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
+from streammetrics.core.tables.frame_values import pandas_column, polars_column
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+
+class ArrowStream(Protocol):
+    """A table of Arrow: of pyarrow, polars, pandas, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> object:
+        """The table as a PyCapsule."""
+
+
+class ArrowArray(Protocol):
+    """A batch of Arrow."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> object:
+        """The batch as two PyCapsules."""
+
+
+class Frame(Protocol):
+    """A DataFrame of pandas, or of a library like it."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """The names of the columns."""
+
+    @property
+    def iloc(self) -> Any:
+        """The rows by position."""
+
+
+Table: TypeAlias = "Frame | ArrowStream | ArrowArray | Mapping[str, object]"
+Names: TypeAlias = "str | Sequence[str]"
+N = TypeVar("N", bound=Names)
+
+OFFSETS: Final = "offsets"  # the argument of metrics whose rows are lists
+_SHORT: Final = {"key": "keys", "time": "times_ms"}  # an argument in the words of a table
+_A_TABLE: Final = "a table: pandas, polars, Arrow, or a dict of arrays"
+
+
+class Columns(NamedTuple):
+    """The columns of a table."""
+
+    names: Sequence[object]
+    column: Callable[[Any], object]
+
+
+def arguments_of(
+    spec: Declared, table: Table, columns: Mapping[str, Names], where: str
+) -> dict[str, object]:
+    """The keywords of `spec.update` from a table [n rows].
+
+    columns: argument -> column, or several columns: a table where the argument takes one, else
+    tuples. An argument that is not named has the column of its own name, which may be missing if
+    the argument is optional. InputError for an unknown argument or column. where: for errors.
+    """
+    known, takes = columns_of(table, where), spec.arguments()
+    named = {_long(name, takes): column for name, column in columns.items()}
+    named = renamed_columns(spec, named, known.names, where)
+    for argument, column in named.items():
+        if argument not in takes:
+            raise InputError(
+                expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
+                got=shown(argument),
+                where=where,
+                hint=nearest(argument, takes, "correct the name"),
+            )
+        _require_names(argument, column, where)
+    found: dict[str, object] = {}
+    widths = spec.widths()
+    for argument, column in columns_read(spec, known.names, named).items():
+        if isinstance(column, str):
+            values = _values(known, column, argument, where)
+            if isinstance(values, Lists):
+                lists = OFFSETS in takes and argument not in widths
+                _put_lists(found, argument, column, values, lists=lists)
+            else:
+                found[argument] = values
+            continue
+        several = [_values(known, name, argument, where) for name in column]
+        join = _table if argument in widths else _tuples
+        found[argument] = join(argument, column, several)
+    return found
+
+
+def renamed_columns(
+    spec: Declared, columns: Mapping[str, N], names: Collection[object], where: str
+) -> dict[str, N | str]:
+    """Argument -> column, also for former names; InputError if the former and the current name
+    are both columns, because they may mean different groups."""
+    renamed: dict[str, N | str] = {**columns}
+    for argument, was in spec.former_arguments().items():
+        if was in names and not {argument, was} & renamed.keys():
+            if argument in names:
+                raise InputError(
+                    expected=f"a named column for {argument!r}, because {was!r} is its former name",
+                    got=f"columns {argument!r} and {was!r}",
+                    where=where,
+                    hint=f"name the column of {argument!r}, or give each metric its own column "
+                    "by Panel(inputs=...)",
+                )
+            renamed[was] = was
+    use_current_names(where, spec.former_arguments(), renamed, stacklevel=4)
+    return renamed
+
+
+def columns_read(
+    spec: Declared, there: Collection[object], columns: Mapping[str, N]
+) -> dict[str, N | str]:
+    """Argument of `spec.update` -> column: the one in `columns`, or that of its own name. Optional
+    arguments without a column are left out."""
+    return {
+        argument: columns.get(argument, argument)
+        for argument, required in spec.arguments().items()
+        if required or argument in columns or argument in there
+    }
+
+
+def columns_of(table: object, where: str) -> Columns:
+    """The names of the columns of a table, and the column of a name; InputError if it is none."""
+    given: Any = table
+    if isinstance(given, Mapping):
+        return Columns([*given], given.__getitem__)
+    if hasattr(given, "iloc") and hasattr(given, "columns"):
+        return Columns([*given.columns], given.__getitem__)
+    if hasattr(given, "get_column") and hasattr(given, "columns"):
+        return Columns(given.columns, given.get_column)
+    if hasattr(given, "column") and hasattr(given, "num_rows") and hasattr(given, "schema"):
+        return Columns(given.schema.names, given.column)
+    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+        return columns_of(_read(given, where), where)
+    raise InputError(
+        expected=_A_TABLE,
+        got=f"{type(given).__name__} {shown(given)}",
+        where=where,
+        hint=_table_instead(given),
+    )
+
+
+def _read(given: Any, where: str) -> object:
+    """A table of another library, read by one of Arrow."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        pass
+    else:
+        stream = hasattr(given, "__arrow_c_stream__")
+        return pa.RecordBatchReader.from_stream(given).read_all() if stream else _batch(given)
+    try:
+        import polars
+    except ImportError:
+        raise InputError(
+            expected="pyarrow or polars, to read Arrow",
+            got=f"neither, for a {type(given).__name__}",
+            where=where,
+            hint="pip install pyarrow, or pass a dict of arrays",
+        ) from None
+    return polars.DataFrame(given)
+
+
+def _batch(given: Any) -> object:
+    import pyarrow as pa
+
+    return pa.record_batch(given)
+
+
+def _table_instead(given: object) -> str:
+    if hasattr(given, "collect"):
+        return "pass table.collect()"
+    if hasattr(given, "toArrow"):
+        return "pass table.toArrow(), or see streammetrics.engines for Spark"
+    if isinstance(given, list | tuple):
+        return 'pass columns, not rows: {"label": [...], "score": [...]}'
+    return "read it first, for example with pandas.read_parquet"
+
+
+def _long(name: str, takes: Collection[str]) -> str:
+    """The argument that a short name stands for."""
+    long = _SHORT.get(name, name)
+    return name if name in takes or long not in takes else long
+
+
+def _require_names(argument: str, column: object, where: str) -> None:
+    if isinstance(column, str):
+        return
+    named = isinstance(column, Sequence) and len(column) > 0
+    if not named or not all(isinstance(name, str) for name in column):  # type: ignore[attr-defined]
+        raise InputError(
+            expected="the name of a column, or a list of names",
+            got=f"{type(column).__name__} {shown(column)}",
+            where=f"{where}, {argument}",
+            hint=f'pass {argument}="name"; columns themselves go to update',
+        )
+
+
+def _values(known: Columns, name: str, argument: str, where: str) -> Values | Lists | object:
+    if name not in known.names:
+        texts = [other for other in known.names if isinstance(other, str)]
+        instead = f'name the column, as in {argument}="{texts[0]}"' if texts else "pass columns"
+        raise InputError(
+            expected=f"the column {name!r}",
+            got=f"columns {_few(known.names)}" if known.names else "no columns",
+            where=f"{where}, {argument}",
+            hint=nearest(name, texts, instead),
+        )
+    if list(known.names).count(name) > 1:
+        raise refused(name, "one column of this name", "several", "rename the others")
+    column = known.column(name)
+    if hasattr(column, "iloc"):
+        return pandas_column(column, name)
+    if hasattr(column, "to_physical"):
+        return polars_column(column, name)
+    if hasattr(column, "dictionary_encode"):
+        return arrow_column(column, name)
+    return column
+
+
+def _few(names: Sequence[object]) -> str:
+    """The first of many names."""
+    more = len(names) - 12
+    return ", ".join(map(str, names[:12])) + (f" and {more} more" if more > 0 else "")
+
+
+def _put_lists(
+    found: dict[str, object], argument: str, column: str, given: Lists, *, lists: bool
+) -> None:
+    """Lists as flat values with offsets, or as a table if all have one length."""
+    values, offsets = given
+    if lists:
+        found[argument] = values
+        known = found.setdefault(OFFSETS, offsets)
+        if not np.array_equal(np.asarray(known), offsets):
+            raise refused(
+                column,
+                "lists as long as those of other columns",
+                "other lengths",
+                "pass an item in each",
+            )
+        return
+    sizes = np.diff(offsets)
+    if not isinstance(values, np.ndarray):
+        raise refused(column, "lists of numbers", "lists of other values", "convert them")
+    if len(sizes) and int(sizes.min()) != int(sizes.max()):
+        got = f"lists of {sizes.min()} to {sizes.max()}"
+        raise refused(column, "lists of equal length, a value for each class", got, "pad them")
+    found[argument] = values.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0)
+
+
+def _table(argument: str, names: Sequence[str], columns: Sequence[object]) -> NDArray[np.generic]:
+    """Columns side by side, [n, columns]."""
+    arrays = []
+    for name, column in zip(names, columns, strict=True):
+        if isinstance(column, DictionaryColumn | Lists):
+            raise refused(name, "a column of numbers", "texts or lists", f"leave {name!r} out")
+        arrays.append(vector(column, name))
+        same_length(len(arrays[0]), arrays[-1], name, names[0])
+    return np.column_stack(arrays)
+
+
+def _tuples(argument: str, names: Sequence[str], columns: Sequence[object]) -> DictionaryColumn:
+    """A tuple of the values of these columns in each row."""
+    keys: list[DictionaryColumn] = []
+    for name, column in zip(names, columns, strict=True):
+        if isinstance(column, Lists):
+            raise refused(name, "a column of texts or integers", "lists", f"leave {name!r} out")
+        keys.append(dictionary_column(column, name))  # type: ignore[arg-type]
+        same_length(len(keys[0]), keys[-1], name, names[0])
+    return tuples_of(keys, len(keys[0]))

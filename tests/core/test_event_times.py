@@ -1,0 +1,84 @@
+"""Times of every type are whole milliseconds since 1970, rounded down."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import InputError, Ratio, Windows
+from streammetrics.core.event_times import milliseconds
+
+HOUR = 3_600_000
+
+
+def test_datetime64_of_every_unit_is_rounded_down() -> None:
+    for unit, ticks, expected in (
+        ("ns", [-1, 999_999, 1_000_000], [-1, 0, 1]),
+        ("us", [-1, 999, 1_000], [-1, 0, 1]),
+        ("25us", [-1, 39, 40], [-1, 0, 1]),
+        ("ms", [-1, 0, 1], [-1, 0, 1]),
+        ("s", [-1, 1], [-1000, 1000]),
+        ("m", [2], [120_000]),
+        ("h", [-2], [-2 * HOUR]),
+        ("D", [1], [24 * HOUR]),
+        ("W", [1], [168 * HOUR]),
+        ("M", [1], [31 * 24 * HOUR]),
+    ):
+        given = np.array(ticks, np.int64).view(f"M8[{unit}]")
+        assert milliseconds(given, "t").tolist() == expected, unit
+
+
+def test_datetimes_with_zones_are_the_same_moments() -> None:
+    moment = datetime(2025, 11, 13, 3, 30, 0, 1_999, timezone(timedelta(hours=5, minutes=30)))
+    before = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+    found = milliseconds([moment, before], "t").tolist()
+    assert found == [round(moment.timestamp()) * 1000 + 1, -1]
+    hourly = Windows(Ratio(), 3600)
+    hourly.update([moment, before], numerators=[1, 0])
+    assert hourly.windows() == (
+        (-HOUR, 0),
+        (found[0] // HOUR * HOUR, found[0] // HOUR * HOUR + HOUR),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (
+            np.array(["2025-01-01", "NaT"], "M8[s]"),
+            "t[1]: expected a time in each row, got NaT; drop or fill the 1 row(s) without a time",
+        ),
+        (
+            np.array([0, 2**60]).view("M8[s]"),
+            "t[1]: expected times whose milliseconds are an int64, got 1152921504606846976; "
+            "drop or fix the 1 row(s)",
+        ),
+        (
+            [datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 1)],  # noqa: DTZ001
+            "t[1]: expected datetimes with a zone, got datetime.datetime(2025, 1, 1, 0, 0) "
+            "(datetime); give each a zone, for example with replace(tzinfo=datetime.UTC)",
+        ),
+        (
+            ["2025-01-01"],
+            "t[0]: expected milliseconds since the epoch, or times with a zone, got '2025-01-01' "
+            'of <U10; parse them first, for example with numpy.array(times, "datetime64[ms]")',
+        ),
+        (
+            [0.5],
+            "t[0]: expected milliseconds since the epoch, or times with a zone, got 0.5 of object; "
+            'convert them to whole milliseconds, for example with astype("int64")',
+        ),
+        (
+            [1_763_000_000],
+            "t[0]: expected Unix times in milliseconds, got 1763000000, a time in seconds between "
+            "1995 and 2052; pass t * 1000; if your times count from another start, add that start",
+        ),
+    ],
+)
+def test_times_that_are_not_certain_are_refused(given: Any, text: str) -> None:
+    with pytest.raises(InputError) as error:
+        milliseconds(given, "t")
+    assert str(error.value) == text
