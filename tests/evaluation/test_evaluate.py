@@ -144,7 +144,7 @@ def test_results_are_found_by_every_name_and_shown_as_a_table() -> None:
         "1 query of the judgments that the run lacks: counted as 0",
         "1 query of the run without judgments: left out",
     ]
-    assert "<td>-0.401557 to 1.09" in found._repr_html_()
+    assert "<td>-0.40156 to 1.09" in found._repr_html_()
 
 
 def test_values_are_refused_with_their_query_and_document() -> None:
