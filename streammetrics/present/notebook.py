@@ -13,7 +13,7 @@ from streammetrics.present import figures
 from streammetrics.present.figures import figure_of
 from streammetrics.present.spec import not_installed
 from streammetrics.present.theme import Spec
-from streammetrics.present.views import Directions, counts_of, texts_of, views_of
+from streammetrics.present.views import Directions, Ranges, counts_of, texts_of, views_of
 
 if TYPE_CHECKING:
     import altair
@@ -111,12 +111,13 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 class Shown:
     """A result that notebooks show as a table and that has plots.
 
-    directions: of its views, see `views.directed`.
+    directions, ranges: of its views, see `views.directed` and `views.ranged`.
     """
 
     __slots__ = ()
 
     directions: ClassVar[Directions] = {}
+    ranges: ClassVar[Ranges] = {}
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
         """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.present.spec import (
@@ -29,6 +30,11 @@ _FEW: Final = 30  # looks per series, up to which rules are drawn
 _INTERVALS: Final = 5  # the most series with drawn intervals; those of more would overlap
 _BANDS: Final = (("low", "certain bounds"), ("lower", "intervals"))
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
+_HANDFUL: Final = 30  # rows, below which a window may be faded
+_USUAL: Final = 4  # a faded window has at most a fourth of the rows of the middle one
+_FADED: Final = {"condition": {"test": "datum.thin", "value": 0.3}, "value": 1}
+_DAY_MS: Final = 86_400_000
+_TICKS_MOST: Final = 8
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
     "year": "%Y",
@@ -44,7 +50,7 @@ T = TypeVar("T", "WindowValue", "EffectValue")
 @dataclass(frozen=True, slots=True)
 class WindowValue:
     """A value of the rows of [start_ms, end_ms), with certain bounds (low, high) and an interval
-    (lower, upper); nan if there is none."""
+    (lower, upper); nan if there is none. rows: their number, None if it is not known."""
 
     start_ms: int
     end_ms: int
@@ -54,6 +60,7 @@ class WindowValue:
     high: float = math.nan
     lower: float = math.nan
     upper: float = math.nan
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +83,16 @@ def over_time(
     y: str = "value",
     reason: str = "",
     theme: str = "light",
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> Spec:
-    """A point in the middle of each window, and a line through those of a series.
+    """A point at the start of each window, and a line through those of a series, which breaks where
+    windows are missing.
 
     Windows outside of the years 1 to 9999 have no date, and are left out. y: the quantity and its
     unit. Only the latest windows of long series are drawn. The bounds and intervals of more than
-    five series would overlap, so only the tooltips have them.
+    five series would overlap, so only the tooltips have them. A window with a handful of rows,
+    fewer than 30 and at most a fourth of the usual number, is faded and has no interval. limits: of
+    the values; what is beyond them is not drawn.
 
     >>> day = WindowValue(0, 86_400_000, "bts", 0.5)
     >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
@@ -91,23 +102,27 @@ def over_time(
     drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
     if found and not drawn:
         reason = reason or "every window is before the year 1 or after the year 9999"
-    rows = []
+    rows, thin = [], _thin(drawn)
     for one in drawn:
-        middle = (one.start_ms + one.end_ms) // 2
         when = f"{_time(one.start_ms)} to {_time(one.end_ms)}"
-        row = {"series": one.series, "at": middle, "when": when, "value": number(one.value)}
+        row = {"series": one.series, "at": one.start_ms, "when": when, "value": number(one.value)}
+        if one.rows is not None:
+            row["rows"] = one.rows
+        if one in thin:
+            row["thin"] = True
         for start, end, low, high in (
             ("low", "high", one.low, one.high),
             ("lower", "upper", one.lower, one.upper),
         ):
-            if math.isfinite(low) and math.isfinite(high):
+            if math.isfinite(low) and math.isfinite(high) and (start == "low" or one not in thin):
                 row |= {start: low, end: high}
         rows.append(row)
-    axis = quantity("value", y, scale={"zero": False})
-    x = _utc("event time (UTC)", _windows_axis(drawn))
+    rows += _gaps(drawn)
+    axis = quantity("value", y, scale={"zero": False, **_within(rows, limits)})
+    x = _utc("start of the window (UTC)", _windows_axis(drawn))
     fields = (
         *(("series", "series"), ("when", "window (UTC)"), ("value", y), ("low", "low, certain")),
-        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
+        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper"), ("rows", "rows")),
     )
     layers = [
         *(
@@ -122,6 +137,7 @@ def over_time(
     hides = bands and len(series) > _INTERVALS
     hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
     with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
+    faded = f"faded: fewer than {_HANDFUL} rows" if thin else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
@@ -131,7 +147,7 @@ def over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle="; ".join(filter(None, (said, hidden))),
+        subtitle="; ".join(filter(None, (said, hidden, faded))),
         reason=reason,
         theme=theme,
     )
@@ -211,19 +227,62 @@ def _latest(
     return drawn, series, f"the latest {most} {what}" if len(drawn) < len(found) else ""
 
 
+def _thin(found: Sequence[WindowValue]) -> set[WindowValue]:
+    """The windows with a handful of rows, compared with the others of their series."""
+    known: dict[str, list[int]] = {}
+    for one in found:
+        if one.rows is not None:
+            known.setdefault(one.series, []).append(one.rows)
+    usual = {name: sorted(rows)[len(rows) // 2] for name, rows in known.items()}
+    return {
+        one
+        for one in found
+        if one.rows is not None and one.rows < _HANDFUL and _USUAL * one.rows <= usual[one.series]
+    }
+
+
+def _gaps(found: Sequence[WindowValue]) -> list[dict[str, object]]:
+    """A row without a value where a series lacks windows, at which its line breaks."""
+    starts = sorted({one.start_ms for one in found})
+    step = min((after - before for before, after in pairwise(starts)), default=0)
+    rows: list[dict[str, object]] = []
+    for name in dict.fromkeys(one.series for one in found):
+        mine = sorted(one.start_ms for one in found if one.series == name)
+        rows += (
+            {"series": name, "at": before + step, "value": None}
+            for before, after in pairwise(mine)
+            if after - before > step
+        )
+    return rows
+
+
+def _within(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) -> Spec:
+    """The ends of a scale that bounds or intervals would exceed; an axis that they do not exceed
+    fits the data."""
+    ends = [row[name] for row in rows for name in ("lower", "upper", "low", "high") if name in row]
+    numbers = cast("list[float]", ends)
+    low, high = limits
+    found: Spec = {"domainMin": low} if min(numbers, default=low) < low else {}
+    return found | ({"domainMax": high} if max(numbers, default=high) > high else {})
+
+
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
     mark: Spec = {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3}
+    mark["clip"] = True
     return between(mark, x, axis, (low, high), series)
 
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
-    encoding = {"x": x, "y": axis, **by_series(series, "dash")}
-    return {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": encoding}
+    encoding = {"x": x, "y": {**axis, "field": "line"}, **by_series(series, "dash")}
+    # Faded points are not joined to the others.
+    line: Spec = {"calculate": "datum.thin ? null : datum.value", "as": "line"}
+    mark: Spec = {"type": "line", "strokeWidth": 1.5}
+    return {"mark": mark, "encoding": encoding, "transform": [line]}
 
 
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
     seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
-    encoding = {"x": x, "y": axis, **by_series(series), "tooltip": seen}
+    encoding = {"x": x, "y": axis, **by_series(series), "opacity": _FADED, "tooltip": seen}
     return {"mark": {"type": "point", "filled": True, "size": 25}, "encoding": encoding}
 
 
@@ -234,18 +293,24 @@ def _utc(title: str, more: Spec) -> Spec:
 
 
 def _windows_axis(found: Sequence[WindowValue]) -> Spec:
-    """No ticks within a window; a single window spans the axis."""
+    """Ticks at starts of windows, where the points are; a single window is in the middle."""
     if not found:
         return {}
     spans = {(one.start_ms, one.end_ms) for one in found}
     if len(spans) == 1:
-        [ends] = spans
+        [(start, end)] = spans
+        half = (end - start) // 2
         # A `domain` of times becomes expressions, about whose extent Vega warns at each update.
-        start, end = ends
-        return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
+        ends = {"domainMin": start - half, "domainMax": start + half}
+        return {"axis": {"values": [start]}, "scale": ends}
     # With room for the intervals of the first and the last window.
-    return {"axis": {"tickMinStep": min(end - start for start, end in spans)},
-            "scale": {"padding": 6}}  # fmt: skip
+    padded: Spec = {"scale": {"padding": 6}}
+    starts = sorted({start for start, _ in spans})
+    step = min(after - before for before, after in pairwise(starts))
+    if _DAY_MS % step:  # weeks and 7 hours do not start where the axis would have its ticks
+        every = math.ceil(((starts[-1] - starts[0]) // step + 1) / _TICKS_MOST) * step
+        return {"axis": {"values": list(range(starts[0], starts[-1] + 1, every))}, **padded}
+    return {"axis": {"tickMinStep": step}, **padded}
 
 
 def _looks_axis(found: Sequence[EffectValue]) -> Spec:

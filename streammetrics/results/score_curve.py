@@ -34,7 +34,7 @@ from streammetrics.kernels.curves.operating_points import (
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.present.views import directed
+from streammetrics.present.views import directed, ranged
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
@@ -137,6 +137,7 @@ class ScoreCurve(ByValue, RoundedWeights):
     """
 
     directions: ClassVar = directed(higher="auc gini ap pr_auc_trapezoid ks partial_auc")
+    ranges: ClassVar = ranged(shares="auc ap pr_auc_trapezoid ks", signed="gini")
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     exact: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time
@@ -95,10 +96,28 @@ def test_ticks_are_never_finer_than_a_window_and_hours_are_of_24() -> None:
     assert axis(3)["axis"]["tickMinStep"] == DAY
     assert axis(3)["axis"]["format"]["hours"] == "%H:%M"
     scale = axis(1)["scale"]
-    assert axis(1)["axis"]["values"] == [scale["domainMin"], scale["domainMax"]] == [0, DAY]
+    assert axis(1)["axis"]["values"] == [0]
+    assert [scale["domainMin"], scale["domainMax"]] == [-DAY // 2, DAY // 2]
+    weeks = [WindowValue(7 * i * DAY, 7 * (i + 1) * DAY, "bts", 0.5) for i in range(12)]
+    ticks = check(over_time(weeks))["layer"][-1]["encoding"]["x"]["axis"]["values"]
+    assert ticks == [14 * i * DAY for i in range(6)]  # where points are
     look = effect_over_time([EffectValue(DAY + 400, "bts", 0.1, -0.2, 0.4)], x="time")
     alone = check(look)["layer"][-1]["encoding"]["x"]["axis"]
     assert alone["values"] == [DAY + 400] and alone["format"] == "%b %d, %H:%M"
+
+
+def test_a_line_breaks_where_windows_are_missing_and_at_those_with_a_handful_of_rows() -> None:
+    found = [WindowValue(i * DAY, (i + 1) * DAY, "bts", 0.5, lower=-1.0, upper=2.0, rows=rows)
+             for i, rows in ((0, 500), (1, 3), (2, 500), (5, 500))]  # fmt: skip
+    spec = check(over_time(found, limits=(0.0, math.inf)))
+    rows = spec["data"]["values"]
+    assert [row["at"] // DAY for row in rows if row.get("thin")] == [1]
+    assert [row["at"] // DAY for row in rows if "lower" in row] == [0, 2, 5]
+    assert [row["at"] // DAY for row in rows if row["value"] is None] == [3]
+    scale = spec["layer"][-1]["encoding"]["y"]["scale"]
+    assert scale == {"zero": False, "domainMin": 0.0}  # the intervals reach -1
+    same = [replace(one, rows=3) for one in found]  # all as small: none is faded
+    assert not any(row.get("thin") for row in over_time(same)["data"]["values"])  # type: ignore[attr-defined, index]
 
 
 def test_a_name_that_no_picture_can_hold_is_drawn_by_its_codes() -> None:

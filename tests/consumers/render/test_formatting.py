@@ -61,6 +61,6 @@ def test_printed_bounds_hold_what_the_bounds_hold(low: float, width: float, deci
 def test_numbers_that_are_none_huge_or_nearly_nothing_are_words_or_short() -> None:
     assert formatting.number(math.nan, 4) == "undefined"
     assert formatting.number(-math.inf, 4) == "-inf"
-    assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 4
+    assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 3
     assert formatting.number(-1e-9, 4) == "0.0000"
     assert formatting.number(1.5e200, 2) == "1.500000e+200"

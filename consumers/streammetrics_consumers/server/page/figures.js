@@ -53,6 +53,14 @@ export class Figure {
     if (this.isSeen) this.ask();
   }
 
+  /** Draw the chart now, in view or not; resolves when it is drawn, or cannot be. */
+  async whole() {
+    if (this.words !== null) this.ask();
+    while (this.box.getAttribute("aria-busy") === "true" && this.box.isConnected) {
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+
   seen(isSeen) {
     this.isSeen = isSeen;
     if (isSeen && this.words !== null) this.ask();
