@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -34,6 +34,7 @@ _HANDFUL: Final = 30  # rows, below which a window may be faded
 _USUAL: Final = 4  # a faded window has at most a fourth of the rows of the middle one
 _FADED: Final = {"condition": {"test": "datum.thin", "value": 0.3}, "value": 1}
 _DAY_MS: Final = 86_400_000
+_DAY_AND_TIME: Final = "%b %d, %H:%M"
 _TICKS_MOST: Final = 8
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
@@ -118,7 +119,10 @@ def over_time(
                 row |= {start: low, end: high}
         rows.append(row)
     rows += _gaps(drawn)
-    axis = quantity("value", y, scale={"zero": False, **_within(rows, limits)})
+    if len(starts := {(one.start_ms, one.end_ms) for one in drawn}) == 1:
+        [(start, end)] = starts
+        rows += _around(start, (end - start) // 2, series)
+    axis = quantity("value", y, scale={"zero": False, **_scale(rows, limits)})
     x = _utc("start of the window (UTC)", _windows_axis(drawn))
     fields = (
         *(("series", "series"), ("when", "window (UTC)"), ("value", y), ("low", "low, certain")),
@@ -179,6 +183,8 @@ def effect_over_time(
         if math.isfinite(one.lower) and math.isfinite(one.upper) and not one.gated:
             row |= {"lower": one.lower, "upper": one.upper}
         rows.append(row)
+    if x == "time" and len(times := {one.at for one in drawn}) == 1:
+        rows += _around(min(times), _ALONE_MS, series)
     axis = quantity("value", y, scale={"zero": True})
     across = (
         _utc("time (UTC)", _looks_axis(drawn))
@@ -256,14 +262,29 @@ def _gaps(found: Sequence[WindowValue]) -> list[dict[str, object]]:
     return rows
 
 
-def _within(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) -> Spec:
-    """The ends of a scale that bounds or intervals would exceed; an axis that they do not exceed
-    fits the data."""
-    ends = [row[name] for row in rows for name in ("lower", "upper", "low", "high") if name in row]
-    numbers = cast("list[float]", ends)
-    low, high = limits
-    found: Spec = {"domainMin": low} if min(numbers, default=low) < low else {}
-    return found | ({"domainMax": high} if max(numbers, default=high) > high else {})
+def _around(at: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
+    """Rows without a value on both sides of a single time, which is then in the middle: the ends of
+    a scale of time would be expressions, which a page does not evaluate."""
+    ends = (at - distance, at + distance)
+    return [{"series": series[0], "at": one, "value": None} for one in ends]
+
+
+def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) -> Spec:
+    """The ends of a scale where it does not fit the data: it ends at the limits, and faded windows
+    do not stretch it."""
+    names = ("value", "lower", "upper", "low", "high")
+    thin, usual = (
+        [cast("float", row[name]) for row in rows for name in names
+         if row.get(name) is not None and bool(row.get("thin")) is faded]
+        for faded in (True, False)
+    )  # fmt: skip
+    if not usual:
+        return {}
+    low, high = max(min(usual), limits[0]), min(max(usual), limits[1])
+    if thin and low < high and (min(thin) < low or max(thin) > high):
+        return {"domain": [low, high], "nice": True}
+    found: Spec = {"domainMin": low} if min(usual) < low else {}
+    return found | ({"domainMax": high} if max(usual) > high else {})
 
 
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
@@ -283,7 +304,8 @@ def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
     seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
     encoding = {"x": x, "y": axis, **by_series(series), "opacity": _FADED, "tooltip": seen}
-    return {"mark": {"type": "point", "filled": True, "size": 25}, "encoding": encoding}
+    mark: Spec = {"type": "point", "filled": True, "size": 25, "clip": True}
+    return {"mark": mark, "encoding": encoding}
 
 
 def _utc(title: str, more: Spec) -> Spec:
@@ -298,18 +320,20 @@ def _windows_axis(found: Sequence[WindowValue]) -> Spec:
         return {}
     spans = {(one.start_ms, one.end_ms) for one in found}
     if len(spans) == 1:
-        [(start, end)] = spans
-        half = (end - start) // 2
-        # A `domain` of times becomes expressions, about whose extent Vega warns at each update.
-        ends = {"domainMin": start - half, "domainMax": start + half}
-        return {"axis": {"values": [start]}, "scale": ends}
+        start = found[0].start_ms
+        return {
+            "axis": {
+                "values": _at([start]),
+                **({"format": _DAY_AND_TIME} if start % _DAY_MS else {}),
+            }
+        }
     # With room for the intervals of the first and the last window.
     padded: Spec = {"scale": {"padding": 6}}
     starts = sorted({start for start, _ in spans})
     step = min(after - before for before, after in pairwise(starts))
     if _DAY_MS % step:  # weeks and 7 hours do not start where the axis would have its ticks
         every = math.ceil(((starts[-1] - starts[0]) // step + 1) / _TICKS_MOST) * step
-        return {"axis": {"values": list(range(starts[0], starts[-1] + 1, every))}, **padded}
+        return {"axis": {"values": _at(range(starts[0], starts[-1] + 1, every))}, **padded}
     return {"axis": {"tickMinStep": step}, **padded}
 
 
@@ -318,9 +342,13 @@ def _looks_axis(found: Sequence[EffectValue]) -> Spec:
     times = {one.at for one in found}
     if len(times) != 1:
         return {}
-    at = min(times)
-    axis: Spec = {"values": [at], "format": "%b %d, %H:%M"}
-    return {"axis": axis, "scale": {"domainMin": at - _ALONE_MS, "domainMax": at + _ALONE_MS}}
+    return {"axis": {"values": _at(times), "format": _DAY_AND_TIME}}
+
+
+def _at(times: Iterable[int]) -> Spec:
+    """Ticks at these times. Vega-Lite would call `datetime` with each number, which gives no date
+    where expressions are not compiled, as on the page."""
+    return {"expr": f"[{', '.join(map(str, times))}]"}
 
 
 def _time(at_ms: int) -> str:

@@ -432,8 +432,8 @@ def _explained(row: Result, text: ResultText, axis: Axis) -> ResultText:
         dashes = dict.fromkeys(("value", "certain", "interval"), formatting.DASH)
         return replace(text, **dashes, reason=why, axis=axis)
     if missing:
-        interval = formatting.DASH
-        return replace(text, interval=interval, reason=why or "it has no formula", axis=axis)
+        why = why or "there is no formula for the interval"
+        return replace(text, interval=formatting.DASH, reason=why, axis=axis)
     return replace(text, axis=axis)
 
 
@@ -444,12 +444,13 @@ def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
         numbers[row.metric, row.view] += contrast_numbers(row)
     found = []
     for row, text in zip(rows, effects_of(rows), strict=True):
+        once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
         dashes = {
             "effect": math.isnan(row.effect_size),
             "lift": not text.lift,
-            "once": math.isnan(row.effect_size_ci_lower) and math.isnan(row.effect_size_ci_upper),
+            "once": not any(map(math.isfinite, once)),
             "always": bool(row.anytime_reason),
-            "p_once": math.isnan(row.pvalue),
+            "p_once": math.isnan(row.pvalue) or math.isnan(row.effect_size),
             "p": text.p == NONE,
         }
         text = replace(

@@ -79,6 +79,7 @@ def progress_text(found: Progress | None, looks: int) -> str:
         return ""
     count = formatting.count
     days = None if found.days is None else formatting.number(found.days, 1)
+    days = "less than 0.1" if days == "0.0" else days
     units = None if found.units is None else count(found.units)
     whole = None if found.planned_days is None else count(found.planned_days)
     planned = None if found.planned_units is None else count(round(found.planned_units))
@@ -98,7 +99,7 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
 
 
 def _decision(row: Comparison) -> str:
-    lift = formatting.lift(row.rel_effect_size)
+    lift = "" if row.distrusted else formatting.lift(row.rel_effect_size)
     return f"{formatting.name(row.metric)} {words(row.verdict)}" + (f" ({lift})" if lift else "")
 
 

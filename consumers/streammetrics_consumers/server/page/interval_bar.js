@@ -43,7 +43,7 @@ export function intervalBar(scale, { value, low, high, lower, upper, margin }) {
 }
 
 function mark(bar, scale, kind, from, to) {
-  if (Number.isNaN(from) || Number.isNaN(to)) return;
+  if (Number.isNaN(from) || Number.isNaN(to) || !(Number.isFinite(from) || Number.isFinite(to))) return;
   const one = h("span", { class: kind });
   one.style.left = `${share(scale, from)}%`;
   one.style.width = `${share(scale, to) - share(scale, from)}%`;

@@ -19,13 +19,15 @@ export function slicesTable(rows, { by, down, find, view }, who, label) {
   const variants = [...new Set(shown.map((row) => row.slice.variant))]
     .sort((a, b) => (b === who.control) - (a === who.control) || who.place(a) - who.place(b));
   const windows = new Set(shown.map((row) => row.window.start_ms)).size > 1;
-  const all = [...Map.groupBy(shown, keyOf).values()].map((mine) => lineOf(mine, variants, windows));
+  const names = new Set(shown.flatMap((row) => Object.keys(row.slice)).filter((key) => key !== "variant"));
+  const only = names.size === 1 && !windows ? [...names][0] : null; // the one name, which is the heading
+  const all = [...Map.groupBy(shown, keyOf).values()].map((mine) => lineOf(mine, variants, windows, only));
   const found = all.filter((one) => one.label.toLowerCase().includes(find.trim().toLowerCase()));
   if (by !== null) {
     const sign = down ? -1 : 1;
     found.sort((a, b) => sign * ordered(sortKey(a, by), sortKey(b, by)));
   }
-  const headings = [windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", "Rows"];
+  const headings = [only !== null ? name(only) : windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", "Rows"];
   const sortable = headings.map((_, i) => i !== headings.length - 2);
   const scale = scaleOfRows(shown);
   const table = h("table", { class: "slices" },
@@ -50,9 +52,9 @@ export function slicesTable(rows, { by, down, find, view }, who, label) {
 
 const keyOf = (row) => JSON.stringify([row.window.start_ms, row.window.end_ms, sliceName(row.slice)]);
 
-function lineOf(mine, variants, windows) {
+function lineOf(mine, variants, windows, only) {
   const { window, slice } = mine[0];
-  const parts = [sliceName(slice), windows ? `${span(window)}${window.start_ms === null ? "" : `, ${window.state}`}` : ""];
+  const parts = [only === null ? sliceName(slice) : name(slice[only]), windows ? `${span(window)}${window.start_ms === null ? "" : `, ${window.state}`}` : ""];
   const rows = variants.map((variant) => mine.find((row) => row.slice.variant === variant) ?? null);
   const counted = rows.reduce((sum, row) => sum + (row?.counts.rows ?? 0), 0);
   return { label: parts.filter(Boolean).join("; ") || "all rows", rows, counted };

@@ -45,7 +45,7 @@ export function figures(rows, caption, who) {
     );
     table.append(body);
   }
-  return h("div", {}, table, ...whyUndefined(rows, who));
+  return h("div", {}, table, ...whyUndefined(rows));
 }
 
 /** The scale that the drawings of these rows share. */
@@ -53,12 +53,12 @@ export const scaleOfRows = (rows) =>
   scaleOf(rows.map(read).flatMap((one) => [one.value, one.lower, one.upper]), rows[0].text.axis);
 
 /** A line for each reason why numbers of these rows are dashes. */
-function whyUndefined(rows, who) {
+function whyUndefined(rows) {
   const missing = rows.filter((row) => row.text.reason);
   return [...Map.groupBy(missing, (row) => row.text.reason)].map(([why, some]) => {
-    const all = some.length === rows.length;
-    const names = [...new Set(some.map((row) => labelOf(row)))].join(", ");
-    return h("p", { class: "note" }, all && who ? `—: ${why}.` : `— of ${names}: ${why}.`);
+    const views = new Set(rows.map((row) => row.view)).size > 1;
+    const names = [...new Set(some.map((row) => (views ? name(row.view) : labelOf(row))))].join(", ");
+    return h("p", { class: "note" }, `— of ${names}: ${why}.`);
   });
 }
 

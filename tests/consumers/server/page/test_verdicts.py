@@ -49,7 +49,7 @@ def test_every_verdict_has_its_word_symbol_and_colour(
             cells = seen.page.locator("#experiment tbody tr td:last-child").all_inner_texts()
             assert cells == ["<0.0001", "—"]
         if name == "mixed":
-            assert seen.text("#sentence .attention").startswith("100 units have been seen in sev")
+            assert seen.text("#sentence .attention").startswith("100 units (2.5 % of all) were seen")
             assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
             assert seen.page.locator("#experiment").get_attribute("data-tone") == "warn"
 
@@ -67,7 +67,7 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
     tone = verdict_words.ACTION_TONES[case.action]  # type: ignore[index]
     assert seen.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
     arms = seen.page.locator("#arms li")
-    assert [one.partition(":")[0][1:] for one in arms.all_inner_texts()] == ["new"]
+    assert [one.partition(":")[0][1:].strip() for one in arms.all_inner_texts()] == ["new"]
     ticks = (seen.text("#experiment").count("✓")) - seen.text("#arms").count("✓")
     assert ticks == sum(verdict_words.TONES[one] == "good" for one in case.says) + (tone == "good")  # type: ignore[index]
 
