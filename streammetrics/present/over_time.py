@@ -119,9 +119,9 @@ def over_time(
                 row |= {start: low, end: high}
         rows.append(row)
     rows += _gaps(drawn)
-    if len(starts := {(one.start_ms, one.end_ms) for one in drawn}) == 1:
-        [(start, end)] = starts
-        rows += _around(start, (end - start) // 2, series)
+    if len({(one.start_ms, one.end_ms) for one in drawn}) == 1:
+        alone = drawn[0]
+        rows += _around(alone.start_ms, (alone.end_ms - alone.start_ms) // 2, series)
     axis = quantity("value", y, scale={"zero": False, **_scale(rows, limits)})
     x = _utc("start of the window (UTC)", _windows_axis(drawn))
     fields = (
