@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from streammetrics.present.spec import (
     between,
     by_series,
+    faded,
     figure,
+    not_thin,
     number,
     quantity,
     some,
@@ -168,11 +170,12 @@ def reliability(
     if some(rows, "lower"):
         mark: Spec = {"type": "rule", "strokeWidth": 1, "clip": True}
         rules = between(mark, x, y, ("lower", "upper"), names)
-        cast("Spec", rules["encoding"])["opacity"] = _faded(0.5)
+        cast("Spec", rules["encoding"])["opacity"] = faded(0.5)
         layers.append(rules)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 1.5, "clip": True},
-        "encoding": {"x": x, "y": y, **by_series(names, "dash")},
+        "encoding": {"x": x, "y": {**y, "field": "line"}, **by_series(names, "dash")},
+        "transform": [not_thin("y")],
     }
     points: Spec = {
         "mark": {"type": "point", "filled": True, "size": 45, "clip": True},
@@ -180,7 +183,7 @@ def reliability(
             "x": x,
             "y": y,
             **by_series(names),
-            "opacity": _faded(1),
+            "opacity": faded(1),
             "tooltip": tooltip(*fields[names == [""] :]),
         },
     }
@@ -195,11 +198,6 @@ def reliability(
         theme=theme,
         size=(360, 320),
     )
-
-
-def _faded(opacity: float) -> Spec:
-    """The channel that fades rows that are `thin`."""
-    return {"condition": {"test": "datum.thin", "value": 0.25 * opacity}, "value": opacity}
 
 
 def _axes(bins: Sequence[Bin]) -> tuple[float, float, bool]:

@@ -13,8 +13,10 @@ from streammetrics.present.spec import (
     between,
     by_series,
     each,
+    faded,
     figure,
     level,
+    not_thin,
     number,
     quantity,
     some,
@@ -32,7 +34,6 @@ _BANDS: Final = (("low", "certain bounds"), ("lower", "intervals"))
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 _HANDFUL: Final = 30  # rows, below which a window may be faded
 _USUAL: Final = 4  # a faded window has at most a fourth of the rows of the middle one
-_FADED: Final = {"condition": {"test": "datum.thin", "value": 0.3}, "value": 1}
 _DAY_MS: Final = 86_400_000
 _DAY_AND_TIME: Final = "%b %d, %H:%M"
 _TICKS_MOST: Final = 8
@@ -141,7 +142,7 @@ def over_time(
     hides = bands and len(series) > _INTERVALS
     hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
     with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
-    faded = f"faded: fewer than {_HANDFUL} rows" if thin else ""
+    few = f"faded: fewer than {_HANDFUL} rows" if thin else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
@@ -151,7 +152,7 @@ def over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle="; ".join(filter(None, (said, hidden, faded))),
+        subtitle="; ".join(filter(None, (said, hidden, few))),
         reason=reason,
         theme=theme,
     )
@@ -275,8 +276,8 @@ def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) ->
     names = ("value", "lower", "upper", "low", "high")
     thin, usual = (
         [cast("float", row[name]) for row in rows for name in names
-         if row.get(name) is not None and bool(row.get("thin")) is faded]
-        for faded in (True, False)
+         if row.get(name) is not None and bool(row.get("thin")) is is_thin]
+        for is_thin in (True, False)
     )  # fmt: skip
     if not usual:
         return {}
@@ -295,15 +296,13 @@ def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: i
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
     encoding = {"x": x, "y": {**axis, "field": "line"}, **by_series(series, "dash")}
-    # Faded points are not joined to the others.
-    line: Spec = {"calculate": "datum.thin ? null : datum.value", "as": "line"}
     mark: Spec = {"type": "line", "strokeWidth": 1.5}
-    return {"mark": mark, "encoding": encoding, "transform": [line]}
+    return {"mark": mark, "encoding": encoding, "transform": [not_thin("value")]}
 
 
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
     seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
-    encoding = {"x": x, "y": axis, **by_series(series), "opacity": _FADED, "tooltip": seen}
+    encoding = {"x": x, "y": axis, **by_series(series), "opacity": faded(), "tooltip": seen}
     mark: Spec = {"type": "point", "filled": True, "size": 25, "clip": True}
     return {"mark": mark, "encoding": encoding}
 

@@ -31,6 +31,7 @@ from streammetrics_consumers.render.verdict_words import (
 
 NAMES: Final = 5  # of guardrails that a line names
 ALIKE: Final = 30.0  # the greatest ratio of two extents that one axis shows
+SHOWN: Final = ("better", "worse", "higher", "lower")  # verdicts that a size may follow
 _UNRESOLVED: Final = ("open", "not_started", "disbelieved")
 _WORST: Final[tuple[Tone, ...]] = ("bad", "warn", "neutral", "good")
 _SYMBOLS: Final[Mapping[Tone, str]] = {"bad": "✕", "warn": "!", "neutral": "○", "good": "✓"}
@@ -99,7 +100,7 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
 
 
 def _decision(row: Comparison) -> str:
-    lift = "" if row.distrusted else formatting.lift(row.rel_effect_size)
+    lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
     return f"{formatting.name(row.metric)} {words(row.verdict)}" + (f" ({lift})" if lift else "")
 
 
