@@ -135,6 +135,6 @@ def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, 
     for view, metrics in by_view.items():
         extents = [max(map(abs, some), default=0.0) for some in metrics.values()]
         known = [one for one in extents if one > 0]
-        if len(metrics) > 1 and known and max(known) <= ALIKE * min(known):
+        if view and len(metrics) > 1 and known and max(known) <= ALIKE * min(known):
             numbers = [one for some in metrics.values() for one in some if math.isfinite(one)]
             yield view, formatting.axis([*numbers, 0.0], signed=True)
