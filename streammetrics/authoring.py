@@ -86,7 +86,7 @@ from streammetrics.core.weights import ONE, Unit, check_weight_settings
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
-from streammetrics.present.views import Direction, Directions, directed
+from streammetrics.present.views import Direction, Directions, Ranges, directed, ranged
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measures import register_measure
 from streammetrics.results.has_intervals import Asked
@@ -127,6 +127,7 @@ __all__ = [
     "Probability",
     "Quotient",
     "Ragged",
+    "Ranges",
     "Ranked",
     "Rates",
     "Real",
@@ -159,6 +160,7 @@ __all__ = [
     "exact",
     "hit",
     "label_table",
+    "ranged",
     "ratio",
     "reciprocal_rank",
     "register_measure",

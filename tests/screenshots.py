@@ -1,7 +1,9 @@
 """Pictures for README and docs: `make screenshots`; run it after a change.
 
 The real page over the real events of obd_men, at three sizes and in both themes; the beginning of
-the report, and the screen of `watch`, of the same store. Look at them.
+the report, and the screen of `watch`, of the same store. `--scenes` takes the page of each store of
+`tests.page_scenes` instead: few metrics and many, a loss, a broken guardrail, a sample-ratio alarm,
+and no data. Look at them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import argparse
 import io
 import re
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -24,9 +27,12 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
 from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.running import Running
+from tests.page_scenes import SCENES
 from tests.requirements import ROOT, data_folder
 
 if TYPE_CHECKING:
@@ -64,6 +70,9 @@ propensity_auc = {{ type = "ExactAUC", inputs = {{ scores = "propensity" }} }}
 [store]
 url = "obd.db"
 [experiment]
+name = "Bernoulli TS against random items"
+hypothesis = "Learned recommendations raise the click rate."
+days = 7
 control = "random"
 unit = "event_id"
 on_several_variants = "keep"
@@ -81,8 +90,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", allow_abbrev=False)
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "pictures", help="the folder")
     parser.add_argument("--query", default="", help="what the page is asked, such as ?metric=auc")
+    parser.add_argument("--scenes", action="store_true", help="the page of each scene; needs -o")
     asked = parser.parse_args(argv)
     asked.o.mkdir(parents=True, exist_ok=True)
+    if asked.scenes:
+        return _scenes(asked.o, asked.query)
     with TemporaryDirectory() as folder:
         config = Path(folder) / "obd.toml"
         path = data_folder() / "obd_men_events.jsonl"
@@ -102,7 +114,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _scenes(folder: Path, query: str) -> int:
+    """The page of each scene, as `SCENE-SIZE-THEME.png`."""
+    alone = Watched(dict, time.monotonic, time.time)
+    with running_browser() as browser:
+        for name, make in SCENES.items():
+            with TemporaryDirectory() as made:
+                store = make(Path(made))
+                with serving(str(store), "127.0.0.1", 0, alone) as url:
+                    for size in SIZES:
+                        for theme in THEMES:
+                            path = folder / f"{name}-{size}-{theme}.png"
+                            _picture(browser, url + query, size, theme, path)
+    return 0
+
+
 def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> None:
+    _picture(browser, url, size, theme, folder / f"page-{size}-{theme}.png", READ)
+
+
+def _picture(browser: Browser, url: str, size: str, theme: str, path: Path, read: str = "") -> None:
+    """The page, once it has read so many events and has drawn the charts in view."""
     width, height, scale = SIZES[size]
     page = browser.new_page(
         viewport={"width": width, "height": height},
@@ -111,10 +143,10 @@ def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> N
         reduced_motion="reduce",
     )
     page.goto(url)
-    page.wait_for_selector(f'#health [data-field=read] dd:text-is("{READ}")')
-    page.wait_for_selector("html[data-state=ready]", state="attached")
+    if read:
+        page.wait_for_selector(f'#health [data-field=read] dd:text-is("{read}")')
+    page.wait_for_selector("html:is([data-state=ready], [data-state=empty])", state="attached")
     page.wait_for_function(DRAWN)  # charts in view, one by one, while nothing else is to do
-    path = folder / f"page-{size}-{theme}.png"
     page.screenshot(path=path)
     sys.stderr.write(f"{path}\n")
     page.close()

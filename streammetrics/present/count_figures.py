@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from streammetrics.present.spec import (
     between,
     by_series,
+    faded,
     figure,
+    not_thin,
     number,
     quantity,
     some,
@@ -27,6 +29,8 @@ _WIDE: Final = 50.0  # ratio of the greatest to the middle score above which the
 CLASSES: Final = ("positives", "negatives")
 MOST_CLASSES: Final = 15  # of a confusion matrix
 REST: Final = "(rest)"
+_THIN: Final = 0.01  # of the rows, below which a bin is faded
+_CELL: Final = 44  # the least width of a cell, in pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,8 @@ class Bin:
 def reliability(
     found: Mapping[str, Sequence[Bin]], *, title: str = "Reliability", theme: str = "light"
 ) -> Spec:
-    """The share of positives over the mean score of each bin that has rows, by series.
+    """The share of positives over the mean score of each bin that has rows, by series; bins with
+    less than 1 % of the rows are faded.
 
     The points of a calibrated model lie on the thin line.
 
@@ -143,10 +148,11 @@ def reliability(
     """
     rows: list[dict[str, object]] = []
     for name, bins in found.items():
+        least = _THIN * sum(one.units for one in bins)
         for one in bins:
             if one.units and math.isfinite(one.mean_score) and math.isfinite(one.positive_share):
                 row = {"series": name, "x": one.mean_score, "y": one.positive_share}
-                row["units"] = one.units
+                row |= {"units": one.units, "thin": one.units < least}
                 if math.isfinite(one.lower) and math.isfinite(one.upper):
                     row |= {"lower": number(one.lower), "upper": number(one.upper)}
                 rows.append(row)
@@ -162,14 +168,22 @@ def reliability(
     corner = min(far, top)
     layers = [straight((0, 0), (corner, corner))]
     if some(rows, "lower"):
-        mark: Spec = {"type": "rule", "strokeWidth": 1, "opacity": 0.5, "clip": True}
-        layers.append(between(mark, x, y, ("lower", "upper"), names))
+        mark: Spec = {"type": "rule", "strokeWidth": 1, "clip": True}
+        rules = between(mark, x, y, ("lower", "upper"), names)
+        cast("Spec", rules["encoding"])["opacity"] = faded(0.5)
+        layers.append(rules)
     line: Spec = {
-        "mark": {"type": "line", "strokeWidth": 1.5, "point": {"size": 45}, "clip": True},
+        "mark": {"type": "line", "strokeWidth": 1.5, "clip": True},
+        "encoding": {"x": x, "y": {**y, "field": "line"}, **by_series(names, "dash")},
+        "transform": [not_thin("y")],
+    }
+    points: Spec = {
+        "mark": {"type": "point", "filled": True, "size": 45, "clip": True},
         "encoding": {
             "x": x,
             "y": y,
-            **by_series(names, "dash"),
+            **by_series(names),
+            "opacity": faded(1),
             "tooltip": tooltip(*fields[names == [""] :]),
         },
     }
@@ -179,7 +193,7 @@ def reliability(
         description="Share of positives over mean score, by bin; calibrated scores lie on the "
         "diagonal.",
         rows=rows,
-        layers=[*layers, line],
+        layers=[*layers, line, points],
         series=names,
         theme=theme,
         size=(360, 320),
@@ -229,6 +243,7 @@ def confusion(
                 row = {"series": series, "truth": line, "prediction": prediction}
                 rows.append({**row, "count": count, "share": count / total if total else 0.0})
     columns = list(dict.fromkeys(str(row["prediction"]) for row in rows))
+    wide = max([_CELL, *(7 * len(f"{row['count']:,}") + 10 for row in rows)])
     x: Spec = {"field": "prediction", "type": "nominal", "sort": None, "title": "predicted"}
     y: Spec = {"field": "truth", "type": "nominal", "sort": None, "title": "truth"}
     x |= {"scale": {"domain": columns}, "axis": {"labelAngle": 0}}
@@ -244,7 +259,7 @@ def confusion(
         },
         {
             "mark": {"type": "text", "fontSize": 11},
-            "encoding": {"x": x, "y": y, "text": {"field": "count", "format": ",.4~s"}},
+            "encoding": {"x": x, "y": y, "text": {"field": "count", "format": ",d"}},
         },
     ]
     return figure(
@@ -255,7 +270,7 @@ def confusion(
         layers=layers,
         series=lines + columns,
         theme=theme,
-        size=(max(220, 44 * len(columns)), max(120, 32 * len(lines))),
+        size=(max(220, wide * len(columns)), max(120, 32 * len(lines))),
     )
 
 

@@ -18,6 +18,7 @@ from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
 from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, roc
 from streammetrics.present.over_time import WindowValue, over_time
+from streammetrics.present.texts import decimals_for, number
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
 from streammetrics.present.views import views_of
@@ -175,6 +176,10 @@ _CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] 
 }
 
 
+_VIEWS: Final = {"roc": "auc", "pr": "ap", "reliability": "ece"}  # the value that a figure shows
+_ACRONYM: Final = 4  # letters of a view that is written in capitals
+
+
 def kinds_of(result: object) -> tuple[str, ...]:
     """The kinds of figures that a result has, with the default of `plot` first; () if none.
 
@@ -259,10 +264,10 @@ def figure_by_series(
             for series, of in inner.items()
             for name, one in curves_in(of).items()
         }
-        return draw(curves, theme=theme, **named)
+        return _with_values(draw(curves, theme=theme, **named), inner, _VIEWS.get(kind, ""))
     if kind == "reliability":
         bins = {series: bins_of(one) for series, one in inner.items()}
-        return reliability(bins, theme=theme, **named)
+        return _with_values(reliability(bins, theme=theme, **named), inner, _VIEWS[kind])
     if kind == "confusion":
         tables = {series: table_of(one) for series, one in inner.items()}
         whole = {series: table for series, table in tables.items() if table is not None}
@@ -280,6 +285,23 @@ def figure_by_series(
     names = list(dict.fromkeys(one.name for one in found))
     x = names[0] if len(names) == 1 else "value"
     return values(found, title=title, x=x, theme=theme)
+
+
+def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:
+    """The figure with the value of a view of each series in its subtitle; without the view, as it
+    is."""
+    texts = []
+    for series, result in inner.items():
+        found = getattr(result, view, None) if view else None
+        if isinstance(found, (float, Bounded)) and math.isfinite(float(found)):
+            value = float(found)
+            texts.append(f"{series} {number(value, decimals_for([value]))}".strip())
+    meta = cast("Mapping[str, str]", spec["usermeta"])
+    if not texts or meta["reason"]:
+        return spec
+    name = view.upper() if len(view) <= _ACRONYM else view.replace("_", " ")
+    said = f"{name}: {', '.join(texts)}" if "" not in inner else f"{name} {texts[0]}"
+    return {**spec, "title": {**cast("Spec", spec["title"]), "subtitle": said}}
 
 
 def _values(result: object, series: str) -> list[NamedValue]:

@@ -23,7 +23,7 @@ from streammetrics.present.value_rows import (
     rows_of_views,
     to_columns,
 )
-from streammetrics.present.views import Directions
+from streammetrics.present.views import Directions, Ranges
 
 if TYPE_CHECKING:
     import altair
@@ -81,13 +81,14 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 class Shown:
     """A result that is shown as a table, becomes one, and has plots.
 
-    directions: of its views, see `views.directed`. A dataclass needs `repr=False` for the table;
-    `print` shows it in any case.
+    directions, ranges: of its views, see `views.directed` and `views.ranged`. A dataclass needs
+    `repr=False` for the table; `print` shows it in any case.
     """
 
     __slots__ = ()
 
     directions: ClassVar[Directions] = {}
+    ranges: ClassVar[Ranges] = {}
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield from rows_of_views(self, level, headlines)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.present.spec import (
     between,
     by_series,
     each,
+    faded,
     figure,
     level,
+    not_thin,
     number,
     quantity,
     some,
@@ -29,6 +32,11 @@ _FEW: Final = 30  # looks per series, up to which rules are drawn
 _INTERVALS: Final = 5  # the most series with drawn intervals; those of more would overlap
 _BANDS: Final = (("low", "certain bounds"), ("lower", "intervals"))
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
+_HANDFUL: Final = 30  # rows, below which a window may be faded
+_USUAL: Final = 4  # a faded window has at most a fourth of the rows of the middle one
+_DAY_MS: Final = 86_400_000
+_DAY_AND_TIME: Final = "%b %d, %H:%M"
+_TICKS_MOST: Final = 8
 # The format of a tick, by its finest unit; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
     "year": "%Y",
@@ -44,7 +52,7 @@ T = TypeVar("T", "WindowValue", "EffectValue")
 @dataclass(frozen=True, slots=True)
 class WindowValue:
     """A value of the rows of [start_ms, end_ms), with certain bounds (low, high) and an interval
-    (lower, upper); nan if there is none."""
+    (lower, upper); nan if there is none. rows: their number, None if it is not known."""
 
     start_ms: int
     end_ms: int
@@ -54,6 +62,7 @@ class WindowValue:
     high: float = math.nan
     lower: float = math.nan
     upper: float = math.nan
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +85,16 @@ def over_time(
     y: str = "value",
     reason: str = "",
     theme: str = "light",
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> Spec:
-    """A point in the middle of each window, and a line through those of a series.
+    """A point at the start of each window, and a line through those of a series, which breaks where
+    windows are missing.
 
     Windows outside of the years 1 to 9999 have no date, and are left out. y: the quantity and its
     unit. Only the latest windows of long series are drawn. The bounds and intervals of more than
-    five series would overlap, so only the tooltips have them.
+    five series would overlap, so only the tooltips have them. A window with a handful of rows,
+    fewer than 30 and at most a fourth of the usual number, is faded and has no interval. limits: of
+    the values; what is beyond them is not drawn.
 
     >>> day = WindowValue(0, 86_400_000, "bts", 0.5)
     >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
@@ -91,23 +104,30 @@ def over_time(
     drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
     if found and not drawn:
         reason = reason or "every window is before the year 1 or after the year 9999"
-    rows = []
+    rows, thin = [], _thin(drawn)
     for one in drawn:
-        middle = (one.start_ms + one.end_ms) // 2
         when = f"{_time(one.start_ms)} to {_time(one.end_ms)}"
-        row = {"series": one.series, "at": middle, "when": when, "value": number(one.value)}
+        row = {"series": one.series, "at": one.start_ms, "when": when, "value": number(one.value)}
+        if one.rows is not None:
+            row["rows"] = one.rows
+        if one in thin:
+            row["thin"] = True
         for start, end, low, high in (
             ("low", "high", one.low, one.high),
             ("lower", "upper", one.lower, one.upper),
         ):
-            if math.isfinite(low) and math.isfinite(high):
+            if math.isfinite(low) and math.isfinite(high) and (start == "low" or one not in thin):
                 row |= {start: low, end: high}
         rows.append(row)
-    axis = quantity("value", y, scale={"zero": False})
-    x = _utc("event time (UTC)", _windows_axis(drawn))
+    rows += _gaps(drawn)
+    if len({(one.start_ms, one.end_ms) for one in drawn}) == 1:
+        alone = drawn[0]
+        rows += _around(alone.start_ms, (alone.end_ms - alone.start_ms) // 2, series)
+    axis = quantity("value", y, scale={"zero": False, **_scale(rows, limits)})
+    x = _utc("start of the window (UTC)", _windows_axis(drawn))
     fields = (
         *(("series", "series"), ("when", "window (UTC)"), ("value", y), ("low", "low, certain")),
-        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
+        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper"), ("rows", "rows")),
     )
     layers = [
         *(
@@ -122,6 +142,7 @@ def over_time(
     hides = bands and len(series) > _INTERVALS
     hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
     with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
+    few = f"faded: fewer than {_HANDFUL} rows" if thin else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
@@ -131,7 +152,7 @@ def over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle="; ".join(filter(None, (said, hidden))),
+        subtitle="; ".join(filter(None, (said, hidden, few))),
         reason=reason,
         theme=theme,
     )
@@ -163,6 +184,8 @@ def effect_over_time(
         if math.isfinite(one.lower) and math.isfinite(one.upper) and not one.gated:
             row |= {"lower": one.lower, "upper": one.upper}
         rows.append(row)
+    if x == "time" and len(times := {one.at for one in drawn}) == 1:
+        rows += _around(min(times), _ALONE_MS, series)
     axis = quantity("value", y, scale={"zero": True})
     across = (
         _utc("time (UTC)", _looks_axis(drawn))
@@ -211,20 +234,77 @@ def _latest(
     return drawn, series, f"the latest {most} {what}" if len(drawn) < len(found) else ""
 
 
+def _thin(found: Sequence[WindowValue]) -> set[WindowValue]:
+    """The windows with a handful of rows, compared with the others of their series."""
+    known: dict[str, list[int]] = {}
+    for one in found:
+        if one.rows is not None:
+            known.setdefault(one.series, []).append(one.rows)
+    usual = {name: sorted(rows)[len(rows) // 2] for name, rows in known.items()}
+    return {
+        one
+        for one in found
+        if one.rows is not None and one.rows < _HANDFUL and _USUAL * one.rows <= usual[one.series]
+    }
+
+
+def _gaps(found: Sequence[WindowValue]) -> list[dict[str, object]]:
+    """A row without a value where a series lacks windows, at which its line breaks."""
+    starts = sorted({one.start_ms for one in found})
+    step = min((after - before for before, after in pairwise(starts)), default=0)
+    rows: list[dict[str, object]] = []
+    for name in dict.fromkeys(one.series for one in found):
+        mine = sorted(one.start_ms for one in found if one.series == name)
+        rows += (
+            {"series": name, "at": before + step, "value": None}
+            for before, after in pairwise(mine)
+            if after - before > step
+        )
+    return rows
+
+
+def _around(at: int, distance: int, series: Sequence[str]) -> list[dict[str, object]]:
+    """Rows without a value on both sides of a single time, which is then in the middle: the ends of
+    a scale of time would be expressions, which a page does not evaluate."""
+    ends = (at - distance, at + distance)
+    return [{"series": series[0], "at": one, "value": None} for one in ends]
+
+
+def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) -> Spec:
+    """The ends of a scale where it does not fit the data: it ends at the limits, and faded windows
+    do not stretch it."""
+    names = ("value", "lower", "upper", "low", "high")
+    thin, usual = (
+        [cast("float", row[name]) for row in rows for name in names
+         if row.get(name) is not None and bool(row.get("thin")) is is_thin]
+        for is_thin in (True, False)
+    )  # fmt: skip
+    if not usual:
+        return {}
+    low, high = max(min(usual), limits[0]), min(max(usual), limits[1])
+    if thin and low < high and (min(thin) < low or max(thin) > high):
+        return {"domain": [low, high], "nice": True}
+    found: Spec = {"domainMin": low} if min(usual) < low else {}
+    return found | ({"domainMax": high} if max(usual) > high else {})
+
+
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
     mark: Spec = {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3}
+    mark["clip"] = True
     return between(mark, x, axis, (low, high), series)
 
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
-    encoding = {"x": x, "y": axis, **by_series(series, "dash")}
-    return {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": encoding}
+    encoding = {"x": x, "y": {**axis, "field": "line"}, **by_series(series, "dash")}
+    mark: Spec = {"type": "line", "strokeWidth": 1.5}
+    return {"mark": mark, "encoding": encoding, "transform": [not_thin("value")]}
 
 
 def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
     seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
-    encoding = {"x": x, "y": axis, **by_series(series), "tooltip": seen}
-    return {"mark": {"type": "point", "filled": True, "size": 25}, "encoding": encoding}
+    encoding = {"x": x, "y": axis, **by_series(series), "opacity": faded(), "tooltip": seen}
+    mark: Spec = {"type": "point", "filled": True, "size": 25, "clip": True}
+    return {"mark": mark, "encoding": encoding}
 
 
 def _utc(title: str, more: Spec) -> Spec:
@@ -234,18 +314,26 @@ def _utc(title: str, more: Spec) -> Spec:
 
 
 def _windows_axis(found: Sequence[WindowValue]) -> Spec:
-    """No ticks within a window; a single window spans the axis."""
+    """Ticks at starts of windows, where the points are; a single window is in the middle."""
     if not found:
         return {}
     spans = {(one.start_ms, one.end_ms) for one in found}
     if len(spans) == 1:
-        [ends] = spans
-        # A `domain` of times becomes expressions, about whose extent Vega warns at each update.
-        start, end = ends
-        return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
+        start = found[0].start_ms
+        return {
+            "axis": {
+                "values": _at([start]),
+                **({"format": _DAY_AND_TIME} if start % _DAY_MS else {}),
+            }
+        }
     # With room for the intervals of the first and the last window.
-    return {"axis": {"tickMinStep": min(end - start for start, end in spans)},
-            "scale": {"padding": 6}}  # fmt: skip
+    padded: Spec = {"scale": {"padding": 6}}
+    starts = sorted({start for start, _ in spans})
+    step = min(after - before for before, after in pairwise(starts))
+    if _DAY_MS % step:  # weeks and 7 hours do not start where the axis would have its ticks
+        every = math.ceil(((starts[-1] - starts[0]) // step + 1) / _TICKS_MOST) * step
+        return {"axis": {"values": _at(range(starts[0], starts[-1] + 1, every))}, **padded}
+    return {"axis": {"tickMinStep": step}, **padded}
 
 
 def _looks_axis(found: Sequence[EffectValue]) -> Spec:
@@ -253,9 +341,13 @@ def _looks_axis(found: Sequence[EffectValue]) -> Spec:
     times = {one.at for one in found}
     if len(times) != 1:
         return {}
-    at = min(times)
-    axis: Spec = {"values": [at], "format": "%b %d, %H:%M"}
-    return {"axis": axis, "scale": {"domainMin": at - _ALONE_MS, "domainMax": at + _ALONE_MS}}
+    return {"axis": {"values": _at(times), "format": _DAY_AND_TIME}}
+
+
+def _at(times: Iterable[int]) -> Spec:
+    """Ticks at these times. Vega-Lite would call `datetime` with each number, which gives no date
+    where expressions are not compiled, as on the page."""
+    return {"expr": f"[{', '.join(map(str, times))}]"}
 
 
 def _time(at_ms: int) -> str:

@@ -128,7 +128,7 @@ def text_table(result: object) -> str:
 def _line(row: ValueRow, has_parts: bool, has_bounds: bool, own_head: bool) -> Line:
     value, within, ci = float(row.value), row.exact_within, row.ci
     known = [value, *(within or ()), *(ci or ())]
-    decimals = decimals_for(known, _DIGITS) if any(map(math.isfinite, known)) else 0
+    decimals = decimals_for(known, digits=_DIGITS) if any(map(math.isfinite, known)) else 0
     size = max((abs(x) for x in known if math.isfinite(x)), default=0.0)
     limit = _SCIENTIFIC if size >= _SCIENTIFIC else math.inf
     bounds = ""

@@ -21,6 +21,7 @@ from streammetrics.present.theme import theme as theme_config
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_CLIPS: Final = re.compile(r'(?<= )(id="|clip-path="url\(#)clip(\d+)')
 CURVE: Final = 500  # the most points of a curve
 _NARROW: Final = 260  # width of a legend on a phone, in pixels
 FIGURE: Final = 2000  # the most points of all curves of a figure
@@ -106,6 +107,20 @@ def _columns(names: Sequence[str]) -> int:
     """
     longest = max(map(len, names), default=0)
     return max(1, int(_NARROW // (min(6.5 * longest, LABEL) + 35)))
+
+
+def faded(opacity: float = 1) -> Spec:
+    """The channel that fades rows that are `thin`: of few observations."""
+    return {"condition": {"test": "datum.thin", "value": 0.3 * opacity}, "value": opacity}
+
+
+def not_thin(field: str) -> Spec:
+    """The transform that makes `line` of a field, which breaks where rows are `thin`.
+
+    >>> not_thin("y")["calculate"]
+    'datum.thin ? null : datum.y'
+    """
+    return {"calculate": f"datum.thin ? null : datum.{field}", "as": "line"}
 
 
 def some(rows: Sequence[Row], field: str) -> bool:
@@ -293,7 +308,10 @@ def svg(spec: Spec) -> str:
         raise not_installed("vl-convert-python", "figures", error) from None
     drawn = cast("Spec", all_drawable(spec))
     found: str = vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE, allowed_base_urls=[])
-    return found
+    # Vega numbers the ids of clipped layers through the life of a process.
+    numbers = dict.fromkeys(one[2] for one in _CLIPS.finditer(found))
+    order = {number: i for i, number in enumerate(numbers)}
+    return _CLIPS.sub(lambda one: f"{one[1]}clip{order[one[2]]}", found)
 
 
 @cache

@@ -42,23 +42,27 @@ def ci_title(level: float) -> str:
     return f"{100 * level:.10g} % CI"
 
 
-def decimals_for(values: Iterable[float], digits: int = 4) -> int:
-    """The number of decimals that shows the first digits of the smallest of these values, at most
-    10.
+def decimals_for(values: Iterable[float], widths: Iterable[float] = (), digits: int = 3) -> int:
+    """The number of decimals that shows the first digits of the smallest of these values, but at
+    most two more digits of the greatest, and two digits of the narrowest of these intervals; at
+    most 10.
 
-    Shares and areas (up to 1) have at least that many decimals; larger whole numbers have none.
+    Shares and areas (up to 1) have at least that many decimals; larger whole numbers without
+    intervals have none.
 
     >>> decimals_for([0.7011, 0.0046]), decimals_for([1.0]), decimals_for([12_345.6, 3])
-    (6, 4, 3)
+    (5, 3, 0)
+    >>> decimals_for([0.7011], [0.00042]), decimals_for([3.0], [0.4])
+    (5, 2)
     """
-    sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
-    if not sizes or max(sizes) <= 1:
-        least = digits
-    elif all(size == int(size) for size in sizes):
-        return 0
-    else:
-        least = 0
-    return min(max(digits - 1 - math.floor(math.log10(min(sizes, default=1))), least), 10)
+    sizes, spans = (
+        [abs(one) for one in some if math.isfinite(one) and one != 0] for some in (values, widths)
+    )
+    least = digits if not sizes or max(sizes) <= 1 else 0
+    found = 0
+    if sizes and (spans or not all(size == int(size) for size in sizes)):
+        found = min(digits - 1 - _exponent(min(sizes)), digits + 1 - _exponent(max(sizes)))
+    return min(max(found, least, *(1 - _exponent(span) for span in spans)), 10)
 
 
 def number(
@@ -97,6 +101,11 @@ def between(
     """
     bounds = (lower, upper)
     return " to ".join(number(x, decimals, signed=signed, scientific=scientific) for x in bounds)
+
+
+def _exponent(size: float) -> int:
+    """The power of ten of the first digit of a positive number."""
+    return math.floor(math.log10(size))
 
 
 def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: float) -> str:

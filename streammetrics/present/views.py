@@ -15,6 +15,7 @@ that one.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -400,3 +401,43 @@ def declared_of(result: object, view: object = None) -> Direction | None:
             return declared[name]
     value = getattr(result, "value", None)
     return None if value is None or entry else declared_of(value, asked.text)
+
+
+# The least and the greatest value that a view can have, so that charts need not show more.
+
+Range: TypeAlias = tuple[float, float]
+Ranges: TypeAlias = Mapping[str, Range]
+
+_ALL: Final[Range] = (-math.inf, math.inf)
+
+
+def ranged(*, shares: str = "", positive: str = "", signed: str = "") -> Ranges:
+    """The ranges that a class declares: names of views, separated by spaces, in [0, 1], [0, inf) or
+    [-1, 1].
+
+    >>> ranged(shares="auc", positive="log_loss")
+    {'auc': (0.0, 1.0), 'log_loss': (0.0, inf)}
+    """
+    said = (shares, (0.0, 1.0)), (positive, (0.0, math.inf)), (signed, (-1.0, 1.0))
+    return {name: limits for names, limits in said for name in names.split()}
+
+
+def range_of(result: object, view: object = None) -> Range:
+    """The least and the greatest value that a view of a result can have, as its class declares them
+    in `ranges = ranged(...)`; None: of its first view. Infinite without a declaration.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
+    >>> range_of(rates, "precision"), range_of(rates, "mcc")
+    ((0.0, 1.0), (-1.0, 1.0))
+    """
+    inside = part_of_view(result, view)
+    if inside is not None:
+        return range_of(inside[0], inside[1] or None)
+    asked = view_of(result, view)
+    for base in type(result).__mro__:
+        declared = cast("Ranges", vars(base).get("ranges", {}))
+        if asked.name in declared and not asked.rest:
+            return declared[asked.name]
+    value = getattr(result, "value", None)
+    return _ALL if value is None or isinstance(value, float) else range_of(value, asked.text)

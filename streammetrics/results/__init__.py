@@ -12,6 +12,7 @@ from streammetrics.present.views import (
     counts_of,
     direction_of,
     headlines_of,
+    range_of,
     texts_of,
     views_of,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "html_table",
     "interval_of",
     "kinds_of",
+    "range_of",
     "texts_of",
     "views_of",
 ]

@@ -17,7 +17,7 @@ from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Ranges, directed, ranged
 from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
 
 _GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
@@ -36,6 +36,7 @@ class SlidingArea(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(higher="auc")
+    ranges: ClassVar[Ranges] = ranged(shares="auc")
     auc: float
     rows: int
     positives: int
@@ -75,6 +76,7 @@ class GroupedArea(RoundedWeights):
     """
 
     directions: ClassVar[Directions] = directed(higher="gauc")
+    ranges: ClassVar[Ranges] = ranged(shares="gauc")
     gauc: float | Bounded
     groups: int | None
     groups_kept: int | None

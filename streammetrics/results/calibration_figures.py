@@ -14,7 +14,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Ranges, directed, ranged
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
@@ -56,6 +56,10 @@ class CalibrationFigures(OfWeightedRows):
         lower="log_loss normalized_entropy brier ece mce",
         near_1="ratio copc",
         none="mean_score base_rate",
+    )
+    ranges: ClassVar[Ranges] = ranged(
+        shares="brier ece mce mean_score base_rate",
+        positive="log_loss normalized_entropy ratio copc",
     )
     bins: tuple[tuple[int, int, Fraction], ...]
     squares: Fraction

@@ -16,7 +16,7 @@ from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Ranges, directed, ranged
 from streammetrics.results.areas import as_float
 from streammetrics.results.has_intervals import USERS, Asked, ByValue, RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
@@ -39,6 +39,7 @@ class ClassCurves(ByValue, RoundedWeights):
     """
 
     directions: ClassVar[Directions] = directed(higher="macro_auc map auc ap")
+    ranges: ClassVar[Ranges] = ranged(shares="macro_auc map auc ap")
     curves: tuple[ScoreCurve, ...]
     exact: bool
     rows: int

@@ -17,7 +17,7 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.term_means import Hits, cells_number
-from streammetrics.present.views import Directions, ViewText, directed
+from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged
 from streammetrics.results.has_intervals import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 
@@ -44,6 +44,10 @@ class ClassRates(ByValue, OneVsRest):
         higher="accuracy balanced_accuracy mcc kappa weighted_kappa top_k_accuracy "
         "top_k_accuracies",
         lower="error_rate",
+    )
+    ranges: ClassVar[Ranges] = ranged(
+        shares="accuracy balanced_accuracy top_k_accuracy top_k_accuracies error_rate",
+        signed="mcc kappa weighted_kappa",
     )
     n_classes: int
     cells: NDArray[np.int64]

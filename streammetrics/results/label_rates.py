@@ -15,7 +15,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Ranges, directed, ranged
 from streammetrics.results.has_intervals import Asked, ByValue
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
@@ -41,6 +41,10 @@ class LabelRates(ByValue, OneVsRest):
     directions: ClassVar[Directions] = directed(
         higher="subset_accuracy accuracy balanced_accuracy mcc kappa",
         lower="hamming_loss error_rate",
+    )
+    ranges: ClassVar[Ranges] = ranged(
+        shares="subset_accuracy accuracy balanced_accuracy hamming_loss error_rate",
+        signed="mcc kappa",
     )
     matrix: NDArray[np.int64]
     sizes: NDArray[np.int64]

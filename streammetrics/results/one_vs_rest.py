@@ -23,7 +23,7 @@ from streammetrics.kernels.inference.term_means import (
     mean_influence,
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.views import Directions, ViewText, directed
+from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged
 from streammetrics.results.has_intervals import USERS, Asked, OfWeightedRows
 from streammetrics.results.rates import Rates, weight_of_precision
 
@@ -51,6 +51,9 @@ class OneVsRest(OfWeightedRows):
 
     directions: ClassVar[Directions] = directed(
         higher="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
+    )
+    ranges: ClassVar[Ranges] = ranged(
+        shares="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
     )
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted")
 

@@ -18,7 +18,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
-from streammetrics.present.views import Directions, ViewText, directed, value_of
+from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged, value_of
 from streammetrics.results.has_intervals import Asked, OfWeightedRows, widened
 
 Value = TypeVar("Value", float, Bounded)
@@ -40,6 +40,11 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         higher="accuracy precision recall specificity npv balanced_accuracy mcc kappa jaccard "
         "f1 f_beta f_alpha",
         lower="error_rate fpr fnr",
+    )
+    ranges: ClassVar[Ranges] = ranged(
+        shares="accuracy precision recall specificity npv balanced_accuracy jaccard f1 f_beta "
+        "f_alpha error_rate fpr fnr",
+        signed="mcc kappa",
     )
 
     @abstractmethod

@@ -36,7 +36,7 @@ from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares,
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import counts_of, directed
+from streammetrics.present.views import counts_of, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
@@ -150,6 +150,7 @@ class ScoreCurve(ByValue, RoundedWeights):
     """
 
     directions: ClassVar = directed(higher="auc gini ap pr_auc_trapezoid ks partial_auc")
+    ranges: ClassVar = ranged(shares="auc ap pr_auc_trapezoid ks", signed="gini")
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     exact: bool

@@ -10,7 +10,7 @@ from typing import ClassVar
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Ranges, directed, ranged
 from streammetrics.results.has_intervals import (
     USERS,
     Asked,
@@ -113,6 +113,7 @@ class RegressionErrors(OfWeightedRows):
     """
 
     directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
+    ranges: ClassVar[Ranges] = ranged(positive="mae mse rmse")
     _n: int  # units of weight
     absolute: Fraction | None
     squares: Fraction | None

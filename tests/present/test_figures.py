@@ -172,8 +172,8 @@ def test_a_result_by_key_is_drawn_by_key_and_one_by_window_over_time() -> None:
     windows.update(times_ms=[0, 60_000, 60_000], keys=["a", "b", "b"], numerators=[1, 0, 1])
     rows = check(figure_of(windows.compute()))["data"]["values"]
     assert [(row["series"], row["at"], row["value"]) for row in rows] == [
-        ("a", 30_000, 1.0),
-        ("b", 90_000, 0.5),
+        ("a", 0, 1.0),
+        ("b", 60_000, 0.5),
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from typing import Any
 
 from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time
@@ -58,7 +60,8 @@ def test_windows_without_a_date_are_left_out() -> None:
     far = WindowValue(-(2**63), -(2**63) + 1, "bts", 0.5)
     reason = check(over_time([far]))["usermeta"]["reason"]
     assert reason == "every window is before the year 1 or after the year 9999"
-    assert len(check(over_time([far, WindowValue(0, DAY, "bts", 0.5)]))["data"]["values"]) == 1
+    rows = check(over_time([far, WindowValue(0, DAY, "bts", 0.5)]))["data"]["values"]
+    assert [row["value"] for row in rows if "when" in row] == [0.5]
 
 
 def test_looks_before_the_burn_in_have_no_interval() -> None:
@@ -94,11 +97,33 @@ def test_ticks_are_never_finer_than_a_window_and_hours_are_of_24() -> None:
 
     assert axis(3)["axis"]["tickMinStep"] == DAY
     assert axis(3)["axis"]["format"]["hours"] == "%H:%M"
-    scale = axis(1)["scale"]
-    assert axis(1)["axis"]["values"] == [scale["domainMin"], scale["domainMax"]] == [0, DAY]
+    assert axis(1)["axis"]["values"] == {"expr": "[0]"}
+    alone = over_time([WindowValue(0, DAY, "bts", 0.5)])["data"]["values"]  # type: ignore[index]
+    assert [row["at"] for row in alone] == [0, -DAY // 2, DAY // 2]
+    weeks = [WindowValue(7 * i * DAY, 7 * (i + 1) * DAY, "bts", 0.5) for i in range(12)]
+    ticks = check(over_time(weeks))["layer"][-1]["encoding"]["x"]["axis"]["values"]
+    assert json.loads(ticks["expr"]) == [14 * i * DAY for i in range(6)]  # where points are
     look = effect_over_time([EffectValue(DAY + 400, "bts", 0.1, -0.2, 0.4)], x="time")
     alone = check(look)["layer"][-1]["encoding"]["x"]["axis"]
-    assert alone["values"] == [DAY + 400] and alone["format"] == "%b %d, %H:%M"
+    assert alone["values"] == {"expr": f"[{DAY + 400}]"} and alone["format"] == "%b %d, %H:%M"
+
+
+def test_a_line_breaks_where_windows_are_missing_and_at_those_with_a_handful_of_rows() -> None:
+    found = [WindowValue(i * DAY, (i + 1) * DAY, "bts", value, lower=-1.0, upper=2.0, rows=rows)
+             for i, value, rows in ((0, 0.5, 500), (1, 0.5, 3), (2, 1, 500), (5, 1, 500))
+             ]  # fmt: skip
+    spec = check(over_time(found, limits=(0.0, math.inf)))
+    rows = spec["data"]["values"]
+    assert [row["at"] // DAY for row in rows if row.get("thin")] == [1]
+    assert [row["at"] // DAY for row in rows if "lower" in row] == [0, 2, 5]
+    assert [row["at"] // DAY for row in rows if row["value"] is None] == [3]
+    scale = spec["layer"][-1]["encoding"]["y"]["scale"]
+    assert scale == {"zero": False, "domainMin": 0.0}  # the intervals reach -1
+    far = [replace(one, value=9.0) if one.rows == 3 else one for one in found]
+    scale = check(over_time(far))["layer"][-1]["encoding"]["y"]["scale"]
+    assert scale == {"zero": False, "domain": [-1.0, 2.0], "nice": True}  # it is not stretched
+    same = [replace(one, rows=3) for one in found]  # all as small: none is faded
+    assert not any(row.get("thin") for row in over_time(same)["data"]["values"])  # type: ignore[attr-defined, index]
 
 
 def test_a_name_that_no_picture_can_hold_is_drawn_by_its_codes() -> None:

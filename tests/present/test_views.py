@@ -12,13 +12,18 @@ from streammetrics import (
     NDCG,
     BinaryConfusion,
     Bounded,
+    Calibration,
+    GroupedAUC,
+    HistogramAUC,
     InputError,
     MulticlassAUC,
     MulticlassConfusion,
+    MultilabelConfusion,
     Panel,
     PerKey,
     RankingMetrics,
     Ratio,
+    Regression,
     Windows,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
@@ -29,6 +34,7 @@ from streammetrics.present.views import (
     ViewText,
     declared_of,
     direction_of,
+    range_of,
     value_of,
     view_of,
     views_of,
@@ -184,6 +190,36 @@ def test_every_view_of_every_metric_says_its_direction() -> None:
             assert declared_of(result, view) is not None, (type(result).__name__, view)
             seen.add((type(result).__name__, view))
     assert len(seen) > 80
+
+
+def test_every_value_lies_in_the_range_of_its_view() -> None:
+    chance = np.random.default_rng(5)
+    labels, scores = chance.integers(0, 2, 300), chance.random(300)
+    classes, sets = chance.integers(0, 3, 300), chance.integers(0, 2, (300, 3))
+    found = 0
+    for metric, rows in (
+        (BinaryConfusion(), {"scores": scores}),
+        (HistogramAUC(), {"scores": scores}),
+        (HistogramAUC(), {"scores": 1 - labels * 0.9}),  # as bad as can be
+        (GroupedAUC(), {"scores": scores, "groups": classes}),
+        (Calibration(), {"scores": scores}),
+        (Regression(), {"scores": scores}),
+        (MulticlassConfusion(3), {"labels": classes, "predictions": classes[::-1]}),
+        (MultilabelConfusion(3), {"labels": sets, "scores": chance.random((300, 3))}),
+    ):
+        metric.update(**{"labels": labels, **rows})  # type: ignore[arg-type]
+        result = metric.compute()
+        for view, value in views_of(result).items():
+            low, high = range_of(result, view)
+            assert low <= float(value) <= high, (type(result).__name__, view)
+            found += math.isfinite(low)
+    assert found > 40  # most views have a range
+
+
+def test_a_view_of_a_part_has_the_range_of_that_part() -> None:
+    found = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()}).compute()
+    assert range_of(found, "auc.gini") == range_of(found, "hits.mcc") == (-1.0, 1.0)
+    assert range_of(found) == range_of(found, "auc.auc") == (0.0, 1.0)
 
 
 def test_a_view_has_the_direction_of_its_name_whatever_its_arguments_and_its_result() -> None:

@@ -256,6 +256,9 @@ QUARANTINE: Final = {
 }
 
 EXPERIMENT: Final = {
+    "name": Key(Text("", limit=200), "the title of the page, in place of the name of the store"),
+    "hypothesis": Key(Text(""), "what is expected, in a sentence; shown below the title"),
+    "days": Key(Whole(1, 3660, unit=" of days"), "the planned duration; it affects no decision"),
     "control": _state(
         Text(limit=200),
         "the variant of `event.variants` that all others are compared with",
@@ -467,10 +470,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             "how much worse it may become",
             required=("a number of 0 or more", "say how much worse it may become"),
         ),
-        "higher_is_better": Key(
-            Switch(),
-            "by default as the metric declares, else `true`",
-        ),
+        "higher_is_better": Key(Switch(), "by default as the metric declares, else `true`"),
     },
     "experiment.covariates.NAME": {
         "metric": Key(

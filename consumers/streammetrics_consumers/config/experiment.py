@@ -64,7 +64,8 @@ class ExperimentConfig:
     `streammetrics.experiments.plan`. mdes: the mde of single metrics, by name in the decision or
     the guardrails, instead of the common horizon or mde. better: by name in the decision, the
     direction if the config declares it ("higher", "lower", "none" or a target). covariates: by name
-    in the decision or the guardrails, the covariate that adjusts it (CUPED).
+    in the decision or the guardrails, the covariate that adjusts it (CUPED). name,
+    hypothesis: texts for the page, "" if not declared; days: the planned duration, None if not.
     """
 
     control: str
@@ -86,6 +87,9 @@ class ExperimentConfig:
     max_units: int = 1_000_000
     assignment_salt: str | None = None
     look_every_s: float = 60.0
+    name: str = ""
+    hypothesis: str = ""
+    days: int | None = None
 
     @property
     def epoch_names(self) -> tuple[str, ...]:
@@ -115,9 +119,9 @@ class ExperimentConfig:
     def plan(self) -> dict[str, object]:
         """The declarations before the data, in plain values.
 
-        It omits `look_every_s`, which affects no decision, `better`, which changes no interval and
-        may be declared while the experiment runs, and the settings that are part of its states:
-        `unit`, `unit_share`, `max_units`.
+        It omits `look_every_s`, `name`, `hypothesis` and `days`, which affect no decision,
+        `better`, which changes no interval and may be declared while the experiment runs, and the
+        settings that are part of its states: `unit`, `unit_share`, `max_units`.
         """
         # A plan without `mdes` or `covariates` has the same description as before these keys.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
@@ -186,7 +190,13 @@ def experiment_metric_set(
     slices = SlicesConfig((BY,), MAX_KEYS)
     # A new variant changes the plan: more comparisons share one level, and the shares change.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
-    shown = {BETTER: dict(sorted(experiment.better.items()))} if experiment.better else {}
+    said: Mapping[str, object] = {
+        BETTER: dict(sorted(experiment.better.items())),
+        "name": experiment.name,
+        "hypothesis": experiment.hypothesis,
+        "days": experiment.days,
+    }
+    shown = {key: value for key, value in said.items() if value}
     return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
 
 

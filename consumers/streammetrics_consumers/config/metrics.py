@@ -12,7 +12,7 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeAlias, cast
@@ -63,7 +63,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 class MetricConfig:
     """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
 
-    better: the better direction, if the config declares it.
+    better: the better direction, if the config declares it. position: its index in the file.
     """
 
     name: str
@@ -72,6 +72,7 @@ class MetricConfig:
     inputs: Mapping[str, Field]
     empty: Accumulator
     better: Better | None = None
+    position: int = 0
 
     @property
     def of_lists(self) -> bool:
@@ -105,10 +106,10 @@ def read_metrics(
             "[metrics]", f"at most {MAX_METRICS} metrics", len(section.table), "leave some out"
         )
     found = []
-    for name in list(section.table)[:MAX_METRICS]:
+    for position, name in enumerate(list(section.table)[:MAX_METRICS]):
         made = _read_metric(section, name, event, directory, join)
         if made is not None:
-            found.append(made)
+            found.append(replace(made, position=position))
     section.done()
     if event.weight and not any("weights" in made.empty.arguments() for made in found):
         expected = "nothing, since no metric here takes weights"

@@ -87,6 +87,9 @@ def read_experiment(
         assignment_salt=section.text("assignment_salt") or None,
         look_every_s=section.number("look_every_s"),
         better={name: said for name, said in better.items() if name in decision},
+        name=section.text("name"),
+        hypothesis=section.text("hypothesis"),
+        days=section.optional_whole("days"),
     )
     found = replace(
         found,

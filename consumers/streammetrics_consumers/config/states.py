@@ -100,6 +100,7 @@ class MetricSet:
         event, windows = self.event, self.windows
         by = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
         shown = {"variants": list(event.variants or ()), "idle_timeout_s": windows.idle_timeout_s}
+        positions = {metric.name: metric.position for metric in self.metrics}
         return {
             made.name: {
                 "type": made.empty.schema,
@@ -116,7 +117,7 @@ class MetricSet:
                 **where_of(event),
                 "slices": by,
                 "max_keys": self.slices.max_keys,
-                SHOWN: {**shown, **self.shown},
+                SHOWN: {**shown, "position": positions[made.name], **self.shown},
                 **self.declared,
             }
             for made in self.metrics

@@ -10,7 +10,7 @@ counted it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
@@ -145,6 +145,26 @@ def count_entries(store: Store, generation: int) -> Entries:
         )
         found = {bool(done): int(n) for done, n in connection.execute(query)}
         return Entries(found.get(False, 0), found.get(True, 0))
+
+    return store.read(work)
+
+
+def open_by_reason(
+    store: Store, generation: int, limit: int
+) -> tuple[Mapping[str, int], Sequence[QuarantineRow]]:
+    """The numbers of a generation's open refused events by reason, the most frequent first, and the
+    newest `limit` of them, the newest first."""
+
+    def work(connection: Connection) -> tuple[Mapping[str, int], Sequence[QuarantineRow]]:
+        mine = quarantine.c.generation == generation, quarantine.c.done.is_(False)
+        many = func.count()
+        by = select(quarantine.c.reason, many).where(*mine).group_by(quarantine.c.reason)
+        found = {str(reason): int(n) for reason, n in connection.execute(by)}
+        reasons = dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+        last = select(quarantine.c.id).where(*mine).order_by(quarantine.c.id.desc()).limit(limit)
+        ids = list(connection.scalars(last))
+        rows = read_quarantine(connection, quarantine.c.id.in_(ids), limit=limit)
+        return reasons, sorted(rows, key=lambda one: -one.id)
 
     return store.read(work)
 

@@ -8,13 +8,17 @@ printed ones still contain the exact value.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
+from typing import Final
 
 from streammetrics.present import UNDEFINED, between, decimals_for, exact_within, number
 from streammetrics.present import name_text as name
 
 __all__ = [
+    "DASH",
     "UNDEFINED",
+    "axis",
     "between",
     "chance",
     "count",
@@ -23,11 +27,14 @@ __all__ = [
     "evidence",
     "exact_within",
     "level",
+    "lift",
     "name",
     "number",
     "percent",
     "plain",
 ]
+
+DASH: Final = "—"  # in place of a number, beside the reason in words
 
 
 def count(n: int) -> str:
@@ -60,6 +67,19 @@ def percent(share: float) -> str:
     return UNDEFINED if math.isnan(share) else f"{number(100 * share, 1)} %"
 
 
+def lift(share: float) -> str:
+    """A relative difference in per cent, to three digits; "" if it is undefined.
+
+    >>> lift(0.0456), lift(-0.4), lift(12.5), lift(0.000012), lift(float("nan"))
+    ('+4.56 %', '-40.0 %', '+1,250 %', '+0.0012 %', '')
+    """
+    if not math.isfinite(share):
+        return ""
+    size = abs(100 * share)
+    decimals = min(max(2 - _exponent(size), 0), 4) if size else 0
+    return f"{number(100 * share, decimals, signed=True)} %"
+
+
 def level(share: float) -> str:
     """A confidence level.
 
@@ -67,6 +87,39 @@ def level(share: float) -> str:
     ('95 %', '99.5 %')
     """
     return f"{100 * share:g} %"
+
+
+def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float, str], ...]:
+    """Two or three labelled marks at round numbers, from the least of these numbers to the
+    greatest; () without finite numbers. Where 0 is among them it is marked.
+
+    >>> axis([-0.0012, 0.0061, 0.0], signed=True)
+    ((0.0, '0'), (0.005, '+0.005'))
+    >>> axis([0.21, 0.291])
+    ((0.22, '0.22'), (0.26, '0.26'))
+    """
+    finite = [one for one in numbers if math.isfinite(one)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    if not low < high:
+        return tuple((one, number(one, decimals_for([one]), signed=signed)) for one in finite[:1])
+    power = _exponent(high - low)
+    sizes = [(size, power - i) for i in range(2) for size in (5, 2, 1)]
+    marks, power = next(
+        (found, at)
+        for size, at in sizes
+        if len(found := _multiples(low, high, size, at)) > 1  # a scale needs two
+    )
+    if len(marks) > 3:
+        origin, double = 0 if 0 in marks else marks[0], 2 * (marks[1] - marks[0])
+        marks = [i for i in marks if (i - origin) % double == 0]
+    exact = [(i, float(f"{i}e{power}")) for i in marks]
+    return tuple((at, number(at, max(-power, 0), signed=signed) if i else "0") for i, at in exact)
+
+
+def _multiples(low: float, high: float, size: int, power: int) -> list[int]:
+    """The multiples of size * 10**power in [low, high], in units of 10**power."""
+    step = size * 10.0**power
+    return [i * size for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def chance(value: float) -> str:
@@ -79,10 +132,10 @@ def chance(value: float) -> str:
 
 
 def evidence(value: float) -> str:
-    """An e-value, to four digits.
+    """An e-value, to three digits.
 
     >>> evidence(1234.56), evidence(0.03741), evidence(2e9), evidence(1e-9)
-    ('1,235', '0.03741', 'above 1,000,000', '<0.0001')
+    ('1,235', '0.0374', 'above 1,000,000', '<0.0001')
     """
     if value > 1e6:
         return "above 1,000,000"
@@ -101,3 +154,8 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _exponent(size: float) -> int:
+    """The power of ten of the first digit of a positive number."""
+    return math.floor(math.log10(size))

@@ -14,7 +14,7 @@ class Metric:
     """A metric of a generation.
 
     `description`, as parsed JSON, is the readable form of the fingerprint's input; under `shown`
-    it has the display values of the last config: the variants in their order.
+    it has the display values of the last config, such as the variants in their order.
     `start_offsets` has an entry (head id to offset) where the metric was added after the head had
     moved; elsewhere it counts from the head's own start. A metric with `ended` was removed from
     the config. A resumed metric has `holes`: by head, the offsets [from, to) that it did not count
@@ -45,6 +45,13 @@ class Metric:
         shown = self.description.get(SHOWN)
         found = shown.get("variants") if isinstance(shown, dict) else None
         return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
+    def position(self) -> int:
+        """Its index among the metrics of the config; 0 in a store that is older than that value."""
+        shown = self.description.get(SHOWN)
+        found = shown.get("position") if isinstance(shown, dict) else None
+        return found if isinstance(found, int) else 0
 
 
 @dataclass(frozen=True, slots=True)

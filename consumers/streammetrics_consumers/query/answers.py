@@ -42,6 +42,9 @@ Names: TypeAlias = Annotated[
 Bin: TypeAlias = Annotated[
     tuple[int, int, Count], Meta(description="[from, to, outcomes], in seconds")
 ]
+Axis: TypeAlias = Annotated[
+    tuple[tuple[float, str], ...], Meta(description="the labelled marks of an axis: [value, text]")
+]
 Figure: TypeAlias = Annotated[
     Mapping[str, Raw],  # any JSON
     Meta(
@@ -60,28 +63,36 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResultText(Text, frozen=True):
-    """A result as tables show it. certain, interval: "" where there is none."""
+    """A result as tables show it. certain, interval: "" where there is none. reason: why the value
+    or its interval is undefined, or "". axis: shared by the rows of the metric and view."""
 
     value: str
     certain: str
     interval: str
     level: str
     rows: str
+    reason: str
+    axis: Axis
 
 
 class ComparisonText(Text, frozen=True):
-    """A comparison as tables show it. margin: "" for a decision."""
+    """A comparison as tables show it. lift: the effect relative to the control, in per cent, ""
+    if it is undefined. margin: "" for a decision. reason: why the effect or its always-valid
+    interval is undefined, or "". axis: shared by the comparisons of the metric and view."""
 
     verdict: str
     symbol: str
     tone: Tone
     effect: str
+    lift: str
     margin: str
     once: str
     p_once: str
     always: str
     p: str
     p_title: str
+    reason: str
+    axis: Axis
 
 
 class OutcomeText(Text, frozen=True):
@@ -92,10 +103,21 @@ class OutcomeText(Text, frozen=True):
     after_window: str
 
 
+class ArmText(Text, frozen=True):
+    """One treatment in one line: its decisions, then its guardrails."""
+
+    variant: str
+    symbol: str
+    tone: Tone
+    line: str
+
+
 class ExperimentText(Text, frozen=True):
     """The texts of an experiment. advice: the recommendation in three parts: before, within and
     after the words about units of several variants. tone: of the action; worst: of all parts.
-    standing: the further conclusions. units: the number of each variant."""
+    standing: the further conclusions. units: the number of each variant. arms: each treatment.
+    progress: how far the experiment is of what was planned. axes: by view, where the effects on
+    several metrics have the same unit."""
 
     symbol: str
     tone: Tone
@@ -103,6 +125,9 @@ class ExperimentText(Text, frozen=True):
     advice: tuple[str, str, str]
     standing: str
     units: str
+    arms: tuple[ArmText, ...]
+    progress: str
+    axes: Mapping[str, Axis]
 
 
 class HealthText(Text, frozen=True):
@@ -382,6 +407,16 @@ class Plan(Answer, frozen=True):
     cluster: Literal["groups", "none"]
 
 
+class Progress(Answer, frozen=True):
+    """How far an experiment is of what was planned. days: from the start of the first window to the
+    newest event; units: the sum over the variants; null where unknown, or not planned."""
+
+    days: float | None
+    planned_days: Count | None
+    units: Count | None
+    planned_units: float | None
+
+
 class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-experiment/1"):
     """The status of an experiment since the start: its recommendation and its conclusions."""
 
@@ -390,6 +425,9 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     incomplete: Counts
     state: ExperimentState
     sentence: str
+    name: Annotated[str, Meta(description="as declared, or empty")]
+    hypothesis: Annotated[str, Meta(description="as declared, or empty")]
+    progress: Progress | None
     recommendation: Recommendation | None
     plan: Plan | None
     looks: Count

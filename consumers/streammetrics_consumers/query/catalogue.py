@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
-from streammetrics.results import headlines_of, kinds_of, views_of
+from streammetrics.results import headlines_of, kinds_of, range_of, views_of
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
-from streammetrics_consumers.query.answers import Answer, Count, Window, dumps
+from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
@@ -23,13 +25,19 @@ EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
 
 
 class StoreMetric(Answer, frozen=True):
-    """A metric, its views, its headline views, and its figures."""
+    """A metric, its views, its headline views, and its figures. ranges: the least and the greatest
+    value of views that have limits."""
 
     name: str
     type: str
     views: tuple[str, ...]
     headlines: tuple[str, ...]
     figures: tuple[str, ...]
+    ranges: Mapping[str, tuple[Number, Number]]
+
+    def limits(self, view: str) -> tuple[float, float]:
+        """The least and the greatest value of a view."""
+        return self.ranges.get(view, (-math.inf, math.inf))
 
     def view(self, asked: str | None) -> str:
         """The view asked for, by default the first headline view; QueryError if there is none."""
@@ -111,7 +119,7 @@ class Catalogue:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
-            metrics = metrics_of(seen, Query())
+            metrics = sorted(metrics_of(seen, Query()), key=lambda one: (one.position, one.name))
             found = Store(
                 name=self._name,
                 outline="",
@@ -134,7 +142,7 @@ class Catalogue:
         if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                return StoreMetric(metric.name, "", (), (), ())
+                return StoreMetric(metric.name, "", (), (), (), {})
             least = min(panes, key=lambda size: size.nbytes / size.rows)
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
@@ -146,8 +154,17 @@ class Catalogue:
                 tuple(views_of(result)),
                 headlines_of(result),
                 kinds_of(result),
+                dict(_limits(result)),
             )
         return self._known[key]
+
+
+def _limits(result: object) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The range of each view that has one."""
+    for name in views_of(result):
+        limits = range_of(result, name)
+        if any(map(math.isfinite, limits)):
+            yield name, limits
 
 
 def _bare(now: View) -> Snapshot:

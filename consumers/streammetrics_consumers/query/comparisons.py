@@ -48,6 +48,7 @@ from streammetrics_consumers.query.results import interval_answer
 T = TypeVar("T")
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
+DAY_MS: Final = 86_400_000
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 _COMPARED: Final = (  # fields of the library's Comparison, with the same names
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
@@ -333,8 +334,11 @@ def verdict(of: Declared | None, rows: Sequence[Comparison]) -> tuple[State, str
     return state, " ".join((*broken, *sentences))
 
 
-def experiment_answer(results: Results, of: Declared | None, looks: int) -> answers.Experiment:
-    """The answer of `GET /api/experiment`; results: an answer over the total."""
+def experiment_answer(
+    results: Results, of: Declared | None, looks: int, first_ms: int | None = None
+) -> answers.Experiment:
+    """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
+    of the first window, None if it is not known."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(of, rows)
     return answers.Experiment(
@@ -343,6 +347,9 @@ def experiment_answer(results: Results, of: Declared | None, looks: int) -> answ
         incomplete=results.incomplete,
         state=state,
         sentence=sentence,
+        name="" if of is None else of.name,
+        hypothesis="" if of is None else of.hypothesis,
+        progress=None if of is None else _progress(of, results, first_ms),
         recommendation=results.recommendation,
         plan=None if of is None else _plan(of.plan),
         looks=looks,
@@ -350,6 +357,17 @@ def experiment_answer(results: Results, of: Declared | None, looks: int) -> answ
         srm=results.srm,
         contamination=results.contamination,
         notes=results.notes,
+    )
+
+
+def _progress(of: Declared, results: Results, first_ms: int | None) -> answers.Progress:
+    newest_ms, counts = results.watermark_ms, None if results.srm is None else results.srm.counts
+    known = first_ms is not None and newest_ms is not None
+    return answers.Progress(
+        days=round((newest_ms - first_ms) / DAY_MS, 2) if known else None,  # type: ignore[operator]
+        planned_days=of.days,
+        units=sum(counts.values()) if counts else None,
+        planned_units=of.plan.horizon.units,
     )
 
 

@@ -28,12 +28,16 @@ class Declared:
     """An experiment as it was declared.
 
     fingerprint: of the plan without its epochs and their shares; looks are stored under it.
-    metrics: those that are counted for it, by their names in the ledger.
+    metrics: those that are counted for it, by their names in the ledger. name, hypothesis: texts of
+    the last config, or ""; days: the planned duration in it.
     """
 
     fingerprint: str
     plan: Plan
     metrics: Mapping[str, Metric]
+    name: str = ""
+    hypothesis: str = ""
+    days: int | None = None
 
     def panes(self, panes: Iterable[Pane]) -> list[Pane]:
         """The panes that hold its states."""
@@ -75,7 +79,15 @@ def declared(generation: Generation) -> Declared | None:
     stays = plan_that_stays(found)
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     plan = plan_of(found, _variants(first), _better(first))
-    return Declared(hashlib.sha256(text.encode()).hexdigest(), plan, metrics)
+    shown = cast("Mapping[str, object]", first.description.get(SHOWN, {}))
+    return Declared(
+        hashlib.sha256(text.encode()).hexdigest(),
+        plan,
+        metrics,
+        str(shown.get("name", "")),
+        str(shown.get("hypothesis", "")),
+        cast("int | None", shown.get("days")),
+    )
 
 
 def plan_of(

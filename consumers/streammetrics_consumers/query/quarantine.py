@@ -12,12 +12,46 @@ from collections.abc import Iterator
 from typing import Final
 
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import open_by_reason
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import QuarantineRow
-from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.answers import Answer, Count, Counts, Json, dumps
+from streammetrics_consumers.query.status import snapshot_of
 
+NEWEST: Final = 50  # entries of the answer of the interface
 PAGE: Final = 1000  # entries read in one transaction
 SHOWN_BYTES: Final = 240  # of a payload in the text
+
+
+class RefusedEvent(Answer, frozen=True):
+    """The position of a refused event, and the reason. Its contents are not in answers: the command
+    `quarantine` shows them to those who can read the store."""
+
+    partition: str
+    offset: Count
+    index: Count
+    reason: str
+    field: str
+
+
+class RefusedEvents(Answer, frozen=True, tag_field="format", tag="streammetrics-refused/1"):
+    """The open refused events: their number, that of each reason, and the newest of them."""
+
+    generation: Count
+    open: Count
+    reasons: Counts
+    newest: tuple[RefusedEvent, ...]
+
+
+def refused_json(ledger: Ledger, wanted: int | None = None) -> bytes:
+    """The bytes of `GET /api/quarantine`, of one generation or the newest."""
+    generation = snapshot_of(ledger, wanted).generation.id
+    reasons, newest = open_by_reason(ledger.store, generation, NEWEST)
+    events = (
+        RefusedEvent(str(one.partition), one.offset, one.index, one.reason, one.field or "")
+        for one in newest
+    )
+    return dumps(RefusedEvents(generation, sum(reasons.values()), reasons, tuple(events)))
 
 
 def entries(ledger: Ledger) -> Iterator[QuarantineRow]:

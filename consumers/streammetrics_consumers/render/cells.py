@@ -14,6 +14,7 @@ them. Each surface cuts names to its own width.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -23,10 +24,9 @@ from msgspec.structs import replace
 
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import (
+    Axis,
     Comparison,
     ComparisonText,
-    Experiment,
-    ExperimentText,
     Join,
     JoinOutcome,
     OutcomeText,
@@ -39,16 +39,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
 from streammetrics_consumers.query.results import slice_key
-from streammetrics_consumers.render.verdict_words import (
-    ACTION_SYMBOLS,
-    ACTION_TONES,
-    SYMBOLS,
-    TONES,
-    parted,
-    standing,
-    tone_of,
-    words,
-)
+from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
 VARIANT: Final = "variant"  # the role whose values are columns
 NONE: Final = "none"
@@ -196,11 +187,10 @@ def interval_bounds(row: Result) -> tuple[float, float]:
     return (math.nan, math.nan) if one is None else (one.lower, one.upper)
 
 
-def effects_of(rows: Sequence[Comparison], *, compact: bool = False) -> list[ComparisonText]:
-    """The texts of each comparison. compact: for little room, with only as many decimals as the two
-    estimates need, however small the effect is."""
+def effects_of(rows: Sequence[Comparison]) -> list[ComparisonText]:
+    """The texts of each comparison."""
     title, chances = p_column(rows)
-    return [_effect(row, p, title, compact) for row, p in zip(rows, chances, strict=True)]
+    return [_effect(row, p, title) for row, p in zip(rows, chances, strict=True)]
 
 
 def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
@@ -220,10 +210,22 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
     return "p (Holm)" if adjusted else "p (not adjusted)", [value(one) for one in rows]
 
 
-def decimals_of(row: Comparison, *, compact: bool = False) -> int:
-    """The number of decimals of the values of a comparison."""
-    effect = [] if compact else [row.effect_size]
-    return formatting.decimals_for([row.control, row.treatment, *effect])
+def decimals_of(row: Comparison) -> int:
+    """The number of decimals of the numbers of a comparison: three digits of its effect or, if that
+    is smaller, of half the width of its interval."""
+    width = row.anytime_upper - row.anytime_lower
+    if not math.isfinite(width):
+        width = row.effect_size_ci_upper - row.effect_size_ci_lower
+    sizes = (abs(row.effect_size), width / 2)
+    return formatting.decimals_for([max(filter(math.isfinite, sizes), default=0.0)], [width])
+
+
+def contrast_numbers(row: Comparison) -> list[float]:
+    """The finite numbers of a comparison that its drawing shows."""
+    always = (row.anytime_lower, row.anytime_upper)
+    once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
+    shown = (row.effect_size, row.margin, *(once if row.anytime_reason else always))
+    return [one for one in shown if math.isfinite(one)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +343,9 @@ def _fixed(row: Result, across: str | None) -> dict[str, SliceValue]:
 
 
 def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | None]) -> Figure:
-    exact = (f for row in rows if row for f in (row.value, row.low, row.high))
-    decimals = formatting.decimals_for(exact)
+    values = (row.value for row in rows if row)
+    widths = (upper - lower for row in rows if row for lower, upper in [interval_bounds(row)])
+    decimals = formatting.decimals_for(values, widths)
     texts = tuple(None if row is None else _result(row, decimals) for row in rows)
     return Figure(metric, view, only_view, decimals, tuple(rows), texts)
 
@@ -355,6 +358,8 @@ def _result(row: Result, decimals: int) -> ResultText:
         _interval_text(lower, upper, decimals) if known else "",
         formatting.level(row.interval.level) if row.interval else "",
         "" if n is None else formatting.count(n),
+        "",
+        (),
     )
 
 
@@ -364,8 +369,8 @@ def _interval_text(lower: float, upper: float, decimals: int) -> str:
     return formatting.between(lower, upper, decimals) if is_known else NONE
 
 
-def _effect(row: Comparison, p: float, p_title: str, compact: bool) -> ComparisonText:
-    decimals, chance = decimals_of(row, compact=compact), formatting.chance
+def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
+    decimals, chance = decimals_of(row), formatting.chance
 
     def signed(value: float) -> str:
         return formatting.number(value, decimals, signed=True)
@@ -378,12 +383,15 @@ def _effect(row: Comparison, p: float, p_title: str, compact: bool) -> Compariso
         symbol=SYMBOLS[row.verdict],
         tone=TONES[row.verdict],
         effect=signed(row.effect_size),
+        lift=formatting.lift(row.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
         once=interval(row.effect_size_ci_lower, row.effect_size_ci_upper),
         p_once=chance(row.pvalue),
         always=NONE if row.anytime_reason else interval(row.anytime_lower, row.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
         p_title=p_title,
+        reason=row.reason or row.anytime_reason,
+        axis=(),
     )
 
 
@@ -407,8 +415,12 @@ def _within(found: Join, one: JoinOutcome, share: float) -> str:
 
 def results_with_texts(results: Results) -> Results:
     """The answer to a query, with the text of each number in the table of its window and slices."""
+    numbers: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in results.rows:
+        numbers[row.metric, row.view] += [row.value, *interval_bounds(row)]
+    axes = {key: formatting.axis(some) for key, some in numbers.items()}
     texts = {
-        id(row): text
+        id(row): _explained(row, text, axes[row.metric, row.view])
         for block in blocks_of(results.rows, results.tables)
         for figure in block.figures()
         for row, text in zip(figure.rows, figure.texts, strict=True)
@@ -417,34 +429,48 @@ def results_with_texts(results: Results) -> Results:
     return replace(
         results,
         rows=tuple(replace(row, text=texts[id(row)]) for row in results.rows),
-        comparisons=_compared(results.comparisons),
+        comparisons=compared(results.comparisons),
         join=None if results.join is None else _joined(results.join),
     )
 
 
-def experiment_with_texts(answer: Experiment) -> Experiment:
-    """The answer about an experiment, with the text of each number in its table."""
-    advice, mixed = answer.recommendation, answer.contamination
-    if advice is None:
-        return answer
-    text = ExperimentText(
-        symbol=ACTION_SYMBOLS[advice.action],
-        tone=ACTION_TONES[advice.action],
-        worst=tone_of(advice, mixed),
-        advice=parted(advice.sentence, mixed),
-        standing=standing(answer.state, answer.sentence, mixed, advice),
-        units="" if answer.srm is None else "".join(units_of(answer.srm).line),
-    )
-    return replace(answer, text=text, comparisons=_compared(answer.comparisons))
+def _explained(row: Result, text: ResultText, axis: Axis) -> ResultText:
+    """The text of a result with its axis; with a dash for each undefined number, and the reason."""
+    why = "" if row.interval is None else row.interval.reason
+    missing = not any(map(math.isfinite, interval_bounds(row)))
+    if math.isnan(row.value):
+        if not why:
+            counted = row.counts.get("rows") != 0
+            why = "it is not defined for these rows" if counted else "no rows are counted"
+        dashes = dict.fromkeys(("value", "certain", "interval"), formatting.DASH)
+        return replace(text, **dashes, reason=why, axis=axis)
+    if missing:
+        why = why or "there is no formula for the interval"
+        return replace(text, interval=formatting.DASH, reason=why, axis=axis)
+    return replace(text, axis=axis)
 
 
-def _compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
+def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons with their texts and axes; with a dash for each undefined number."""
+    numbers: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0])
+    for row in rows:
+        numbers[row.metric, row.view] += contrast_numbers(row)
     found = []
     for row, text in zip(rows, effects_of(rows), strict=True):
-        if math.isnan(row.effect_size_ci_lower) and math.isnan(row.effect_size_ci_upper):
-            text = replace(text, once=NONE)
-        if math.isnan(row.pvalue):
-            text = replace(text, p_once=NONE)
+        once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
+        dashes = {
+            "effect": math.isnan(row.effect_size),
+            "lift": not text.lift,
+            "once": not any(map(math.isfinite, once)),
+            "always": bool(row.anytime_reason),
+            "p_once": math.isnan(row.pvalue) or math.isnan(row.effect_size),
+            "p": text.p == NONE,
+        }
+        text = replace(
+            text,
+            axis=formatting.axis(numbers[row.metric, row.view], signed=True),
+            **{name: formatting.DASH for name, undefined in dashes.items() if undefined},
+        )
         found.append(replace(row, text=text))
     return tuple(found)
 

@@ -56,9 +56,13 @@ def figure_of_states(
 
 
 def figure_of_history(
-    history: History, variants: Sequence[str], title: str, theme: Theme
+    history: History,
+    variants: Sequence[str],
+    title: str,
+    theme: Theme,
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, object]:
-    """The values by window, with a series for each slice."""
+    """The values by window, with a series for each slice. limits: of the values."""
     shown = history.series[:MAX_SERIES]
     values = [
         WindowValue(
@@ -70,6 +74,7 @@ def figure_of_history(
             high=high,
             lower=lower,
             upper=upper,
+            rows=rows,
         )
         for series in shown
         for window, rows, value, low, high, lower, upper in zip(
@@ -87,7 +92,9 @@ def figure_of_history(
         and window.end_ms is not None
     ]
     count = len(history.series) + history.more_series
-    spec = over_time(values, title=_counted(title, count), y=history.view, theme=theme)
+    spec = over_time(
+        values, title=_counted(title, count), y=history.view, theme=theme, limits=limits
+    )
     return placed(spec, _places([series.slice for series in shown], variants))
 
 

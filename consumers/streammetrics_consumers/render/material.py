@@ -121,7 +121,8 @@ class _Reader:
         variants = self.results.tables.variants
         if kind == WINDOWS:
             _, history = self._histories.read(query, metric, effects="none")
-            return charts.figure_of_history(history, variants, metric, "light")
+            limits = self._known(metric).limits(history.view)
+            return charts.figure_of_history(history, variants, metric, "light", limits)
         if kind == EFFECTS:
             _, history = self._histories.read(query, metric, effects="total")
             return charts.figure_of_effects(history, variants, metric, "light")

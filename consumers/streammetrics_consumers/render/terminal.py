@@ -196,7 +196,7 @@ def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
 def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     """Each effect on its own scale, because the metrics are of several kinds. On short lines, the
     p-values are left out to make room for the looks."""
-    found = effects_of(rows, compact=True)
+    found = effects_of(rows)
     lines = [
         (
             *(formatting.name(x, NAME) for x in (row.metric, row.treatment_variant)),

@@ -321,7 +321,8 @@ def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> t
     if true is None or control is None or treatment is None:
         return ()
     differences = treatment.value - control.value, true
-    return tuple(formatting.number(one, figure.decimals, signed=True) for one in differences)
+    decimals = max(figure.decimals, formatting.decimals_for(differences))
+    return tuple(formatting.number(one, decimals, signed=True) for one in differences)
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:

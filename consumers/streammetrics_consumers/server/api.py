@@ -20,6 +20,7 @@ from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
+from streammetrics_consumers.query.quarantine import refused_json
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,
@@ -29,7 +30,8 @@ from streammetrics_consumers.query.query import (
 )
 from streammetrics_consumers.query.results import to_json
 from streammetrics_consumers.query.status import status_json
-from streammetrics_consumers.render.cells import experiment_with_texts, results_with_texts
+from streammetrics_consumers.render.cells import results_with_texts
+from streammetrics_consumers.render.experiment_text import experiment_with_texts
 from streammetrics_consumers.render.text import Style, results_text
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, parameters_of
@@ -61,6 +63,7 @@ class Api:
             checked("/api/figure", charts.limited(self.figure)),
             checked("/api/health", in_thread(self.health)),
             checked("/api/status", tables.limited(self.status)),
+            checked("/api/quarantine", tables.limited(self.quarantine)),
             checked("/results.txt", tables.limited(self.results_txt)),
         ]
 
@@ -88,6 +91,10 @@ class Api:
         """The bytes of `status --json`."""
         return _json(status_json(self._ledger, _generation(request)))
 
+    def quarantine(self, request: Request) -> Response:
+        """The open refused events, without their contents."""
+        return _json(refused_json(self._ledger, _generation(request)))
+
     def health(self, request: Request) -> Response:
         """How far and how well the log is read."""
         return _json(dumps(self._monitor.health()))
@@ -97,12 +104,17 @@ class Api:
         wanted = _generation(request)
         results = self._cache.experiment(Query(generation=wanted))
 
-        def looks(now: View) -> int:
-            return now.looks(of.fingerprint) if of is not None else 0
+        def seen(now: View) -> tuple[int, int | None]:
+            starts = (size.pane.start_ms for size in now.snapshot.panes)
+            first_ms = min((ms for ms in starts if ms is not None), default=None)
+            floor_ms = now.version.generation.floor_ms
+            if first_ms is not None and floor_ms is not None and first_ms <= floor_ms:
+                first_ms = None  # earlier windows may have been dropped
+            return now.looks(of.fingerprint) if of is not None else 0, first_ms
 
         of = declared(self._ledger.generation(results.generation))
-        count = view(self._ledger, looks, generation=wanted)
-        answer = experiment_answer(results, of, count)
+        looks, first_ms = view(self._ledger, seen, generation=wanted)
+        answer = experiment_answer(results, of, looks, first_ms)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(dumps(answer))
@@ -128,10 +140,14 @@ class Api:
         if kind in (OVER_TIME, EFFECT):
             # Effects by window are not drawn.
             effects: Effects = "total" if kind == EFFECT else "none"
-            draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
             results, history = self._histories.read(slices, metric, asked, effects=effects)
-            spec = draw(history, results.tables.variants, metric, theme)
+            variants = results.tables.variants
+            if kind == EFFECT:
+                spec = charts.figure_of_effects(history, variants, metric, theme)
+            else:
+                limits = self._catalogue.known(metric, query.generation).limits(history.view)
+                spec = charts.figure_of_history(history, variants, metric, theme, limits)
             return _json(dumps(cast("Json", spec)))
         if query.window == "all":
             raise QueryError(

@@ -15,6 +15,7 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import Store
 from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.quarantine import RefusedEvents
 from streammetrics_consumers.query.status import Status
 
 Schema = dict[str, Json]
@@ -50,6 +51,9 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
         ("generation", "texts"),
     ),
     "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
+    "/api/quarantine": (
+        "the open refused events: their reasons, and the newest", RefusedEvents, ("generation",),
+    ),
     "/api/health": ("the health of the workers and of the store", answers.Health, ()),
 }  # fmt: skip
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters

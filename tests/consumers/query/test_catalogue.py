@@ -37,7 +37,7 @@ def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledge
     with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
         catalogue.known("clicks")
     with pytest.raises(QueryError, match="no rows are counted yet"):
-        StoreMetric("ctr", "", (), (), ()).view(None)
+        StoreMetric("ctr", "", (), (), (), {}).view(None)
 
 
 def test_the_smallest_grouping_with_these_names_is_taken(ledger: Ledger) -> None:

@@ -206,7 +206,7 @@ def test_show_prints_settings_results_digest_and_provenance(
     assert main(["show", str(path)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("ctr: Ratio\n")
-    assert "ratio        0.6000" in out
+    assert "ratio        0.600" in out
     assert f"digest {load(path).digest()}" in out
     assert "offsets 0 to 9:" in out
     assert all(len(line) <= 80 for line in out.splitlines())

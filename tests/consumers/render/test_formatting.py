@@ -58,9 +58,26 @@ def test_printed_bounds_hold_what_the_bounds_hold(low: float, width: float, deci
     assert Fraction(above.replace(",", "")) >= Fraction(high)
 
 
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9),
+    st.floats(min_value=1e-6, max_value=1e9),
+)
+def test_an_axis_has_two_or_three_marks_within_it_each_with_its_own_text(
+    low: float, width: float
+) -> None:
+    marks = formatting.axis([low, low + width, math.nan])
+    if low + width > low * (1 + 1e-9):
+        assert 2 <= len(marks) <= 3
+        assert len({text for _, text in marks}) == len(marks)
+    slack = 1e-9 * (abs(low) + width)
+    assert all(low - slack <= at <= low + width + slack for at, _ in marks)
+    assert (0.0, "0") in formatting.axis([-width, width])
+    assert formatting.axis([math.nan, math.inf]) == ()
+
+
 def test_numbers_that_are_none_huge_or_nearly_nothing_are_words_or_short() -> None:
     assert formatting.number(math.nan, 4) == "undefined"
     assert formatting.number(-math.inf, 4) == "-inf"
-    assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 4
+    assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 3
     assert formatting.number(-1e-9, 4) == "0.0000"
     assert formatting.number(1.5e200, 2) == "1.500000e+200"

@@ -94,7 +94,7 @@ def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     assert main(["results", str(store), "--json"]) == 0
     digest = hashlib.sha256(capfdbinary.readouterr().out).hexdigest()
     read, drawn = Read(made), pictures(made)
-    assert {"0.2500", "0.5000", "+0.2500", "+0.1820 to +0.3180", "2,000"} <= set(read.cells)
+    assert {"0.250", "0.500", "+0.250", "+0.182 to +0.318", "2,000"} <= set(read.cells)
     assert digest in read.text
     assert len(drawn) >= 2 and all(one.startswith("<svg") for one in drawn)
     assert all(image["alt"] for image in read.of("img"))

@@ -44,10 +44,10 @@ def test_figures_are_never_cut_to_make_room_for_bars() -> None:
     history = {history_key(row): [0.1, 0.2] for row in results.rows}
     shown = Shown("obd.db", results, history=history)
     text = screen(shown, Style(80))
-    assert text.count("0.0000001000") == text.count("[0.0000000109, 0.0000002000]") > 1
+    assert text.count("  0.000000100") == text.count("[0.000000010, 0.000000200]") > 1
     assert "..." not in text and "…" not in text
     wide = screen(shown, Style(120)).splitlines()
-    assert any("0.0000001000" in line and "[0.0000000109, " in line for line in wide)
+    assert any("0.000000100" in line and "[0.000000010, " in line for line in wide)
 
 
 def test_the_course_of_an_effect_is_drawn_look_by_look() -> None:
@@ -55,7 +55,7 @@ def test_the_course_of_an_effect_is_drawn_look_by_look() -> None:
     [name] = [row.name for row in results.comparisons]
     for course, bars in (([math.nan, 0.1, 0.3, 0.2] * 200, 8), ([0.1, 0.3], 2)):
         text = screen(Shown("obd.db", results, looks={name: course}), Style(80))
-        [effect] = [line for line in text.splitlines() if "+0.2500" in line]
+        [effect] = [line for line in text.splitlines() if "+0.250" in line]
         assert set(effect.rstrip()[-bars:]) <= {" ", *BARS}
     assert effect.endswith(f"{BARS[0]}{BARS[-1]}")
 

@@ -49,7 +49,7 @@ def test_the_true_difference_stands_beside_the_estimate() -> None:
     header = next(line for line in lines if "difference" in line)
     (line,) = [line for line in lines if line.startswith("auc")]
     assert header.split() == ["control", "new", "difference", "true"]
-    assert line.split() == ["auc", "0.7011", "0.7021", "+0.0010", "+0.0015"]
+    assert line.split() == ["auc", "0.701", "0.702", "+0.00100", "+0.00150"]
 
 
 def test_very_many_tables_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ PATHS: Final = (
     "/api/results?window=latest&where=variant=a",
     "/api/results?window=1970-01-01T00:00:00Z/1970-01-01T01:00:00Z&metric=ctr",
     "/api/status",
+    "/api/quarantine",
     "/api/store",
     "/api/history?metric=ctr",
     "/api/history?metric=auc&view=gini&by=variant,phase",

@@ -1,5 +1,5 @@
 // The address holds the view, with the parameters of the command line and of the API: window, by,
-// where (repeatable), metric; and chart, which only the page has. So a view can be shared.
+// where (repeatable), metric; and chart and find, which only the page has. So a view can be shared.
 
 /** The view in the address. Unknown values are kept, so that the API can refuse them. */
 export function asked() {
@@ -11,6 +11,7 @@ export function asked() {
     metric: words.get("metric"),
     generation: words.get("generation"),
     chart: words.get("chart") ?? "history",
+    find: words.get("find") ?? "",
   };
 }
 
@@ -23,6 +24,7 @@ export function addressOf(view) {
   if (view.metric !== null) words.append("metric", view.metric);
   if (view.generation !== null) words.append("generation", view.generation);
   if (view.chart !== "history") words.append("chart", view.chart);
+  if (view.find !== "") words.append("find", view.find);
   const text = words.toString();
   return location.pathname + (text ? "?" + text : "");
 }
@@ -43,7 +45,7 @@ export function onBack(changed) {
   addEventListener("popstate", changed);
 }
 
-/** Go to a view without loading the page again. */
-export function go(view) {
-  history.pushState(null, "", addressOf(view));
+/** Go to a view without loading the page again. `replace`: without a new entry of the history. */
+export function go(view, replace = false) {
+  history[replace ? "replaceState" : "pushState"](null, "", addressOf(view));
 }

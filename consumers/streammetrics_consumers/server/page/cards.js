@@ -5,12 +5,12 @@ import { addressOf, question } from "/assets/address.js";
 import { byId, h, put } from "/assets/elements.js";
 import { Figure } from "/assets/figures.js";
 import { CHARTS } from "/assets/filters.js";
-import { count, name, span } from "/assets/printed.js";
+import { name, span } from "/assets/printed.js";
+import { AT_FIRST, slicesTable } from "/assets/slices.js";
 import { effects, figures, sliceName } from "/assets/tables.js";
 import { isDark } from "/assets/theme.js";
 
 const NEAR = "200px 0px"; // how far out of view a card is already drawn
-const MOST = 60; // tables in one card
 
 const cards = new Map(); // by the metric's name
 const watcher = new IntersectionObserver(
@@ -20,11 +20,13 @@ const watcher = new IntersectionObserver(
   { rootMargin: NEAR },
 );
 
-/** Show the metrics of an answer. `go(view)` is called when the user follows the link of a metric. */
+/** Show the metrics of an answer whose names have the searched text. `go(view)` is called when the user
+ * follows the link of a metric. Returns how many are shown. */
 export function show(store, view, results, go) {
   const rows = Map.groupBy(results.results, (row) => row.metric);
   const compared = Map.groupBy(results.comparisons, (one) => one.metric);
-  const wanted = store.metrics.filter((one) => rows.has(one.name));
+  const find = view.find.trim().toLowerCase();
+  const wanted = store.metrics.filter((one) => rows.has(one.name) && one.name.toLowerCase().includes(find));
   for (const [key, card] of cards) {
     if (!wanted.some((one) => one.name === key)) card.remove();
   }
@@ -39,16 +41,21 @@ export function show(store, view, results, go) {
   return wanted.length;
 }
 
+/** Draw all cards with their charts, also out of view. */
+export const whole = () => Promise.all([...cards.values()].map((card) => card.whole()));
+
 /** Draw the charts again, in other colours. */
 export function recolour() {
   for (const card of cards.values()) card.draw();
 }
 
-/** The position of each variant, which gives its colour, in charts too: as declared, else in order. */
-function placesOf(store, rows) {
+/** The position of each variant, which gives its colour, in charts too: as declared, else in order; and
+ * which is the control. */
+function variantsOf(store, rows) {
   const found = [...new Set(rows.map((row) => row.slice.variant))].filter((one) => one !== undefined);
   const known = store.variants.length ? store.variants : found;
-  return (variant) => (known.includes(variant) ? known.indexOf(variant) : known.length);
+  const place = (variant) => (known.includes(variant) ? known.indexOf(variant) : known.length);
+  return { place, control: store.control ?? undefined };
 }
 
 class Card {
@@ -61,6 +68,8 @@ class Card {
       go({ ...this.shown.view, metric: metric.name });
     });
     this.tables = h("div", { class: "tables" });
+    this.sorting = AT_FIRST; // of the table of slices
+    for (const kind of ["click", "input", "change"]) this.tables.addEventListener(kind, (event) => this.sort(event));
     this.charts = h("div", { class: "charts" });
     this.body = h("div", { class: "card-body" }, this.tables, this.charts);
     this.box = h("section", { class: "card", "aria-labelledby": id, "data-metric": metric.name },
@@ -93,6 +102,14 @@ class Card {
     this.mark = "";
   }
 
+  /** Draw everything, also out of view, as on paper; resolves when the charts are drawn. */
+  async whole() {
+    this.isNear = true;
+    this.body.style.minHeight = "";
+    this.draw();
+    await Promise.all([...this.figures.values()].map((figure) => figure.whole()));
+  }
+
   draw() {
     if (!this.isNear) return;
     const mark = JSON.stringify([this.shown.rows, this.shown.comparisons]);
@@ -104,24 +121,37 @@ class Card {
   content() {
     const { store, metric, rows, comparisons } = this.shown;
     const order = (view) => [...metric.headlines, ...metric.views].indexOf(view);
-    const place = placesOf(store, rows);
+    const who = variantsOf(store, rows);
+    const isControl = (row) => row.slice.variant === who.control;
     const key = (row) => JSON.stringify([row.window.start_ms, row.window.end_ms, sliceName(row.slice)]);
-    const blocks = [...Map.groupBy(rows, key).values()];
-    const tables = blocks.slice(0, MOST).map((mine) => {
-      const { window, slice } = mine[0];
-      const caption = [sliceName(slice), window.start_ms === null ? "" : `${span(window)}, ${window.state}`]
-        .filter(Boolean).join("; ");
-      mine.sort((a, b) => order(a.view) - order(b.view) || place(a.slice.variant) - place(b.slice.variant));
-      const label = caption || span(window);
-      return h("div", { class: "scroll", tabindex: 0, role: "region",
-        "aria-label": `${name(rows[0].metric)}, ${label}` }, figures(mine, label, place));
-    });
-    if (blocks.length > MOST) {
-      const rest = count(blocks.length - MOST);
-      tables.push(h("p", { class: "note" }, `${rest} more tables: narrow them with the filters.`));
-    }
+    rows.sort((a, b) => order(a.view) - order(b.view) || isControl(b) - isControl(a)
+      || who.place(a.slice.variant) - who.place(b.slice.variant));
+    const { window, slice } = rows[0];
+    const alone = new Set(rows.map(key)).size === 1;
+    const parts = [alone ? sliceName(slice) : "", window.start_ms === null ? "" : `${span(window)}, ${window.state}`];
+    const label = (alone || window.start_ms === null ? parts.filter(Boolean).join("; ") : "") || span({ start_ms: null });
+    const tables = alone
+      ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name)}, ${label}` },
+          figures(rows, label, who))]
+      : slicesTable(rows, this.sorting, who, name(metric.name));
     if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
     return tables;
+  }
+
+  /** Sort or search the table of slices. */
+  sort({ type, target }) {
+    const button = target.closest?.("[data-sort]");
+    if (type === "click" && button) {
+      const by = Number(button.dataset.sort);
+      // Names ascend first, and numbers descend.
+      const down = this.sorting.by === by ? !this.sorting.down : by > 0;
+      this.sorting = { ...this.sorting, by, down };
+    } else if (type === "input" && target.matches(".slice-find")) {
+      this.sorting = { ...this.sorting, find: target.value };
+    } else if (type === "change" && target.matches(".slice-view")) {
+      this.sorting = { ...this.sorting, view: target.value };
+    } else return;
+    put(this.tables, ...this.content());
   }
 
   chart() {

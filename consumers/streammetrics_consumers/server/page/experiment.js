@@ -1,6 +1,7 @@
 // The experiment: one recommendation, and the comparisons that it rests on below it.
 
 import { byId, h, put } from "/assets/elements.js";
+import { title } from "/assets/notice.js";
 import { count } from "/assets/printed.js";
 import { effects, symbol } from "/assets/tables.js";
 
@@ -17,6 +18,7 @@ export function show(body) {
   const next = JSON.stringify(body);
   if (next === mark) return false;
   mark = next;
+  title({ name: body.name, hypothesis: body.hypothesis });
   if (section.hidden) return false;
   const { text } = body;
   section.dataset.tone = text.worst;
@@ -27,20 +29,24 @@ export function show(body) {
   const sentences = rows.map((one) => one.sentence);
   put(
     byId("experiment-body"),
-    h(
-      "p",
-      { class: "sentence", "data-tone": text.tone },
-      symbol(text.symbol),
-      h("span", { id: "sentence" }, ...advised(text.advice)),
-    ),
-    ...(text.standing ? [h("p", { id: "standing" }, text.standing)] : []),
-    ...(rows.length ? [effects(rows, "Effects since the start", true)] : []),
-    ...(rest > 0 ? [h("p", {}, `${count(rest)} more comparisons are shown with their metrics.`)] : []),
-    text.units ? h("p", { class: "note" }, `Units: ${text.units}`) : null,
-    ...body.notes.filter((note) => !sentences.includes(note)).map((note) => h("p", { class: "note" }, note)),
+    h("div", { class: "said" },
+      h("p", { class: "sentence", "data-tone": text.tone }, symbol(text.symbol),
+        h("span", { id: "sentence" }, ...advised(text.advice))),
+      h("ul", { id: "arms" }, ...text.arms.map(armLine)),
+      text.progress ? h("p", { id: "progress" }, text.progress) : null),
+    h("div", { class: "compared" }, ...(rows.length ? [effects(rows, "Effects since the start", true, text.axes)] : []),
+      rest > 0 ? h("p", {}, `${count(rest)} more comparisons are shown with their metrics.`) : null),
+    h("div", { class: "remarks" },
+      text.standing ? h("p", { id: "standing" }, text.standing) : null,
+      text.units ? h("p", { class: "note" }, `Units: ${text.units}`) : null,
+      ...body.notes.filter((note) => !sentences.includes(note)).map((note) => h("p", { class: "note" }, note))),
   );
   return changed;
 }
+
+/** One treatment in one line. */
+const armLine = (one) =>
+  h("li", { "data-tone": one.tone }, symbol(one.symbol), h("span", {}, h("b", {}, one.variant), `: ${one.line}`));
 
 /** A sentence, with the words about units of several variants in amber. */
 const advised = (parts) =>

@@ -53,6 +53,14 @@ export class Figure {
     if (this.isSeen) this.ask();
   }
 
+  /** Draw the chart now, in view or not; resolves when it is drawn, or cannot be. */
+  async whole() {
+    if (this.words !== null) this.ask();
+    while (this.box.getAttribute("aria-busy") === "true" && this.box.isConnected) {
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  }
+
   seen(isSeen) {
     this.isSeen = isSeen;
     if (isSeen && this.words !== null) this.ask();
@@ -162,9 +170,21 @@ function fitted(spec, size) {
   const { config } = spec;
   const [label, title] = [11 * size, 12 * size];
   const axis = { ...config.axis, labelFontSize: label, titleFontSize: title };
-  const legend = { ...config.legend, labelFontSize: title, titleFontSize: title };
-  return { ...spec, title: undefined, width: "container", height: spec.height * size,
+  const legend = { ...config.legend, labelFontSize: title, titleFontSize: title,
+    symbolSize: config.legend.symbolSize * size, symbolStrokeWidth: config.legend.symbolStrokeWidth * size };
+  const layer = spec.layer.map((one) => ({ ...one, mark: enlarged(one.mark, size) }));
+  return { ...spec, layer, title: undefined, width: "container", height: spec.height * size,
     config: { ...config, axis, legend } };
+}
+
+/** A mark whose lines and points grow with the text. */
+function enlarged(mark, size) {
+  if (typeof mark === "string") return mark;
+  const found = { ...mark };
+  if (mark.strokeWidth !== undefined) found.strokeWidth = mark.strokeWidth * size;
+  if (mark.size !== undefined) found.size = mark.size * size * size;
+  if (mark.fontSize !== undefined) found.fontSize = mark.fontSize * size;
+  return found;
 }
 
 /** Do this work when the browser is idle, after earlier work. */

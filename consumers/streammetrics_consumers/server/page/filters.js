@@ -33,29 +33,40 @@ export function learn(rows) {
 
 /** Show the filters of a view; `changed(view)` is called with the new view. */
 export function show(store, view, changed) {
-  const next = JSON.stringify([store.outline, store.generation, view, [...seen.keys()]]);
+  const next = JSON.stringify([store.outline, store.generation, { ...view, find: "" }, [...seen.keys()]]);
   if (next === mark) return;
   mark = next;
   const form = byId("filters");
   const focused = document.activeElement?.name;
   const choices = [
-    select("window", "Time", windows(store, view), view.window),
+    select("window", "Time", windows(store, view), view.window.split("/").length > 1 ? firstOf(store, view) : view.window),
+    view.window.includes("/") ? select("until", "Until", ends(store, view), view.window.split("/")[1]) : null,
     select("by", "Slices", groupings(store, view), view.by ?? ""),
     select("where", "Only", conditions(view), view.where.join("\n")),
     select("metric", "Metric", metrics(store, view), view.metric ?? ""),
     view.metric === null ? select("chart", "Chart", charts(store, view), view.chart) : null,
+    view.metric === null ? search(view) : null,
   ];
   form.replaceChildren(...choices.filter(Boolean));
   form.onsubmit = (event) => event.preventDefault();
-  form.onchange = (event) => changed({ ...view, ...chosen(event.target.name, event.target.value) });
+  const now = () => ({ ...view, find: form.elements.find?.value ?? view.find });
+  form.onchange = ({ target }) =>
+    target.name === "find" || changed({ ...now(), ...chosen(store, view, target.name, target.value) });
+  form.oninput = ({ target }) => target.name === "find" && changed(now(), { search: true });
   if (focused) form.elements[focused]?.focus();
 }
 
-function chosen(key, value) {
+function chosen(store, view, key, value) {
   if (key === "metric") return { metric: value || null };
+  if (key === "until") return { window: `${view.window.split("/")[0]}/${value}` };
   if (key === "where") return { where: value ? value.split("\n") : [] };
   return { [key]: value };
 }
+
+/** The field that searches the metrics by their names. */
+const search = (view) =>
+  h("label", {}, h("span", {}, "Search the metrics"),
+    h("input", { type: "search", name: "find", value: view.find, autocomplete: "off", maxlength: 100 }));
 
 function select(key, label, options, now) {
   const one = h("select", { name: key });
@@ -73,8 +84,23 @@ function windows(store, view) {
     `${iso(one.start_ms)}/${iso(one.end_ms)}`,
     `${span(one)}, ${one.state}`,
   ]);
-  const options = [["total", "Since the start"], ["latest", "Latest window"], ...spans];
-  return added(options, view.window, name(view.window, 60));
+  const options = [["total", "Since the start"], ["latest", "Latest window"], ["all", "Each window"], ...spans];
+  return added(options, view.window.includes("/") ? firstOf(store, view) : view.window, name(view.window, 60));
+}
+
+/** The window that a range of dates begins with. */
+function firstOf(store, view) {
+  const [start] = view.window.split("/");
+  const first = store.windows.spans.find((one) => iso(one.start_ms) === start);
+  return first ? `${start}/${iso(first.end_ms)}` : view.window;
+}
+
+/** The ends of the range of dates that begins where the chosen window does. */
+function ends(store, view) {
+  const [start, end] = view.window.split("/");
+  const later = store.windows.spans.filter((one) => iso(one.start_ms) >= start);
+  const options = later.map((one) => [iso(one.end_ms), `the end of ${span(one)}`]);
+  return added(options, end, name(end, 60));
 }
 
 const iso = (ms) => new Date(ms).toISOString().replace(".000Z", "Z");

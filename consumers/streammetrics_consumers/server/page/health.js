@@ -13,13 +13,13 @@ const WORDS = {
   unknown: "Asking",
 };
 const FIELDS = [
-  ["lag", "Lag"],
-  ["watermark", "Watermark"],
-  ["read", "Read"],
-  ["skipped", "Skipped"],
-  ["late", "Late"],
-  ["quarantined", "Quarantined"],
-  ["commit", "Last commit"],
+  ["lag", "Lag", "Events of the log that are not read yet"],
+  ["watermark", "Watermark", "The event time (UTC) up to which all partitions are read"],
+  ["read", "Read", "Events read since the start"],
+  ["skipped", "Skipped", "Events that the config does not select"],
+  ["late", "Late", "Events that came after their window should have been closed: they are counted in it", "late"],
+  ["quarantined", "Quarantined", "Events that were refused: they are not counted, and kept to be retried", "refused"],
+  ["commit", "Last commit", "When events were last counted"],
 ];
 
 const fields = {};
@@ -32,9 +32,10 @@ export function begin() {
   state = h("span", { class: "health-state" });
   sentence = h("span", { class: "health-sentence" });
   const list = h("dl");
-  for (const [key, label] of FIELDS) {
+  for (const [key, label, title, target] of FIELDS) {
     fields[key] = h("dd", {}, "…");
-    list.append(h("div", { "data-field": key }, h("dt", {}, label), fields[key]));
+    const term = target ? h("a", { href: `#${target}` }, label) : label;
+    list.append(h("div", { "data-field": key, title }, h("dt", {}, term), fields[key]));
   }
   byId("health").replaceChildren(h("p", {}, state, " ", sentence), list);
   look("unknown", "");
@@ -51,7 +52,7 @@ export function show(body) {
   for (const key of ["late", "quarantined"]) {
     fields[key].parentElement.toggleAttribute("data-attention", body[key] > 0);
   }
-  fields.late.parentElement.title = body.text.others;
+  fields.read.parentElement.title = `Events read since the start; of these ${body.text.others}`;
   tick();
 }
 

@@ -3,21 +3,37 @@
 
 import { h } from "/assets/elements.js";
 
-/** The scale that holds all these numbers, with a little room; null if there are none. */
-export function scaleOf(numbers, holdsZero = false) {
-  const finite = numbers.filter(Number.isFinite);
+/** The scale that holds all these numbers and the marks of an axis, with a little room; null if there
+ * are none. */
+export function scaleOf(numbers, axis, holdsZero = false) {
+  const finite = [...numbers, ...axis.map(([at]) => at)].filter(Number.isFinite);
   if (holdsZero) finite.push(0);
   if (finite.length === 0) return null;
   const [low, high] = [Math.min(...finite), Math.max(...finite)];
   const room = (high - low) * 0.04 || Math.abs(high) * 0.1 || 1;
-  return { low: low - room, high: high + room, holdsZero };
+  return { low: low - room, high: high + room, holdsZero, axis };
 }
+
+/** The labelled marks of a scale, to stand below the last bar of a table. */
+export function axisOf(scale) {
+  const line = h("span", { class: "axis", "aria-hidden": "true" });
+  for (const [at, text] of scale?.axis ?? []) {
+    const one = h("span", {}, text);
+    one.style.left = `${share(scale, at)}%`;
+    line.append(one);
+  }
+  return line;
+}
+
+const share = (scale, x) =>
+  100 * Math.min(Math.max((x - scale.low) / (scale.high - scale.low), 0), 1);
 
 /** The bar of {value, low, high, lower, upper, margin}; undefined ones are not drawn. margin: the
  * effect at which a guardrail is broken. */
 export function intervalBar(scale, { value, low, high, lower, upper, margin }) {
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   if (scale === null) return bar;
+  for (const [at] of scale.axis) mark(bar, scale, "bar-tick", at, at);
   if (scale.holdsZero) mark(bar, scale, "bar-zero", 0, 0);
   mark(bar, scale, "bar-interval", lower, upper);
   if (low < high) mark(bar, scale, "bar-bound", low, high);
@@ -27,11 +43,9 @@ export function intervalBar(scale, { value, low, high, lower, upper, margin }) {
 }
 
 function mark(bar, scale, kind, from, to) {
-  if (Number.isNaN(from) || Number.isNaN(to)) return;
-  const share = (x) =>
-    100 * Math.min(Math.max((x - scale.low) / (scale.high - scale.low), 0), 1);
+  if (Number.isNaN(from) || Number.isNaN(to) || !(Number.isFinite(from) || Number.isFinite(to))) return;
   const one = h("span", { class: kind });
-  one.style.left = `${share(from)}%`;
-  one.style.width = `${share(to) - share(from)}%`;
+  one.style.left = `${share(scale, from)}%`;
+  one.style.width = `${share(scale, to) - share(scale, from)}%`;
   bar.append(one);
 }

@@ -9,19 +9,22 @@ import * as experiment from "/assets/experiment.js";
 import * as filters from "/assets/filters.js";
 import * as health from "/assets/health.js";
 import * as joined from "/assets/joined.js";
+import * as lateAndRefused from "/assets/late_and_refused.js";
 import * as notice from "/assets/notice.js";
+import { onPrint } from "/assets/print.js";
 import { count } from "/assets/printed.js";
 import { onTheme } from "/assets/theme.js";
 
 const CONNECT_MS = 500; // how long the first requests wait for the events
 const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
-const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", generation: null };
+const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", find: "", generation: null };
 
 let store = null;
 let shownAtMs = null; // when the answer that is shown arrived
 let running = null; // the requests in progress
 let due = NOTHING; // what has changed since they were sent
 let lastMoved = null; // the last `moved` event of the server
+let shown = null; // the view and the results of the cards
 let latest = { words: null, results: null };
 const connected = Promise.withResolvers();
 
@@ -45,8 +48,10 @@ async function refresh({ restart = false, moved = ALL } = {}) {
 
 async function showView(signal) {
   const view = asked();
-  if (store === null) store = await answer("/api/store", question(view, ["generation"]), signal);
-  notice.title(store.name);
+  if (store === null) {
+    store = await answer("/api/store", question(view, ["generation"]), signal);
+    notice.title({ store: store.name });
+  }
   view.by ??= grouping(store);
   const words = question(view, ["window", "by", "where", "metric", "generation"], {
     views: view.metric === null ? "headline" : null,
@@ -71,14 +76,23 @@ async function showView(signal) {
   if (experiment.show(found)) announce(found.recommendation.sentence);
   joined.show(results.join);
   notice.incomplete(results);
-  const many = cards.show(store, view, results, change);
-  say(byId("metrics-title"), many === 1 ? "1 metric" : `${count(many)} metrics`);
+  shown = { view, results };
+  const many = showCards();
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;
   byId("as-json").href = `/api/results?${words.replace("&texts=tables", "")}`;
-  if (many === 0) notice.empty(isFiltered(view), addressOf(EVERYTHING));
+  if (many === 0 && view.find === "") notice.empty(isFiltered(view), addressOf(EVERYTHING));
   else notice.ready();
   performance.mark("shown");
   performance.measure("update", "answered", "shown");
+}
+
+/** Show the cards of the last answer; returns how many. */
+function showCards() {
+  const { view, results } = shown;
+  const many = cards.show(store, view, results, change);
+  const found = view.find === "" ? "" : ` with “${view.find}”`;
+  say(byId("metrics-title"), (many === 1 ? "1 metric" : `${count(many)} metrics`) + found);
+  return many;
 }
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -111,9 +125,12 @@ function failed(error) {
 
 const sentence = (text) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
-function change(view) {
-  go(view);
-  refresh({ restart: true });
+function change(view, { search = false } = {}) {
+  go(view, search);
+  if (search && shown !== null) {
+    shown = { ...shown, view: { ...shown.view, find: view.find } };
+    showCards();
+  } else refresh({ restart: true });
 }
 
 function lost(why, kind) {
@@ -122,6 +139,8 @@ function lost(why, kind) {
 }
 
 health.begin();
+onPrint(cards.whole);
+lateAndRefused.begin();
 notice.loading();
 onBack(() => refresh({ restart: true }));
 onTheme(cards.recolour);

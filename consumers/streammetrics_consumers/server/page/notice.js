@@ -72,8 +72,15 @@ export function incomplete({ incomplete: logs, offsets }) {
   put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
 }
 
-/** Show the name of the store, also as the title of the tab. */
-export function title(name) {
-  say(byId("store"), name);
-  document.title = `${name} - streammetrics`;
+const titles = { name: "", hypothesis: "", store: "" };
+
+/** Show the declared name and hypothesis of the experiment, else the name of the store; also as the
+ * title of the tab. */
+export function title(some) {
+  Object.assign(titles, some);
+  const { name: declared, hypothesis, store } = titles;
+  say(byId("store"), declared ? name(declared, 200) : store);
+  say(byId("hypothesis"), hypothesis ? name(hypothesis, 1000) : "");
+  say(byId("file"), declared ? store : "");
+  document.title = `${declared ? name(declared, 80) : store} - streammetrics`;
 }

@@ -1,11 +1,11 @@
 // Tables of values: a row for each variant, each value with its certain bound and its interval.
 
 import { h } from "/assets/elements.js";
-import { intervalBar, scaleOf } from "/assets/interval_bar.js";
+import { axisOf, intervalBar, scaleOf } from "/assets/interval_bar.js";
 import { name, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
-const PLACES = 8; // colours; each variant also has its name and its mark
+export const PLACES = 8; // colours; each variant also has its name and its mark
 const SHAPES = 6;
 
 /** The mark of a variant: its colour and shape follow from its position, as in charts. */
@@ -25,10 +25,11 @@ export function sliceName(slice) {
   return parts.map(([key, one]) => `${name(key)} = ${name(one)}`).join(", ");
 }
 
-/** One table: the rows of one metric, window and slice, by view and variant. */
-export function figures(rows, caption, place) {
+/** One table: the rows of one metric, window and slice, by view and variant. `who`: the position of a
+ * variant, and which is the control. */
+export function figures(rows, caption, who) {
   const views = Map.groupBy(rows, (row) => row.view);
-  const approximate = rows.some((row) => row.low !== row.high);
+  const approximate = rows.some((row) => row.low !== row.high && row.value !== null);
   const intervals = rows.some((row) => row.interval !== null);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
   table.append(head(["Variant", "Value", approximate && "Certain bound",
@@ -38,27 +39,42 @@ export function figures(rows, caption, place) {
     if (views.size > 1) {
       body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: 6 }, name(view))));
     }
-    const found = mine.map(read);
-    const scale = scaleOf(found.flatMap((one) => [one.value, one.lower, one.upper]));
+    const scale = scaleOfRows(mine);
     mine.forEach((row, i) =>
-      body.append(line(row, found[i], { scale, approximate, intervals, place })),
+      body.append(line(row, { scale, approximate, intervals, who, isLast: i === mine.length - 1 })),
     );
     table.append(body);
   }
-  return table;
+  return h("div", {}, table, ...whyUndefined(rows));
+}
+
+/** The scale that the drawings of these rows share. */
+export const scaleOfRows = (rows) =>
+  scaleOf(rows.map(read).flatMap((one) => [one.value, one.lower, one.upper]), rows[0].text.axis);
+
+/** A line for each reason why numbers of these rows are dashes. */
+function whyUndefined(rows) {
+  const missing = rows.filter((row) => row.text.reason);
+  return [...Map.groupBy(missing, (row) => row.text.reason)].map(([why, some]) => {
+    const views = new Set(rows.map((row) => row.view)).size > 1;
+    const names = [...new Set(some.map((row) => (views ? name(row.view) : labelOf(row))))].join(", ");
+    return h("p", { class: "note" }, `— of ${names}: ${why}.`);
+  });
 }
 
 const level = (rows) => rows.find((row) => row.interval !== null)?.text.level;
 
 /** A mark with the caveats of the intervals, such as that users are not known; null without any. */
-function doubt(rows) {
-  const why = [...new Set(rows.map((row) => row.interval?.reason).filter(Boolean))].join("; ");
+export function doubt(rows) {
+  const known = rows.filter((row) => !row.text.reason);
+  const why = [...new Set(known.map((row) => row.interval?.reason).filter(Boolean))].join("; ");
   if (!why) return null;
   return h("abbr", { class: "doubt", title: why }, h("span", { "aria-hidden": "true" }, "†"),
     h("span", { class: "hidden" }, `, ${why}`));
 }
 
-function read(row) {
+/** The numbers of a row that its drawing shows. */
+export function read(row) {
   return {
     value: value(row.value),
     low: value(row.low),
@@ -68,66 +84,98 @@ function read(row) {
   };
 }
 
-function line(row, found, { scale, approximate, intervals, place }) {
-  const variant = row.slice.variant;
-  const at = variant === undefined && !(OTHER in row.slice) ? null : place(variant);
-  const label = OTHER in row.slice ? OTHER : variant === undefined ? "all rows" : name(variant, 24);
+function labelOf(row) {
+  if (OTHER in row.slice) return OTHER;
+  return row.slice.variant === undefined ? "all rows" : name(row.slice.variant, 24);
+}
+
+/** The position of the variant of a row, for its colour; null without variants. */
+export const positionOf = (row, who) =>
+  row.slice.variant === undefined && !(OTHER in row.slice) ? null : who.place(row.slice.variant);
+
+/** The name of the variant of a row with its mark; the control is marked as such. */
+export function variantOf(row, who) {
+  const label = labelOf(row);
+  const marked = row.slice.variant === who.control && label !== "control";
+  return h("span", { class: "who" }, swatch(positionOf(row, who)),
+    h("span", {}, label, marked ? h("small", {}, " control") : null));
+}
+
+function line(row, { scale, approximate, intervals, who, isLast }) {
+  const at = positionOf(row, who);
   const { text } = row;
   return h(
     "tr",
-    { "data-place": at === null ? null : at % PLACES },
-    h("th", { scope: "row" }, h("span", { class: "who" }, swatch(at), h("span", {}, label))),
+    { "data-place": at === null ? null : at % PLACES, "data-control": row.slice.variant === who.control },
+    h("th", { scope: "row" }, variantOf(row, who)),
     h("td", { class: "number value" }, data(row.value, text.value)),
     approximate ? h("td", { class: "number" }, text.certain || "exact") : null,
     intervals ? h("td", { class: "number" }, text.interval || "none") : null,
-    h("td", { class: "drawn" }, intervalBar(scale, found)),
+    h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale) : null),
     h("td", { class: "number" }, text.rows || "0"),
   );
 }
 
 /** The effects of comparisons against zero, and of guardrails against their margin, with the verdict
- * on each. `named`: with the metric in front. */
-export function effects(comparisons, caption, named) {
+ * on each. `named`: with the metric in front. `axes`: of views whose metrics have the same unit. On a
+ * phone each row is a card, whose cells have their `data-label`. */
+export function effects(comparisons, caption, named, axes = {}) {
   const always = comparisons.some((one) => !one.anytime_reason);
   const pTitle = comparisons[0].text.p_title;
   const pairs = new Set(comparisons.map(armsOf));
   const apart = !named || pairs.size > 1; // else all rows compare the same two, named in the caption
   const title = apart ? caption : `${caption}, ${[...pairs][0]}`;
-  const table = h("table", { class: "effects" }, h("caption", {}, title));
-  table.append(head([named && "Metric", apart && "Variant", "Verdict", "Effect",
-    always ? "Always-valid interval" : "Interval of one look", "", always ? pTitle : "p of one look"]));
-  const body = h("tbody");
+  const labels = {
+    metric: "Metric", arms: "Variant", verdict: "Verdict", effect: "Effect", lift: "Relative",
+    interval: always ? "Always-valid interval" : "Interval of one look", p: always ? pTitle : "p of one look",
+  };
+  const table = h("table", { class: "effects", role: "table" }, h("caption", {}, title));
+  table.append(head([named && labels.metric, apart && labels.arms, labels.verdict, labels.effect,
+    labels.lift, labels.interval, "", labels.p]));
+  const body = h("tbody", { role: "rowgroup" });
+  const unitOf = (one) => (named && axes[one.view] ? one.view : keyOf(one));
   const scales = new Map();
-  for (const [metric, mine] of Map.groupBy(comparisons, keyOf)) {
+  for (const [unit, mine] of Map.groupBy(comparisons, unitOf)) {
     const numbers = mine.flatMap((one) => [...span(one, always), value(one.effect_size), value(one.margin)]);
-    scales.set(metric, scaleOf(numbers, true));
+    scales.set(unit, scaleOf(numbers, axes[unit] ?? mine[0].text.axis, true));
   }
-  for (const one of comparisons) {
+  comparisons.forEach((one, i) => {
     const [lower, upper] = span(one, always);
     const [effect, margin] = [value(one.effect_size), value(one.margin)];
     const { text } = one;
+    const following = comparisons[i + 1];
+    const scale = scales.get(unitOf(one));
+    const isLast = !following || unitOf(following) !== unitOf(one);
     const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${text.margin}`) : null;
+    const arms = named ? armsOf(one) : name(one.treatment_variant, 24); // the caption names the control
+    const cell = (label, kind, ...parts) =>
+      h("td", { class: kind, role: "cell", "data-label": labels[label].replace(" interval", "") }, ...parts);
     body.append(
       h(
         "tr",
-        { "data-verdict": one.verdict, title: one.sentence },
-        named ? h("th", { scope: "row" }, name(one.metric), rail) : null,
+        { "data-verdict": one.verdict, "data-tone": text.tone, role: "row", title: one.sentence },
+        named ? h("th", { scope: "row", role: "rowheader" }, name(one.metric), rail) : null,
         apart
-          ? h(named ? "td" : "th", named ? {} : { scope: "row" }, armsOf(one), named ? null : rail)
+          ? h(named ? "td" : "th", named ? { role: "cell" } : { scope: "row", role: "rowheader" },
+            arms, named ? null : rail)
           : null,
-        h("td", { class: "verdict", "data-tone": text.tone },
+        h("td", { class: "verdict", role: "cell", "data-tone": text.tone },
           symbol(text.symbol), h("span", {}, text.verdict)),
-        h("td", { class: "number value" }, data(one.effect_size, text.effect)),
-        h("td", { class: "number" }, always ? text.always : text.once),
-        h("td", { class: "drawn" },
-          intervalBar(scales.get(keyOf(one)), { value: effect, lower, upper, margin })),
-        h("td", { class: "number" }, always ? text.p : text.p_once),
+        cell("effect", "number value", data(one.effect_size, text.effect)),
+        cell("lift", "number", text.lift),
+        cell("interval", "number", always ? text.always : text.once),
+        h("td", { class: "drawn", role: "cell" },
+          intervalBar(scale, { value: effect, lower, upper, margin }), isLast ? axisOf(scale) : null),
+        cell("p", "number", always ? text.p : text.p_once),
       ),
     );
-  }
+  });
   table.append(body);
-  const reasons = new Set(comparisons.map((one) => one.anytime_reason).filter(Boolean));
-  const notes = [...reasons].map((why) => h("p", { class: "note" }, `Not always valid: ${why}.`));
+  const reasons = Map.groupBy(comparisons.filter((one) => one.text.reason), (one) => one.text.reason);
+  const notes = [...reasons].map(([why, some]) => {
+    const names = [...new Set(some.map((one) => name(one.metric)))].join(", ");
+    return h("p", { class: "note" }, `—${named ? ` of ${names}` : ""}: ${why}.`);
+  });
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table, ...notes);
 }
 
@@ -145,7 +193,7 @@ function span(one, always) {
 }
 
 /** A rounded number, with the exact one of the answer in its `value`. */
-const data = (exact, text) => h("data", { value: String(exact) }, text);
+export const data = (exact, text) => h("data", { value: String(exact) }, text);
 
 function head(labels) {
   const cells = labels

@@ -87,6 +87,7 @@ class Seen:
 
     def chart(self) -> Seen:
         """Look at the first chart: what is not in view is not drawn."""
+        self.page.locator(".card").first.scroll_into_view_if_needed()
         self.page.locator("figure").first.scroll_into_view_if_needed()
         self.page.wait_for_selector("figure[aria-busy=false] canvas")
         return self

@@ -47,7 +47,7 @@ def test_every_verdict_has_its_word_symbol_and_colour(
             margin_is_drawn(seen)
             assert seen.page.locator("#experiment thead th").last.inner_text() == "p (Holm)"
             cells = seen.page.locator("#experiment tbody tr td:last-child").all_inner_texts()
-            assert cells == ["<0.0001", "none"]
+            assert cells == ["<0.0001", "—"]
         if name == "mixed":
             assert seen.text("#sentence .attention").startswith("100 units (2.5 % of all)")
             assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
@@ -66,7 +66,9 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
         assert cells.nth(i).evaluate(COLOUR) == TONES[verdict_words.TONES[verdict]]  # type: ignore[index]
     tone = verdict_words.ACTION_TONES[case.action]  # type: ignore[index]
     assert seen.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
-    ticks = seen.text("#experiment").count("✓")
+    arms = seen.page.locator("#arms li")
+    assert [one.partition(":")[0][1:].strip() for one in arms.all_inner_texts()] == ["new"]
+    ticks = (seen.text("#experiment").count("✓")) - seen.text("#arms").count("✓")
     assert ticks == sum(verdict_words.TONES[one] == "good" for one in case.says) + (tone == "good")  # type: ignore[index]
 
 
@@ -75,7 +77,7 @@ def margin_is_drawn(seen: Seen) -> None:
     rows = seen.page.locator("#experiment tbody tr")
     assert rows.nth(0).locator(".bar-margin").count() == 0
     rail = rows.nth(1)
-    assert "guardrail, margin -0.1000" in rail.inner_text()
+    assert "guardrail, margin -0.10" in rail.inner_text()
     zero, margin, value, lower = (
         rail.locator(f".bar-{name}").evaluate("one => parseFloat(one.style.left)")
         for name in ("zero", "margin", "value", "interval")

@@ -1,0 +1,140 @@
+"""The texts of an experiment, as the page shows them: each treatment in one line, how far the
+experiment is of what was planned, and the axes that the drawings of a table share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.answers import (
+    ArmText,
+    Comparison,
+    Experiment,
+    ExperimentText,
+    Progress,
+    Tone,
+)
+from streammetrics_consumers.render.cells import compared, contrast_numbers, units_of
+from streammetrics_consumers.render.verdict_words import (
+    ACTION_SYMBOLS,
+    ACTION_TONES,
+    TONES,
+    parted,
+    standing,
+    tone_of,
+    words,
+)
+
+NAMES: Final = 5  # of guardrails that a line names
+ALIKE: Final = 30.0  # the greatest ratio of two extents that one axis shows
+SHOWN: Final = ("better", "worse", "higher", "lower")  # verdicts that a size may follow
+_UNRESOLVED: Final = ("open", "not_started", "disbelieved")
+_WORST: Final[tuple[Tone, ...]] = ("bad", "warn", "neutral", "good")
+_SYMBOLS: Final[Mapping[Tone, str]] = {"bad": "✕", "warn": "!", "neutral": "○", "good": "✓"}
+
+
+def experiment_with_texts(answer: Experiment) -> Experiment:
+    """The answer about an experiment, with the text of each number in its table."""
+    advice, mixed = answer.recommendation, answer.contamination
+    if advice is None:
+        return answer
+    text = ExperimentText(
+        symbol=ACTION_SYMBOLS[advice.action],
+        tone=ACTION_TONES[advice.action],
+        worst=tone_of(advice, mixed),
+        advice=parted(advice.sentence, mixed),
+        standing=standing(answer.state, answer.sentence, mixed, advice),
+        units="" if answer.srm is None else "".join(units_of(answer.srm).line),
+        arms=tuple(arms_of(answer.comparisons)),
+        progress=progress_text(answer.progress, answer.looks),
+        axes=dict(_axes(answer.comparisons)),
+    )
+    return replace(answer, text=text, comparisons=compared(answer.comparisons))
+
+
+def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
+    """Each treatment in one line: the verdicts on its decisions, then its guardrails."""
+    for arm in dict.fromkeys(row.treatment_variant for row in rows):
+        mine = [row for row in rows if row.treatment_variant == arm]
+        tones = {TONES[row.verdict] for row in mine}
+        tone = next(one for one in _WORST if one in tones)
+        parts = [_decision(row) for row in mine if not row.guardrail]
+        many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
+        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine)))]
+        yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
+
+
+def progress_text(found: Progress | None, looks: int) -> str:
+    """How far an experiment is of what was planned; parts that are not known are left out.
+
+    >>> progress_text(Progress(8.04, 14, 9612, 20000.0), 6)
+    'Planned 14 days, 8.0 so far; planned 20,000 units, 9,612 so far; 6 looks'
+    >>> progress_text(Progress(None, None, 9612, None), 1)
+    '9,612 units so far; 1 look'
+    """
+    if found is None:
+        return ""
+    count = formatting.count
+    days = None if found.days is None else formatting.number(found.days, 1)
+    days = "less than 0.1" if days == "0.0" else days
+    units = None if found.units is None else count(found.units)
+    whole = None if found.planned_days is None else count(found.planned_days)
+    planned = None if found.planned_units is None else count(round(found.planned_units))
+    parts = (
+        _of_planned(days, whole, "days"),
+        _of_planned(units, planned, "units"),
+        f"{count(looks)} look{'' if looks == 1 else 's'}",
+    )
+    text = "; ".join(filter(None, parts))
+    return text[0].upper() + text[1:]
+
+
+def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
+    if planned is None:
+        return "" if so_far is None else f"{so_far} {what} so far"
+    return f"planned {planned} {what}" + ("" if so_far is None else f", {so_far} so far")
+
+
+def _decision(row: Comparison) -> str:
+    lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
+    return f"{formatting.name(row.metric)} {words(row.verdict)}" + (f" ({lift})" if lift else "")
+
+
+def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
+    """The guardrails of a treatment: broken and unresolved ones by name."""
+    rails = [row for row in rows if row.guardrail]
+    broken = [row.metric for row in rails if row.verdict == "broken"]
+    unresolved = [row.metric for row in rails if row.verdict in _UNRESOLVED]
+    kept = len(rails) - len(broken) - len(unresolved)
+    for names, what in ((broken, "broken"), (unresolved, "unresolved")):
+        if names:
+            yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
+    if kept:
+        yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
+
+
+def _guardrails(n: int) -> str:
+    return "guardrail" if n == 1 else "guardrails"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
+    return ", ".join([*map(formatting.name, names[:NAMES]), *more])
+
+
+def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:
+    """The axis of each view that several metrics have, in the same unit and of similar extents."""
+    by_view: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        of_metric = by_view.setdefault(row.view, {})
+        of_metric.setdefault(row.metric, []).extend(contrast_numbers(row))
+    for view, metrics in by_view.items():
+        extents = [max(map(abs, some), default=0.0) for some in metrics.values()]
+        known = [one for one in extents if one > 0]
+        if view and len(metrics) > 1 and known and max(known) <= ALIKE * min(known):
+            numbers = [one for some in metrics.values() for one in some if math.isfinite(one)]
+            yield view, formatting.axis([*numbers, 0.0], signed=True)

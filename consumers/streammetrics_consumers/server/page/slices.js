@@ -1,0 +1,99 @@
+// One table of all slices and windows of a metric: a row for each, with the value of every variant
+// side by side. It is sorted by a click on a heading, and searched by the field above it.
+
+import { h } from "/assets/elements.js";
+import { axisOf, intervalBar } from "/assets/interval_bar.js";
+import { count, name, span, value } from "/assets/printed.js";
+import { data, doubt, PLACES, positionOf, read, scaleOfRows, sliceName, variantOf } from "/assets/tables.js";
+
+const MOST = 200; // rows of one table
+
+/** How a table is sorted and searched, until the user changes it. `by`: a column, null for the order
+ * of the answer; `down`: the greatest first; `view`: null for the first. */
+export const AT_FIRST = { by: null, down: false, find: "", view: null };
+
+/** The table of these rows. `who`: the position of a variant, and which is the control. */
+export function slicesTable(rows, { by, down, find, view }, who, label) {
+  const views = [...new Set(rows.map((row) => row.view))];
+  const shown = rows.filter((row) => row.view === (views.includes(view) ? view : views[0]));
+  const variants = [...new Set(shown.map((row) => row.slice.variant))]
+    .sort((a, b) => (b === who.control) - (a === who.control) || who.place(a) - who.place(b));
+  const windows = new Set(shown.map((row) => row.window.start_ms)).size > 1;
+  const names = new Set(shown.flatMap((row) => Object.keys(row.slice)).filter((key) => key !== "variant"));
+  const only = names.size === 1 && !windows ? [...names][0] : null; // the one name, which is the heading
+  const all = [...Map.groupBy(shown, keyOf).values()].map((mine) => lineOf(mine, variants, windows, only));
+  const found = all.filter((one) => one.label.toLowerCase().includes(find.trim().toLowerCase()));
+  if (by !== null) {
+    const sign = down ? -1 : 1;
+    found.sort((a, b) => sign * ordered(sortKey(a, by), sortKey(b, by)));
+  }
+  const headings = [only !== null ? name(only) : windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", "Rows"];
+  const sortable = headings.map((_, i) => i !== headings.length - 2);
+  const scale = scaleOfRows(shown);
+  const table = h("table", { class: "slices" },
+    h("caption", {}, `${label}: ${found.length === all.length ? "" : `${count(found.length)} of `}${count(all.length)} slices`),
+    h("thead", {}, h("tr", {}, ...headings.map((text, i) =>
+      h("th", { scope: "col", "aria-sort": by === i ? (down ? "descending" : "ascending") : null },
+        sortable[i] ? h("button", { type: "button", class: "sort", "data-sort": i }, text, arrow(by === i, down))
+          : [h("span", { class: "hidden" }, "Drawn"), axisOf(scale)])))),
+    h("tbody", {}, ...found.slice(0, MOST).map((one) => rowOf(one, scale, who))));
+  const rest = found.length - MOST;
+  return [
+    h("div", { class: "slice-tools" },
+      h("label", {}, h("span", {}, "Search the slices"),
+        h("input", { type: "search", class: "slice-find", value: find, autocomplete: "off" })),
+      views.length > 1 ? h("label", {}, h("span", {}, "Value"), h("select", { class: "slice-view" },
+        ...views.map((one) => h("option", { value: one, selected: one === shown[0].view }, name(one))))) : null),
+    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": label }, table),
+    rest > 0 ? h("p", { class: "note" }, `${count(rest)} more slices: search for them.`) : null,
+    h("p", { class: "note" }, "Intervals are below the values", doubt(shown), ". Many slices are looked at here: some differ by chance alone."),
+  ];
+}
+
+const keyOf = (row) => JSON.stringify([row.window.start_ms, row.window.end_ms, sliceName(row.slice)]);
+
+function lineOf(mine, variants, windows, only) {
+  const { window, slice } = mine[0];
+  const parts = [only === null ? sliceName(slice) : name(slice[only]), windows ? `${span(window)}${window.start_ms === null ? "" : `, ${window.state}`}` : ""];
+  const rows = variants.map((variant) => mine.find((row) => row.slice.variant === variant) ?? null);
+  const counted = rows.reduce((sum, row) => sum + (row?.counts.rows ?? 0), 0);
+  return { label: parts.filter(Boolean).join("; ") || "all rows", rows, counted };
+}
+
+function headOf(variant, shown, who) {
+  return variantOf(shown.find((row) => row.slice.variant === variant), who);
+}
+
+const arrow = (sorted, down) =>
+  h("span", { class: "arrow", "aria-hidden": "true" }, sorted ? (down ? " ▼" : " ▲") : " ↕");
+
+/** What a line is sorted by in this column: its name, the value of a variant, or its rows. */
+function sortKey(one, by) {
+  if (by === 0) return one.label;
+  return by <= one.rows.length ? value(one.rows[by - 1]?.value ?? null) : one.counted;
+}
+
+/** The order of two names or numbers; undefined numbers come last in ascending order. */
+function ordered(a, b) {
+  if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
+  return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : a - b;
+}
+
+function rowOf({ label, rows, counted }, scale, who) {
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, label),
+    ...rows.map((row) => (row === null ? h("td", { class: "number" }, "—") : cellOf(row))),
+    h("td", { class: "drawn" }, ...rows.filter((row) => row !== null).map((row) =>
+      h("span", { "data-place": (positionOf(row, who) ?? 0) % PLACES }, intervalBar({ ...scale, axis: [] }, read(row))))),
+    h("td", { class: "number" }, count(counted)),
+  );
+}
+
+function cellOf(row) {
+  const { text } = row;
+  return h("td", { class: "number", title: text.reason || null },
+    h("span", { class: "value" }, data(row.value, text.value)),
+    h("small", {}, text.value === "—" ? text.reason : text.interval));
+}

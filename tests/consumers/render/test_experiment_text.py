@@ -1,0 +1,75 @@
+"""The texts of an experiment: each treatment in a line, the progress, and shared axes."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec.structs import replace
+from streammetrics_consumers.query.answers import Comparison, Progress
+from streammetrics_consumers.render.experiment_text import _axes, arms_of, progress_text
+
+from tests.consumers.render.corpus import corpus
+
+
+def row(
+    metric: str, verdict: str, *, arm: str = "new", view: str = "", size: float = 0.1
+) -> Comparison:
+    """A comparison; guardrails have verdicts of their own."""
+    [first] = corpus()["win"].comparisons
+    return replace(
+        first,
+        metric=metric,
+        view=view or first.view,
+        verdict=verdict,
+        treatment_variant=arm,
+        guardrail=verdict in ("kept", "open", "broken"),
+        rel_effect_size=size,
+        effect_size=size,
+        anytime_lower=0.5 * size,
+        anytime_upper=1.5 * size,
+        anytime_reason="",
+        margin=math.nan,
+    )
+
+
+def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
+    rails = [row(f"r{i}", "open") for i in range(7)]
+    rows = [
+        row("ctr", "better"),
+        *rails,
+        row("k", "kept"),
+        row("ctr", "worse", arm="b", size=-0.0125),
+    ]
+    new, b = arms_of(rows)
+    assert (new.variant, new.tone, new.symbol) == ("new", "neutral", "○")
+    assert new.line == (
+        "ctr better (+10.0 %); guardrails unresolved: r0, r1, r2, r3, r4, and 2 more; "
+        "1 guardrail kept"
+    )
+    assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25 %)")
+    [one] = arms_of([replace(row("ctr", "disbelieved"), distrusted=True), row("r", "broken")])
+    assert (one.tone, one.line) == ("bad", "ctr disbelieved; guardrail broken: r")
+    assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]
+
+
+def test_progress_leaves_out_what_is_not_known() -> None:
+    for found, looks, text in (
+        (None, 3, ""),
+        (Progress(None, None, None, None), 0, "0 looks"),
+        (Progress(0.01, None, None, 100.0), 2,
+         "Less than 0.1 days so far; planned 100 units; 2 looks"),
+    ):  # fmt: skip
+        assert progress_text(found, looks) == text
+
+
+def test_metrics_share_an_axis_if_their_view_and_their_extents_are_alike() -> None:
+    alike = dict(
+        _axes([row("a", "better", view="ratio"), row("b", "better", view="ratio", size=0.2)])
+    )
+    assert alike == {"ratio": ((0.0, "0"), (0.2, "+0.2"))}
+    for others in (
+        [row("b", "better", view="auc")],
+        [row("b", "better", view="ratio", size=9.0)],
+        [],
+    ):
+        assert not dict(_axes([row("a", "better", view="ratio"), *others]))
