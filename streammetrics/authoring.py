@@ -80,7 +80,7 @@ from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import DictionaryColumn, Ragged
+from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
 from streammetrics.kernels.exact.rounding import ratio, rounded
@@ -138,6 +138,7 @@ __all__ = [
     "StateError",
     "StreamMetricsError",
     "Table",
+    "Terms",
     "Unchecked",
     "Unit",
     "UnitIds",

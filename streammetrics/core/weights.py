@@ -398,7 +398,8 @@ def _small_step(weights: Sequence[Fraction]) -> Fraction | None:
 def _fits(weights: NDArray[Any], unit: Fraction, *, rounding: bool) -> bool:
     """Whether these weights, and a thousand times as many, are counted in this unit."""
     try:
-        units, _ = _units_in(weights, unit, rounding=rounding)
+        with np.errstate(over="ignore", invalid="ignore"):  # by a unit that is far too small
+            units, _ = _units_in(weights, unit, rounding=rounding)
     except InputError:
         return False
     return 1000 * exact_total(units) <= _MOST_TOTAL_COUNT
