@@ -169,7 +169,7 @@ def table(
     if others:
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))
     if any(row.low < row.high for block in shown for row in block.rows):
-        notes.append(f"{EXACT_WITHIN}: for certain; values without such bounds are exact")
+        notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact")
     if truth is not None:
         notes.append("true: the difference that the stream was simulated with")
     parts.append(Text(""))
