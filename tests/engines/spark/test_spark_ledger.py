@@ -123,7 +123,7 @@ def test_another_checkpoint_is_refused_and_may_be_added_on_request(
     spark: SparkSession, folder: Path
 ) -> None:
     feed(spark, folder)
-    with pytest.raises(Exception, match="another log"):
+    with pytest.raises(Exception, match="is not the one counted"):
         feed(spark, folder, checkpoint="another")
     feed(spark, folder, checkpoint="another", on_gap="skip")
     ledger = Ledger.open(fed_config(folder).store.url)
