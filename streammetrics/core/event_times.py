@@ -54,7 +54,7 @@ def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]
         if array.dtype.kind in "UT":
             hint = 'parse them first, for example with numpy.array(times, "datetime64[ms]")'
         else:
-            hint = 'convert them to whole milliseconds, for example with astype("int64")'
+            hint = 'convert them to whole milliseconds; for seconds, (times * 1000).astype("int64")'
         raise error.but(expected=_EXPECTED, hint=hint) from None
 
 

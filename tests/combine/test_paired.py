@@ -221,6 +221,9 @@ def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
         found.interval(level=95)
     with pytest.raises(InputError, match="a view of CalibrationFigures"):
         found.difference_of("auc")
+    columns = found.to_dict()
+    bounds = dict(zip(columns["name"], columns["exact_low"], strict=True))
+    assert bounds["pvalue"] is None and None not in (bounds["a"], bounds["difference"])
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_datetimes_with_zones_are_the_same_moments() -> None:
         (
             [0.5],
             "t[0]: expected milliseconds since the epoch, or times with a zone, got 0.5 of object; "
-            'convert them to whole milliseconds, for example with astype("int64")',
+            'convert them to whole milliseconds; for seconds, (times * 1000).astype("int64")',
         ),
         (
             [1_763_000_000],

@@ -323,6 +323,6 @@ def _table(lines: Sequence[_Line], by: Sequence[str]) -> str:
         for row in rows
     ]
     reasons = dict.fromkeys(line.interval.reason for line in lines if line.interval.reason)
-    notes = ["intervals take rows, and lists, as independent"]
+    notes = ["intervals assume that rows and lists are independent"]
     notes += [f"no interval: {reason}" for reason in reasons]
     return "\n".join([*texts, *notes]) + "\n"

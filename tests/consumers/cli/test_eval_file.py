@@ -100,7 +100,7 @@ def test_the_table_names_what_each_value_is_over(file: Path, capsys: Capture) ->
     assert [line.split()[1] for line in lines[:4]] == ["gauc", "normalized_entropy", "MRR", "ks"]
     assert lines[0].endswith(" groups") and lines[2].endswith(" lists") and " to " in lines[2]
     assert lines[3].endswith(" rows")
-    assert lines[8] == "intervals take rows, and lists, as independent"
+    assert lines[8] == "intervals assume that rows and lists are independent"
 
 
 def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None:

@@ -32,8 +32,8 @@ export function figures(rows, caption, who) {
   const approximate = rows.some((row) => row.low !== row.high && row.value !== null);
   const intervals = rows.some((row) => row.interval !== null);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
-  table.append(head(["Variant", "Value", approximate && "Certain bound",
-    intervals && [`${level(rows)} interval`, doubt(rows)], "", "Rows"]));
+  table.append(head(["Variant", "Value", approximate && "Exact within",
+    intervals && [`${level(rows)} CI`, doubt(rows)], "", "Rows"]));
   for (const [view, mine] of views) {
     const body = h("tbody");
     if (views.size > 1) {
