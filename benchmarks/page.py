@@ -46,7 +46,7 @@ def _conditions(versions: str) -> str:
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
     flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
     said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
-    return f"Measured with {', '.join(found)} and {said}; docs/performance.md says why."
+    return f"Measured with {', '.join(found)} and {said}; see docs/performance.md."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:

@@ -46,7 +46,8 @@ def test_click_rates_of_all_and_by_position_and_by_day(events: list[Event], data
             assert (found.numerator, found.denominator) == (clicks, rows), (variant, name)
 
 
-# What the README says: the width of the interval to its last digit, and the occupied buckets.
+# What docs/performance.md says: the width of the interval, to its last digit, and the occupied
+# buckets.
 GRIDS = {
     ("relative", 7): (0.0020, 869),
     ("relative", 8): (0.0012, 1_489),
