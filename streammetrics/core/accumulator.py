@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -432,8 +432,31 @@ class Accumulator(Declared, ABC):
         return state
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a state file; `streammetrics.load` reads it."""
+        """Write a state file; `load` reads it."""
         Path(path).write_bytes(self.to_file_bytes())
+
+    @classmethod
+    def load(cls, source: bytes | str | PathLike[str]) -> Self:
+        """The state of this class in a file, or in these bytes (`to_bytes` or `to_file_bytes`).
+
+        `streammetrics.load` reads states of every class. StateError for anything else.
+
+        >>> from streammetrics import Ratio
+        >>> Ratio.load(Ratio().to_bytes())
+        Ratio()
+        """
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            data, where = bytes(source), "state bytes"
+        else:
+            data, where = Path(source).read_bytes(), fspath(source)
+        try:
+            if data[: len(FILE_MAGIC)] == FILE_MAGIC:
+                return cls.from_file_bytes(data)
+            return cls.from_bytes(data)
+        except StateError as error:
+            if where == "state bytes":
+                raise
+            raise error.but(where=where) from None
 
     def __reduce__(self) -> tuple[object, ...]:
         # A state file, and the arrays that its settings hold only by their hash.
