@@ -1,4 +1,4 @@
-"""What MkDocs does besides its plugins: a page for each metric, and links that leave the docs.
+"""What MkDocs does besides its plugins: pages of metrics and notebooks; links that leave the docs.
 
 MkDocs calls `on_files` and `on_page_markdown`, since mkdocs.yml names this file as a hook.
 """
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
 from docs.metrics_page import metrics, results_of  # noqa: E402
+from docs.notebook_page import notebook_page  # noqa: E402
 
 UNLISTED = {"check_settings", "arguments", "settings", "widths", "former_arguments"}
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
@@ -71,9 +72,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The files of the docs, and a page for each metric."""
+    """The files of the docs, and a page for each metric and for each notebook."""
     for name, metric in metrics().items():
         files.append(File.generated(config, path_of(name), content=metric_page(name, metric)))
+    for path in sorted((ROOT / "examples").glob("*.ipynb")):
+        for name, content in notebook_page(path).items():
+            files.append(File.generated(config, name, content=content))
     return files
 
 
