@@ -25,7 +25,7 @@ from streammetrics.core.codec import (
     unframe,
 )
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import StateError
+from streammetrics.core.errors import StateError, shown
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
@@ -447,8 +447,15 @@ class Accumulator(Declared, ABC):
         """
         if isinstance(source, (bytes, bytearray, memoryview)):
             data, where = bytes(source), "state bytes"
-        else:
+        elif isinstance(source, (str, PathLike)):
             data, where = Path(source).read_bytes(), fspath(source)
+        else:
+            raise StateError(
+                expected="the path of a file, or bytes",
+                got=f"{shown(source)} ({type(source).__name__})",
+                where="load",
+                hint="a metric writes its state with save(path) or to_bytes()",
+            )
         try:
             if data[: len(FILE_MAGIC)] == FILE_MAGIC:
                 return cls.from_file_bytes(data)
