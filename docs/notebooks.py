@@ -29,7 +29,9 @@ def executed(path: Path) -> nbformat.NotebookNode:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with tempfile.TemporaryDirectory() as folder:
         quiet = ["--log-level=ERROR"]  # it warns that it talks on a port of this machine
-        client = NotebookClient(notebook, timeout=60, record_timing=False, extra_arguments=quiet)
+        client = NotebookClient(
+            notebook, timeout=100, record_timing=False, coalesce_streams=True, extra_arguments=quiet
+        )
         client.execute(cwd=folder, env=environment)
     notebook.metadata = nbformat.from_dict(METADATA)
     return notebook
