@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs site screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs notebooks site screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -63,6 +63,9 @@ docs: .venv/.dev  ## write the generated parts of the docs and the entries of a 
 	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m benchmarks.page
 	@$(MAKE) --no-print-directory site
+
+notebooks: .venv/.dev  ## run the notebooks of examples/, and write their outputs and pictures
+	$(BIN)/python -m docs.notebooks
 
 site: .cache/site/.made  ## only build the site, in strict mode, into .cache/site/pages
 	NO_MKDOCS_2_WARNING=1 .cache/site/bin/python -m mkdocs build --strict --quiet $(ARGS)

@@ -1,4 +1,4 @@
-"""What MkDocs does besides its plugins: a page for each metric, and links that leave the docs.
+"""What MkDocs does besides its plugins: pages of metrics and notebooks; links that leave the docs.
 
 MkDocs calls `on_files` and `on_page_markdown`, since mkdocs.yml names this file as a hook.
 """
@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
 from docs.metrics_page import metrics, results_of  # noqa: E402
+from docs.notebook_page import notebook_page  # noqa: E402
 
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 UNLISTED = {"check_settings", "arguments", "settings", "widths", "former_arguments"}
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
@@ -63,17 +65,22 @@ def object_of(kind: type, level: int, members: list[str] | None) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The navigation, with the pages of metrics at the end of the reference."""
+    """The navigation, with notebooks after the tutorials, and metrics after the reference."""
     pages = [{name: path_of(name)} for name in metrics()]
+    notebooks = [f"examples/{path.stem}.md" for path in NOTEBOOKS]
     for entry in config.nav or []:
+        entry.get("Tutorials", []).append({"Notebooks": notebooks})
         entry.get("Reference", []).extend([{"Metrics": pages}] if "Reference" in entry else [])
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The files of the docs, and a page for each metric."""
+    """The files of the docs, and a page for each metric and for each notebook."""
     for name, metric in metrics().items():
         files.append(File.generated(config, path_of(name), content=metric_page(name, metric)))
+    for path in NOTEBOOKS:
+        for name, content in notebook_page(path).items():
+            files.append(File.generated(config, name, content=content))
     return files
 
 

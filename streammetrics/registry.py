@@ -10,15 +10,13 @@ import re
 from collections.abc import Mapping
 from importlib import import_module
 from inspect import isabstract
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Final
 
 from streammetrics import classification, combine, join, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import FILE_MAGIC
-from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, nearest, shown
+from streammetrics.core.errors import SettingsError, StreamMetricsError, nearest, shown
 from streammetrics.core.settings import METRICS, Setting, entry_points_of
 
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
@@ -159,16 +157,4 @@ def load(source: bytes | str | PathLike[str]) -> Accumulator:
     >>> load(Ratio().to_bytes())
     Ratio()
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data, where = bytes(source), "state bytes"
-    else:
-        data, where = Path(source).read_bytes(), fspath(source)
-    kind = Accumulator
-    try:
-        if data[:4] == FILE_MAGIC:
-            return kind.from_file_bytes(data)
-        return kind.from_bytes(data)
-    except StateError as error:
-        if where == "state bytes":
-            raise
-        raise error.but(where=where) from None
+    return Accumulator.load(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.newcomer import BLOCKS, FILES, run, written
+from tests.own_package import BLOCKS, FILES, run, written
 
 SCRIPTS = [text for kind, text in BLOCKS if kind == "python" and ">>>" in text]
 COMMANDS = [text for kind, text in BLOCKS if kind == "bash"]
@@ -16,7 +16,7 @@ COMMANDS = [text for kind, text in BLOCKS if kind == "bash"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the page, and the package that they make, as `pip install .` leaves it."""
-    return written(tmp_path_factory.mktemp("newcomer"))
+    return written(tmp_path_factory.mktemp("own_package"))
 
 
 def test_each_file_of_the_page_has_fewer_than_60_lines() -> None:

@@ -80,14 +80,14 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(batch.labels.astype(np.intp), slots)
 
-    def compute(self) -> ScoreCurve:
+    def compute(self) -> ScoreCurve[float]:
         """The curve of all rows."""
         self._flush()
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         return bag_curve(self.bag, Fraction(self.weight_unit), rows_rounded)
 
 
-def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve:
+def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve[float]:
     """The curve of all rows in the bag of one state, whose counts are in `weight_unit`."""
     if bag.dropped:
         none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)

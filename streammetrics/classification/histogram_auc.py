@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
@@ -125,7 +126,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         made = self.empty()
         return add_counts(made, made.counts, labels, ("buckets", buckets, self.buckets), counts)
 
-    def compute(self) -> ScoreCurve:
+    def compute(self) -> ScoreCurve[Bounded]:
         """The curve, with certain bounds on its areas."""
         self._flush()
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
@@ -139,7 +140,7 @@ def bucket_curves(
     n_classes: int,
     weight_unit: Fraction,
     rows_rounded: int | None,
-) -> Iterator[ScoreCurve]:
+) -> Iterator[ScoreCurve[Bounded]]:
     """The curve of each class, from counts [class, truth, bucket] and their surplus."""
     grid = grid_of(metric)
     b, surplus = grid.n_buckets, int(counts.surplus[0])

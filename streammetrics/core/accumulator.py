@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -25,7 +25,7 @@ from streammetrics.core.codec import (
     unframe,
 )
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import StateError
+from streammetrics.core.errors import StateError, shown
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
@@ -432,8 +432,38 @@ class Accumulator(Declared, ABC):
         return state
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a state file; `streammetrics.load` reads it."""
+        """Write a state file; `load` reads it."""
         Path(path).write_bytes(self.to_file_bytes())
+
+    @classmethod
+    def load(cls, source: bytes | str | PathLike[str]) -> Self:
+        """The state of this class in a file, or in these bytes (`to_bytes` or `to_file_bytes`).
+
+        `streammetrics.load` reads states of every class. StateError for anything else.
+
+        >>> from streammetrics import Ratio
+        >>> Ratio.load(Ratio().to_bytes())
+        Ratio()
+        """
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            data, where = bytes(source), "state bytes"
+        elif isinstance(source, (str, PathLike)):
+            data, where = Path(source).read_bytes(), fspath(source)
+        else:
+            raise StateError(
+                expected="the path of a file, or bytes",
+                got=f"{shown(source)} ({type(source).__name__})",
+                where="load",
+                hint="a metric writes its state with save(path) or to_bytes()",
+            )
+        try:
+            if data[: len(FILE_MAGIC)] == FILE_MAGIC:
+                return cls.from_file_bytes(data)
+            return cls.from_bytes(data)
+        except StateError as error:
+            if where == "state bytes":
+                raise
+            raise error.but(where=where) from None
 
     def __reduce__(self) -> tuple[object, ...]:
         # A state file, and the arrays that its settings hold only by their hash.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,16 @@ from streammetrics.present.views import counts_of, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
+
+# A figure of a curve: float if the curve is exact, Bounded if it is of a histogram.
+if TYPE_CHECKING:  # a type parameter that defaults to either
+    import typing_extensions
+
+    V_co = typing_extensions.TypeVar(
+        "V_co", bound="float | Bounded", default="float | Bounded", covariant=True
+    )
+else:
+    V_co = TypeVar("V_co", bound="float | Bounded", covariant=True)
 
 # Points of curves: rates at every threshold, and the thresholds that are best by some aim.
 
@@ -112,7 +122,7 @@ class OperatingPoint(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BestPoints(Shown):
+class BestPoints(Generic[V_co], Shown):
     """The best value that a threshold reaches, and every threshold that reaches it.
 
     value: nan if undefined. `Bounded` for a histogram: a threshold inside a bucket may be better
@@ -120,7 +130,7 @@ class BestPoints(Shown):
     points: from the highest threshold down; () if the value is undefined.
     """
 
-    value: float | Bounded
+    value: V_co
     points: tuple[OperatingPoint, ...]
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
@@ -134,7 +144,7 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(ByValue, RoundedWeights):
+class ScoreCurve(Generic[V_co], ByValue, RoundedWeights):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -162,17 +172,17 @@ class ScoreCurve(ByValue, RoundedWeights):
     _ends: NDArray[np.float64] | None = field(default=None, compare=False)
 
     @property
-    def auc(self) -> float | Bounded:
+    def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
         return self._area(area(self._pairs), area_bounds)
 
     @property
-    def gini(self) -> float | Bounded:
+    def gini(self) -> V_co:
         """2 AUC - 1."""
         return self._area(gini(self._pairs), gini_bounds)
 
     @cached_property
-    def ap(self) -> float | Bounded:
+    def ap(self) -> V_co:
         """Average precision: Σ (R_i - R_(i-1)) P_i over different scores, from the highest down.
 
         R and P: recall and precision at score >= that one; equal scores enter together, without
@@ -182,7 +192,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         return self._figure(average_precision(self._steps, bounded=not self.exact))
 
     @cached_property
-    def pr_auc_trapezoid(self) -> float | Bounded:
+    def pr_auc_trapezoid(self) -> V_co:
         """Area under the points of `pr` by trapezoids, recall on x, from (0, 1): not `ap`.
 
         It may be above or below `ap`. A straight line between two points may have values that no
@@ -192,7 +202,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         return self._figure(trapezoid(self._steps, bounded=not self.exact))
 
     @cached_property
-    def ks(self) -> float | Bounded:
+    def ks(self) -> V_co:
         """Kolmogorov-Smirnov: the greatest |TPR - FPR|; nan with one class only."""
         return self._figure(distance_of_classes(self._steps, bounded=not self.exact))
 
@@ -217,7 +227,7 @@ class ScoreCurve(ByValue, RoundedWeights):
             thresholds=self._thresholds[:0:-1],
         )
 
-    def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> float | Bounded:
+    def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> V_co:
         """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
 
         standardized: scaled so that chance has 1/2 and a perfect order 1 (McClish 1989, Medical
@@ -234,7 +244,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         found = partial_area(self._steps, limit, standardized=standardized, bounded=bounded)
         return self._figure(found)
 
-    def gain(self, k: int = 10) -> tuple[float | Bounded, ...]:
+    def gain(self, k: int = 10) -> tuple[V_co, ...]:
         """Share of all positives among the i/k of the rows with the highest scores, i = 1 to k.
 
         A cut through tied rows, or through one row, takes a proportional part: the mean over their
@@ -248,7 +258,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         found = gains(self._steps, parts(k, "ScoreCurve.gain(k)"), bounded=not self.exact)
         return tuple(map(self._figure, found))
 
-    def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
+    def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[V_co, ...]:
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
         of all rows; cumulative: in the first i parts. Cuts and bounds are as in `gain`, so the
         bounds are not always tight where a cut lies inside a row; nan without a positive."""
@@ -282,7 +292,7 @@ class ScoreCurve(ByValue, RoundedWeights):
         by: Literal["youden", "product", "distance", "accuracy"] = "youden",
         *,
         positives_share: float | Fraction | None = None,
-    ) -> BestPoints:
+    ) -> BestPoints[V_co]:
         """The best operating points: the value, and every threshold that reaches it.
 
         by: "youden" is TPR - FPR; "product" TPR (1 - FPR); "distance" from (0, 1), the least
@@ -365,8 +375,8 @@ class ScoreCurve(ByValue, RoundedWeights):
         first = math.nan if highest else math.inf
         return np.concatenate([np.array([first], scores.dtype), scores])
 
-    def _figure(self, figure: Figure) -> float | Bounded:
-        return figure[0] if self.exact else Bounded(*figure)
+    def _figure(self, figure: Figure) -> V_co:
+        return cast("V_co", figure[0] if self.exact else Bounded(*figure))
 
     @property
     def _exact_area(self) -> ExactArea:
@@ -393,16 +403,14 @@ class ScoreCurve(ByValue, RoundedWeights):
     def _pairs(self) -> Pairs:
         return pairs(self.counts[0], self.counts[1])
 
-    def _area(
-        self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]
-    ) -> float | Bounded:
-        return nearest if self.exact else Bounded(nearest, *bounds(self._pairs))
+    def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
+        return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)
 
 
-class ExactCurve(ScoreCurve):
+class ExactCurve(ScoreCurve[float]):
     """A ScoreCurve of every different score, ten times the size of its state.
 
     The area alone does not need the points. `points` returns ascending scores [k] and

@@ -202,10 +202,14 @@ def test_a_state_file_is_saved_and_read(tmp_path: Path) -> None:
     state.provenance.add("s", 0, 2)
     state.save(tmp_path / "a.state")
     for source in (tmp_path / "a.state", str(tmp_path / "a.state"), state.to_file_bytes()):
-        back = load(source)
-        assert back == state
-        assert back.provenance == state.provenance
-    assert load(state.to_bytes()) == state
+        for back in (load(source), Tally.load(source)):
+            assert back == state
+            assert back.provenance == state.provenance
+    assert load(state.to_bytes()) == Tally.load(state.to_bytes()) == state
+    with pytest.raises(
+        StateError, match=r"a\.state: expected a state of Reach, got a state of Tally"
+    ):
+        Reach.load(tmp_path / "a.state")
     (tmp_path / "cut.state").write_bytes(state.to_file_bytes()[:-1])
     with pytest.raises(StateError) as caught:
         load(tmp_path / "cut.state")

@@ -11,6 +11,7 @@ import polars
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
+    Bounded,
     ExactAUC,
     HistogramAUC,
     Panel,
@@ -41,11 +42,14 @@ def what_is_known() -> None:
     assert_type(auc.resolution, int)
     assert_type(auc.counts, WeightedCountsColumn)
     assert_type(HistogramAUC.counts, WeightedCounts)
-    assert_type(auc.compute(), ScoreCurve)
+    assert_type(auc.compute(), ScoreCurve[Bounded])
+    assert_type(ExactAUC().compute().auc, float)
+    assert_type(auc.compute().best().value, Bounded)
     assert_type(auc + auc, HistogramAUC)
     assert_type(auc.copy(), HistogramAUC)
     assert_type(auc.empty(), HistogramAUC)
     assert_type(HistogramAUC.from_bytes(auc.to_bytes()), HistogramAUC)
+    assert_type(HistogramAUC.load("day.state"), HistogramAUC)
     assert_type(auc.digest(), str)
     assert_type(auc.nbytes, int)
     assert_type(auc.provenance, Provenance)
@@ -81,7 +85,7 @@ def what_is_known() -> None:
     assert_type(keyed.metric, Accumulator)
     assert_type(keyed.compute(), KeyedResult[PanelResult])
     assert keyed.compute()["de"]["auc"].auc
-    assert_type(PerKey(auc).compute()["de"], ScoreCurve)
+    assert_type(PerKey(auc).compute()["de"], ScoreCurve[Bounded])
     assert_type(PerKey(auc).compute()["de"].positives, int | None)
     assert_type(UserGroups(Ratio()).compute().value.ratio, float)
     assert_type(keyed.keys(), tuple[Key, ...])
@@ -92,6 +96,6 @@ def what_is_known() -> None:
     hourly = Windows(keyed, size_s=3600, slide_s=60)
     assert_type(hourly.slide_s, float | None)
     assert_type(hourly.compute(), WindowsResult[KeyedResult[PanelResult]])
-    assert_type(Windows(auc, 60).compute().total, ScoreCurve)
+    assert_type(Windows(auc, 60).compute().total, ScoreCurve[Bounded])
     assert_type(hourly.panes(), dict[int, Accumulator])
     assert_type(hourly.windows(), tuple[tuple[int, int], ...])

@@ -20,14 +20,17 @@ import streammetrics.ranking  # noqa: F401 - whose metrics are among the classes
 from streammetrics.core.settings import CLASSES
 
 HERE = Path(__file__).parent
+USERS_FILES = [HERE / "users_file.py", *(HERE.parent / "newcomer" / "scripts").glob("*.py")]
 
 
 @pytest.mark.slow
-def test_results_of_a_panel_and_of_keys_are_typed_in_a_users_file_for_pyright(
+def test_users_files_and_the_scripts_of_newcomers_are_typed_for_pyright(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("basedpyright")
-    shutil.copy(HERE / "users_file.py", tmp_path)
+    assert len(USERS_FILES) == 11
+    for one in USERS_FILES:
+        shutil.copy(one, tmp_path)
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(HERE.parents[1])]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]

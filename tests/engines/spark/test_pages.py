@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.newcomer import BLOCKS, run, written
+from tests.own_package import BLOCKS, run, written
 from tests.requirements import ROOT
 
 

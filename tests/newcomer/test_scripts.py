@@ -1,0 +1,248 @@
+"""Ten tasks of a new user, each a short script that says only what the README and the site say.
+
+The scripts read files of one day from the folder where they run. Their numbers are those of
+scikit-learn, pytrec_eval and scipy for the same rows.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import pytrec_eval
+from scipy import stats
+from sklearn import metrics
+
+from streammetrics import ExactAUC
+from tests.requirements import ROOT
+from tests.site_blocks import blocks
+
+SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
+EXACTLY = 1e-14  # other libraries add floats, and round more than once
+Names = Mapping[str, Any]
+Ran = Callable[[str], Names]
+
+
+def day_of_clicks(rng: np.random.Generator, n: int = 6_000) -> pl.DataFrame:
+    """Impressions of 600 users of two variants; some users click much more than others."""
+    user = rng.integers(0, 600, n)
+    new = user % 2 == 1
+    interest = rng.normal(-1.5, 1.0, n) + rng.normal(0.0, 1.0, 600)[user] + 0.6 * new
+    price = rng.lognormal(3.0, 0.5, n)
+    at = np.sort(rng.integers(0, 86_400_000_000, n)).astype("timedelta64[us]")
+    columns = {
+        "at": np.datetime64("2026-03-02", "us") + at,
+        "variant": np.where(new, "new", "control"),
+        "user": user,
+        "click": (rng.random(n) < 1 / (1 + np.exp(-interest))).astype(np.int8),
+        "score": 1 / (1 + np.exp(-interest - rng.normal(0.0, 0.6, n))),
+        "old_score": 1 / (1 + np.exp(-interest - rng.normal(0.0, 1.0, n))),
+        "price": price,
+        "predicted_price": price * rng.lognormal(0.0, 0.2, n),
+    }
+    return pl.DataFrame(columns).with_columns(pl.col("at").dt.replace_time_zone("UTC"))
+
+
+def judged_run(rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Judgments and a run with tied scores, of 40 queries."""
+    qrels, run = {}, {}
+    for query in range(40):
+        found = [f"d{number}" for number in rng.choice(200, 60, replace=False)]
+        qrels[f"q{query}"] = {one: int(rng.integers(0, 4)) for one in found[:25]}
+        run[f"q{query}"] = {one: int(rng.integers(0, 30)) / 4 for one in found[10:]}
+    return qrels, run
+
+
+DAY = day_of_clicks(np.random.default_rng(20))
+QRELS, RUN = judged_run(np.random.default_rng(21))
+LABELS = DAY["click"].to_numpy()
+EPOCHS = np.stack([DAY["old_score"], DAY["score"], DAY["price"]])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of the day."""
+    into = tmp_path_factory.mktemp("newcomer")
+    DAY.write_parquet(into / "day.parquet")
+    for shard in range(8):
+        DAY[shard::8].write_parquet(into / f"shard-{shard}.parquet")
+    np.save(into / "labels.npy", LABELS)
+    np.save(into / "scores.npy", EPOCHS)
+    judged = [f"{q} 0 {d} {grade}" for q, all in QRELS.items() for d, grade in all.items()]
+    (into / "qrels.txt").write_text("\n".join(judged))
+    lines = [f"{q} Q0 {d} 1 {score} bm25" for q, all in RUN.items() for d, score in all.items()]
+    (into / "bm25.run").write_text("\n".join(lines))
+    return into
+
+
+@pytest.fixture
+def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Runs a script in that folder, and gives its names."""
+    monkeypatch.chdir(folder)
+    return lambda name: runpy.run_path(str(Path(__file__).parent / "scripts" / f"{name}.py"))
+
+
+def test_there_are_ten_scripts_of_at_most_12_lines() -> None:
+    lines = [[line for line in one.read_text().splitlines() if line] for one in SCRIPTS]
+    assert [len(one) <= 12 for one in lines] == [True] * 10
+
+
+def test_what_a_script_imports_is_shown_in_code_on_a_page_before_the_reference() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = "\n".join(one.text for page in pages for one in blocks(page.read_text()))
+    imports = [
+        name.name
+        for script in SCRIPTS
+        for line in ast.walk(ast.parse(script.read_text()))
+        if isinstance(line, ast.ImportFrom) and str(line.module).startswith("streammetrics")
+        for name in line.names
+    ]
+    assert len(imports) > 15
+    assert [name for name in imports if not re.search(rf"\b{name}\b", shown)] == []
+
+
+def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
+    found = ran("metrics_by_variant")
+    assert set(found["areas"]) == {"control", "new"}
+    for variant, area in found["areas"].items():
+        rows = DAY.filter(pl.col("variant") == variant)
+        assert area.low <= metrics.roc_auc_score(rows["click"], rows["score"]) <= area.high
+        loss = metrics.log_loss(rows["click"], rows["score"])
+        assert found["losses"][variant] == pytest.approx(loss, rel=EXACTLY)
+        of_area = found["frame"].filter(key=variant, name="auc.auc")
+        assert of_area["exact_high"].item() == area.high
+        assert of_area["rows"].item() == len(rows)
+
+
+def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(ran: Ran) -> None:
+    found = ran("training_loop")
+    theirs = [metrics.roc_auc_score(LABELS, scores) for scores in EPOCHS]
+    assert found["history"] == pytest.approx(theirs, rel=EXACTLY)
+    assert found["resumed"].compute().auc == found["history"][-1]
+
+
+@pytest.mark.slow
+def test_eight_processes_count_what_one_counts(folder: Path) -> None:
+    script = Path(__file__).parent / "scripts" / "eight_processes.py"
+    subprocess.run([sys.executable, script], cwd=folder, check=True)
+    day, one = ExactAUC.load(folder / "day.state"), ExactAUC()
+    one.update(LABELS, DAY["score"])
+    assert day.digest() == one.digest()
+    theirs = metrics.roc_auc_score(LABELS, DAY["score"])
+    assert day.compute().auc == pytest.approx(theirs, rel=EXACTLY)
+
+
+def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
+    found = ran("qrels_and_run")["found"]
+    theirs = pytrec_eval.RelevanceEvaluator(
+        QRELS, {"ndcg_cut_10", "map", "recip_rank", "recall_100"}
+    ).evaluate(RUN)
+    ours = {"ndcg_cut_10": 'NDCG(gain="linear")@10', "map": "AP", "recip_rank": "MRR"}
+    ours["recall_100"] = "R@100"
+    for name, measure in ours.items():
+        values = [theirs[query][name] for query in QRELS]
+        assert [found.per_query[q][measure] for q in QRELS] == pytest.approx(values, rel=1e-12)
+        t = stats.ttest_1samp(values, 0).confidence_interval()
+        interval = found.interval(measure)
+        assert (interval.lower, interval.upper) == pytest.approx((t.low, t.high), rel=1e-9)
+
+
+def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> None:
+    found = ran("two_models")
+    areas = [metrics.roc_auc_score(LABELS, DAY[name]) for name in ("score", "old_score")]
+    assert found["area"].estimate == pytest.approx(areas[0] - areas[1], rel=1e-12)
+    assert found["area"].lower > 0
+    scores = [DAY[name].to_numpy() for name in ("score", "old_score")]
+    each = [-np.log(np.where(LABELS == 1, one, 1 - one)) for one in scores]
+    t = stats.ttest_rel(*each).confidence_interval()
+    interval = (found["loss"].lower, found["loss"].upper)
+    assert interval == pytest.approx((t.low, t.high), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_best_threshold_is_that_of_the_curve_of_scikit_learn(ran: Ran, folder: Path) -> None:
+    found = ran("best_threshold")
+    fpr, tpr, _ = metrics.roc_curve(LABELS, DAY["score"])
+    assert found["best"].value.low <= max(tpr - fpr) <= found["best"].value.high
+    predicted = DAY["score"].to_numpy() >= found["point"].threshold
+    rates = found["point"].rates
+    assert rates.recall == metrics.recall_score(LABELS, predicted)
+    assert rates.precision == metrics.precision_score(LABELS, predicted)
+    picture = (folder / "roc.svg").read_text()
+    assert "All impressions" in picture
+    assert f"AUC {metrics.roc_auc_score(LABELS, DAY['score']):.3f}" in picture
+
+
+def test_a_metric_of_ones_own_is_a_mean_with_an_interval(ran: Ran) -> None:
+    found = ran("own_metric")
+    price, predicted = (DAY[name].to_numpy() for name in ("price", "predicted_price"))
+    theirs = metrics.mean_absolute_percentage_error(price, predicted)
+    assert found["error"] == pytest.approx(theirs, rel=EXACTLY)
+    t = stats.ttest_1samp(np.abs(price - predicted) / price, 0).confidence_interval()
+    interval = (found["interval"].lower, found["interval"].upper)
+    assert interval == pytest.approx((t.low, t.high), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> None:
+    found = ran("day_of_windows")
+    frame = found["frame"].filter(pl.col("window_start_ms").is_not_null(), name="auc")
+    assert len(frame) == 24
+    start = pl.from_epoch("window_start_ms", "ms").dt.hour()
+    for hour, low, high in frame.select(start, "exact_low", "exact_high").iter_rows():
+        rows = DAY.filter(pl.col("at").dt.hour() == hour)
+        assert low <= metrics.roc_auc_score(rows["click"], rows["score"]) <= high
+    theirs = metrics.roc_auc_score(LABELS, DAY["score"])
+    assert found["whole_day"].low <= theirs <= found["whole_day"].high
+    assert "A day" in (folder / "day.svg").read_text()
+
+
+def test_an_a_b_verdict_rests_on_the_effect_and_the_error_over_users(ran: Ran) -> None:
+    found = ran("ab_verdict")
+    users = DAY.group_by("user", "variant").agg(clicks=pl.col("click").sum(), rows=pl.len())
+    means, variances = [], []
+    for variant in ("control", "new"):
+        of = users.filter(variant=variant)
+        means.append(of["clicks"].sum() / of["rows"].sum())
+        residuals = (of["clicks"] - means[-1] * of["rows"]).to_numpy()
+        variances.append((stats.sem(residuals) / np.mean(of["rows"].to_numpy())) ** 2)
+    report = found["report"]
+    effect = report.findings[0].contrast.comparison
+    assert effect.effect_size == pytest.approx(means[1] - means[0], rel=1e-12)
+    # The jackknife of 64 groups of users knows this error to some 9 in 100.
+    error = (effect.effect_size_ci_upper - effect.effect_size_ci_lower) / 2 / stats.norm.isf(0.025)
+    assert error == pytest.approx(np.sqrt(sum(variances)), rel=0.15)
+    assert report.recommendation.action == "ship"
+
+
+@pytest.mark.slow
+def test_a_report_has_the_numbers_of_the_day(
+    ran: Ran, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    ran("report")
+    page = (folder / "day.html").read_text(encoding="utf-8")
+    text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+    for variant in ("control", "new"):
+        rows = DAY.filter(pl.col("variant") == variant)
+        area = metrics.roc_auc_score(rows["click"], rows["score"])
+        assert f"auc auc {variant} {area:.3f} [" in text
+        assert f"ctr ratio {variant} {rows['click'].mean():.3f} exact" in text
+
+
+@pytest.mark.slow
+def test_mypy_passes_on_all_scripts() -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", *SCRIPTS]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
