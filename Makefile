@@ -71,7 +71,7 @@ screenshots: .venv/.dev  ## take pictures of the page in three sizes and two the
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
 demo: .venv/.serve  ## run the main job on a simulated stream; ARGS=--once prints the table and exits
-	$(BIN)/python -m streammetrics_consumers.demo $(ARGS)
+	$(BIN)/streammetrics demo $(ARGS)
 
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)

@@ -16,7 +16,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 COLUMNS = 84
-COMMAND = (sys.executable, "-m", "streammetrics_consumers.demo", "--once")
+COMMAND = (sys.executable, "-m", "streammetrics", "demo", "--once")
 
 
 def captured() -> str:

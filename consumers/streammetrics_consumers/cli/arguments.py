@@ -176,11 +176,20 @@ SIMULATE: Final = (
     Flag("format", "jsonl (default) or csv; many events per message: ndjson, array, arrow",
          choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
     Flag("batch", "events per message, in formats with many", int, metavar="N", default=1000),
+    Flag("items", "items shown at a time, as a ranked list with an id (default: 1, no lists)", int,
+         metavar="N", default=1),
     Flag("join", "impressions, and later clicks and purchases, some of them twice", bool),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
          "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
+DEMO: Final = (
+    Flag("once", "print the table and end", bool),
+    Flag("join", "clicks and purchases are events of their own, some of them sent twice", bool),
+    Flag("events", "the number of events", int, metavar="N", default=200_000),
+    PORT,
+    Flag("print-config", "print the config, to copy it, and do nothing else", bool),
+)
 EVAL: Final = (
     Flag("labels", "the column of labels: 0 and 1, or grades", metavar="COLUMN"),
     Flag("scores", "the column of scores", metavar="COLUMN"),
@@ -205,6 +214,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
             f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
             nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
+    Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
+            "", "", DEMO),
     Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
             (JSON, GENERATION)),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
