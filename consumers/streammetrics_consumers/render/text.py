@@ -276,12 +276,13 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
                 label = ""
 
 
-def label_of(metric: str, view: str, *, only_view: bool = True) -> str:
-    """The name of a value: the metric and the view, which is left out where it adds nothing."""
-    name = formatting.name(metric, NAME)
+def label_of(metric: str, view: str, *, only_view: bool = True, most: int = NAME) -> str:
+    """The name of a value: the metric and the view, which is left out where it adds nothing. most:
+    characters of each."""
+    name = formatting.name(metric, most)
     if view == metric or (only_view and (view in metric or view == RATIO)):
         return name
-    said = formatting.name(view, NAME)
+    said = formatting.name(view, most)
     return f"{name} ({said})" if only_view else f"{name} {said}"
 
 
