@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-COLUMNS = 84
+COLUMNS = 100
 COMMAND = (sys.executable, "-m", "streammetrics", "demo", "--once")
 
 

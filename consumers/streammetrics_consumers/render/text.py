@@ -61,6 +61,7 @@ VALUE: Final = 2  # the position of the value in a line: after metric and key
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
 RATIO: Final = "ratio"  # a view that says no more than its metric
 NAME: Final = 30  # characters of a metric, view or count
+TRUE: Final = "  true, as simulated"
 ARM: Final = 20  # characters of a name in the heading of a comparison
 LABEL: Final = 24  # least width of the labels of a comparison and of a join
 COLOURS: Final[Mapping[Tone, str]] = {
@@ -169,7 +170,7 @@ def table(
         parts.extend(_values(block, all_views, style))
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
-    parts.extend(_experiment(results, truth))
+    parts.extend(_experiment(results, truth, style))
     parts.extend(join_table(results.join))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     if len(blocks) > MAX_BLOCKS:
@@ -306,7 +307,7 @@ def _split(
     """A table with a column for each key, in as many tables as the width requires."""
     label_width = max(len(title), *(cell_len(label) for label, _ in lines))
     widths = [
-        max(cell_len(key), *(cell_len(cells[i]) for _, cells in lines))
+        max(min(cell_len(key), LABEL), *(cell_len(cells[i]) for _, cells in lines))
         for i, key in enumerate(keys)
     ]
     at = 0
@@ -317,8 +318,8 @@ def _split(
             end += 1
         table = columns()
         table.add_column(title, overflow="fold", min_width=min(label_width, LABEL))
-        for key in keys[at:end]:
-            table.add_column(Text(key), justify="right", no_wrap=True)
+        for i, key in enumerate(keys[at:end], at):
+            table.add_column(Text(key), justify="right", overflow="fold", width=widths[i])
         for label, cells in lines:
             if any(cells[at:end]):
                 table.add_row(Text(label), *map(Text, cells[at:end]))
@@ -364,19 +365,31 @@ def _has_experiment(results: Results) -> bool:
     return results.srm is not None and bool(results.comparisons or results.srm.alarm)
 
 
-def _experiment(results: Results, truth: Truth | None) -> Iterator[RenderableType]:
-    """A table, a verdict and a sentence for each comparison, then the units and the notes; nothing
+def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator[RenderableType]:
+    """A column, a verdict and a sentence for each comparison, then the units and the notes; nothing
     if there is no experiment, or if it does not compare what the query asks for."""
     if not _has_experiment(results):
         return
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
     for window, rows in windows[:MAX_WINDOWS]:
-        yield Text(f"\nexperiment, {window_text(window)}", "bold cyan")
-        for row, effect in zip(rows, effects_of(rows), strict=True):
-            yield Text("")
-            yield _comparison(row, effect, truth)
+        arms = list(dict.fromkeys(map(_arms, rows)))
+        of = f": {arms[0]}" if len(arms) == 1 else ""
+        yield Text(f"\nexperiment, {window_text(window)}{of}\n", "bold cyan")
+        effects = effects_of(rows)
+        keys = [
+            label_of(row.metric, row.view)
+            + (", guardrail" if row.guardrail else "")
+            + ("" if of else f": {_arms(row)}")
+            for row in rows
+        ]
+        found = [_numbers(row, one, truth) for row, one in zip(rows, effects, strict=True)]
+        labels = dict.fromkeys(label for one in found for label in one)
+        lines = [(label, tuple(one.get(label, "") for one in found)) for label in labels]
+        lines = [(label, cells) for label, cells in lines if any(cells)]
+        yield from _split("", keys, lines, style)
+        for row, effect in zip(rows, effects, strict=True):
             sentence = _marked(row.sentence, results.contamination, "")
-            line = Text().append(effect.verdict, COLOURS[effect.tone] or "bold")
+            line = Text("\n").append(effect.verdict, COLOURS[effect.tone] or "bold")
             yield line.append(": ").append_text(sentence)
     yield Text("")
     if results.srm is not None:
@@ -384,24 +397,21 @@ def _experiment(results: Results, truth: Truth | None) -> Iterator[RenderableTyp
     yield from (Text(formatting.name(note, 1000), "dim") for note in notes_of(results))
 
 
-def _comparison(row: Comparison, effect: ComparisonText, truth: Truth | None) -> Table:
-    arms = " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
-    guard = ", guardrail" if row.guardrail else ""
-    table = columns()
-    heading = Text(f"{label_of(row.metric, row.view)}{guard}: {arms}")
-    table.add_column(heading, min_width=LABEL)
-    table.add_column("", justify="right", no_wrap=True)
+def _arms(row: Comparison) -> str:
+    return " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
+
+
+def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> dict[str, str]:
+    """The numbers of a comparison by their labels, "" for those that it does not have."""
     decimals, chance = decimals_of(row), formatting.chance
     is_decided = not row.guardrail and not row.anytime_reason  # by an always-valid p-value
     is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
     true = None if truth is None else truth.effect_of(row)
-    lines = {
+    return {
         "control": formatting.number(row.control, decimals),
         "treatment": formatting.number(row.treatment, decimals),
         "effect": effect.effect,
-        "  true, as simulated": ""
-        if true is None
-        else formatting.number(true, decimals, signed=True),
+        TRUE: "" if true is None else formatting.number(true, decimals, signed=True),
         f"  at one look, {formatting.level(row.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
@@ -411,10 +421,6 @@ def _comparison(row: Comparison, effect: ComparisonText, truth: Truth | None) ->
         "design effect": formatting.number(row.deff, 2),
         "looks": formatting.count(row.looks) if row.looks else "",
     }
-    for label, value in lines.items():
-        if value:
-            table.add_row(Text(label), Text(value))
-    return table
 
 
 def _sample_ratio(found: SampleRatio) -> Text:
