@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -279,10 +280,10 @@ class Draws:
         self.times_ms = self.clock_ms - (late * (LEAST_LATE_MS + bits_of(when, 26, 21)))[first]
 
     def first(self, n: int) -> Draws:
-        """The choices of the first `n` events, in place."""
-        for name, column in vars(self).items():
-            vars(self)[name] = column[:n]
-        return self
+        """The choices of the first `n` events."""
+        found = copy(self)
+        vars(found).update({name: column[:n] for name, column in vars(self).items()})
+        return found
 
 
 def bits_of(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
