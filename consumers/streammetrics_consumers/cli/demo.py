@@ -2,42 +2,44 @@
 
 It uses the command line as a person would: it writes events (`streammetrics simulate`), counts them
 (`streammetrics run`), prints the results, with the true difference of the stream below the measured
-one, and serves the live page. All files stay in `.demo` for inspection. With --join, clicks and
-purchases are separate events that arrive later, and some events are sent twice.
+one, and then counts and serves the live page while the stream goes on. All files stay in `.demo`.
+With --join, clicks and purchases are separate events that arrive later, and some events
+are sent twice.
 """
 
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from threading import Event, Thread
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace as struct_replace
 
-from streammetrics_consumers.cli.arguments import DONE, FATAL, Arguments
+from streammetrics_consumers.cli.arguments import DONE, Arguments
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.process.stop import Stop, signals_request
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render.text import Style, Truth, advice, rendered, results_text
-from streammetrics_consumers.server import ServeError
-from streammetrics_consumers.server.health import Watched
-from streammetrics_consumers.server.process import announce, serving
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation
 from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
 
-Clock = Callable[[], float]
+Stream: TypeAlias = Simulation | JoinedSimulation
 
 FOLDER: Final = Path(".demo")
+STORE: Final = FOLDER / "demo.db"
 FILES: Final = ("demo.toml", "events.jsonl", "demo.db", "demo.db-wal", "demo.db-shm")
 SEED: Final = 1
 ITEMS: Final = 10
 WIDTH: Final = 100  # of the table, if the width of its reader is not known
 PORT: Final = 8765
+RATE: Final = 1000  # events a second, while the live page is served
+MORE: Final = 600_000  # for ten minutes
 CONFIG: Final = """\
 # An A/B test of two rankers. The stream is simulated: each request shows a list of ten items to a
 # user, an event is an item of it, and the label is whether it was clicked.
@@ -78,6 +80,7 @@ control = "control"
 decision = ["click_rate"]
 guardrails = [{ metric = "auc", margin = 0.01 }]
 mdes = { click_rate = 0.002, auc = 0.02 }
+look_every_s = 10
 
 [store]
 url = "demo.db"
@@ -109,7 +112,7 @@ JOINED_CONFIG: Final = (  # of `streammetrics simulate --join`
 
 
 def demo(
-    arguments: Arguments, run: Callable[[Sequence[str]], int], monotonic: Clock, wall: Clock
+    arguments: Arguments, run: Callable[[Sequence[str]], int], monotonic: Callable[[], float]
 ) -> int:
     """Run the demonstration. run: the command line."""
     join = arguments.on("join")
@@ -117,7 +120,7 @@ def demo(
     if arguments.on("print-config"):
         sys.stdout.write(config)
         return DONE
-    events, store = arguments.number("events") or 0, FOLDER / "demo.db"
+    events = arguments.number("events") or 0
     FOLDER.mkdir(exist_ok=True)
     for name in FILES:  # of an earlier demonstration
         (FOLDER / name).unlink(missing_ok=True)
@@ -133,18 +136,19 @@ def demo(
         if code != DONE:
             return code
     _say(f"{events:,} events simulated and counted in {monotonic() - started_s:.1f} s\n")
-    sys.stdout.write(_text(store, truth_of(events, join=join)))
+    sys.stdout.write(_text(STORE, truth_of(events, join=join)))
     sys.stdout.flush()
     if arguments.on("once"):
-        _say(f"the live page of these results: streammetrics serve {store}")
+        _say(f"the page of these results: streammetrics serve {STORE}")
         return DONE
-    return _serve(store, arguments.number("port"), Watched(dict, monotonic, wall))
+    stream = _stream(events + MORE, join=join)
+    return _live(run, stream, arguments.number("port"), events)
 
 
 def truth_of(events: int, *, join: bool = False) -> Truth:
     """The true differences of the stream, in the limit of infinitely many events."""
-    stream = Simulation(events=events, seed=SEED, items=ITEMS)
-    true = JoinedSimulation(stream).truth(LABEL_WINDOW_S) if join else stream.truth()
+    stream = _stream(events, join=join)
+    true = stream.truth(LABEL_WINDOW_S) if isinstance(stream, JoinedSimulation) else stream.truth()
     control, treatment = VARIANTS
     return Truth(
         control,
@@ -154,6 +158,11 @@ def truth_of(events: int, *, join: bool = False) -> Truth:
             ("auc", "auc"): float(true[treatment].auc - true[control].auc),
         },
     )
+
+
+def _stream(events: int, *, join: bool) -> Stream:
+    plain = Simulation(events=events, seed=SEED, items=ITEMS)
+    return JoinedSimulation(plain) if join else plain
 
 
 def _text(store: Path, truth: Truth) -> str:
@@ -171,22 +180,41 @@ def _text(store: Path, truth: Truth) -> str:
     return f"{text}\nThe experiment recommends:\n{said}\n"
 
 
-def _serve(store: Path, port: int | None, watched: Watched) -> int:
-    """Serve the live page until Ctrl-C; at any free port if none is asked for and ours is taken."""
-    stop, to = Stop(), str(store)
-    _say(f"in other terminals: streammetrics watch {to}, or report {to} -o report.html")
-    for at in (PORT, 0) if port is None else (port,):
-        try:
-            with signals_request(stop, "ending"), serving(to, "127.0.0.1", at, watched) as url:
-                _say("the live page, until Ctrl-C:")
-                announce(url, _say)
-                while not stop.wait(3600):
-                    pass
-            return DONE
-        except ServeError as error:
-            refused = error
-    _say(f"streammetrics: {refused}")
-    return FATAL
+def _live(run: Callable[[Sequence[str]], int], stream: Stream, port: int | None, done: int) -> int:
+    """Count and serve until Ctrl-C, while the stream goes on after its first `done` events."""
+    _say(f"in other terminals: streammetrics watch {STORE}, or report {STORE} -o report.html")
+    _say(f"the live page, until Ctrl-C, with {RATE:,} more events a second:")
+    ended = Event()
+    writer = Thread(target=_go_on, args=(stream, done, ended), name="stream", daemon=True)
+    writer.start()
+    try:
+        return run(["run", str(FOLDER / "demo.toml"), "--port", str(_port(port))])
+    finally:
+        ended.set()
+        writer.join()
+
+
+def _go_on(stream: Stream, done: int, ended: Event) -> None:
+    """Append the events after the first `done` to the file, at the rate, until `ended`."""
+    with (FOLDER / "events.jsonl").open("ab") as file:
+        for batch in stream.batches():
+            some, done = batch[done:], max(done - len(batch), 0)
+            for at in range(0, len(some), RATE // 10):
+                file.write(b"".join(line + b"\n" for line in some[at : at + RATE // 10]))
+                file.flush()
+                if ended.wait(0.1):
+                    return
+
+
+def _port(asked: int | None) -> int:
+    """The port to serve on: without a request ours, or any free one if that is taken."""
+    if asked is not None:
+        return asked
+    try:
+        with socket.create_server(("127.0.0.1", PORT)):
+            return PORT
+    except OSError:
+        return 0
 
 
 def _say(text: str) -> None:

@@ -87,7 +87,7 @@ def _run(arguments: Arguments) -> int:
             case "demo":
                 from streammetrics_consumers.cli.demo import demo
 
-                return demo(arguments, main, time.monotonic, time.time)
+                return demo(arguments, main, time.monotonic)
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
                 from streammetrics_consumers.cli.upkeep import retry_quarantine
 

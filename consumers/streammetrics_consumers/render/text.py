@@ -36,6 +36,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.render.cells import (
+    NONE,
     OUTCOME_HEAD,
     Block,
     Figure,
@@ -243,8 +244,13 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
     keys = [name for name, _ in block.columns()]
     lines = list(_lines(figures, keys))
     titles = ("metric", block.across or "", "value", EXACT_WITHIN, block.ci_title)
-    shown = [i for i in range(5) if any(line.cells[i] for line in lines) and (titles[i] or i > 1)]
-    widths = {i: max(cell_len(titles[i]), *(cell_len(line.cells[i]) for line in lines))
+    empty = {"", NONE}
+    shown = [
+        i
+        for i, title in enumerate(titles)
+        if title and (i <= VALUE or not empty.issuperset(line.cells[i] for line in lines))
+    ]
+    widths = {i: max([cell_len(titles[i]), *(cell_len(line.cells[i]) for line in lines)])
               for i in shown}  # fmt: skip
     names = sum(min(width, NAME_LEAST) for i, width in widths.items() if i < VALUE)
     numbers = sum(width for i, width in widths.items() if i >= VALUE)

@@ -6,8 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 from streammetrics_consumers.cli.demo import truth_of
 from streammetrics_consumers.cli.main import main
@@ -92,7 +94,7 @@ def test_its_config_can_be_printed_copied_and_run(capsys: pytest.CaptureFixture[
         assert "ranking NDCG@10" in capsys.readouterr().out
 
 
-def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
+def test_the_page_is_live_until_ctrl_c(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "streammetrics", "demo", "--events", "2000", "--port", "0"],
         cwd=tmp_path,
@@ -105,6 +107,11 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         assert process.stderr is not None and process.stdout is not None
         line = next(line for line in process.stderr if line.startswith("serving "))
         assert re.fullmatch(r"serving http://127\.0\.0\.1:\d+/\n", line)
+        read, until_s = 0, time.monotonic() + 30
+        while read <= 2000 and time.monotonic() < until_s:
+            time.sleep(0.2)
+            read = httpx.get(line.split()[1] + "api/health").json()["rows_read"]
+        assert read > 2000  # the stream goes on
         process.send_signal(signal.SIGINT)
         err = process.stderr.read()
         assert process.wait(timeout=30) == 0
