@@ -67,7 +67,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
         assert [row.split()[:2] for row in rows] == [
             [name, f"{one['attributed']:,}"] for name, one in join["outcomes"].items()
         ]
-        assert "█" in rows[0] and "1 s to 4 min" in rows[0]
+        assert "█" in rows[0] and "2 s to 4 min" in rows[0]
         assert [text[2:] for text in page.page.locator("#joined .note").all_inner_texts()] == (
             join["warnings"]
         )
