@@ -3,8 +3,7 @@
 It uses the command line as a person would: it writes events (`streammetrics simulate`), counts them
 (`streammetrics run`), prints the results, with the true difference of the stream below the measured
 one, and then counts and serves the live page while the stream goes on. All files stay in `.demo`.
-With --join, clicks and purchases are separate events that arrive later, and some events
-are sent twice.
+With --join, clicks and purchases are separate events that arrive later, and some are sent twice.
 """
 
 from __future__ import annotations
