@@ -73,8 +73,8 @@ site: .cache/site/.made  ## only build the site, in strict mode, into .cache/sit
 screenshots: .venv/.dev  ## take pictures of the page in three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
-demo: .venv/.serve  ## run the main job on a simulated stream; ARGS=--once prints the table and exits
-	$(BIN)/python -m streammetrics_consumers.demo $(ARGS)
+demo: .venv/.serve  ## simulate an A/B test, count it, print the results and serve the live page; ARGS=--once, --join, --help
+	$(BIN)/streammetrics demo $(ARGS)
 
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)

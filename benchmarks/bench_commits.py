@@ -1,6 +1,6 @@
 """The cost of a commit: rows of the store, bytes and time, by the number of new events.
 
-Eight partitions, the metrics of the demonstration (AUC, click rate, grouped AUC), two groupings
+Eight partitions, AUC, click rate and grouped AUC, two groupings
 (all rows, and a field of 1,000 values), and windows that slide by a third of their size, so that
 an event lies in three of them. The events of a commit lie in three panes, and each partition has
 had commits before. The cost must not depend on the size of the store: the last line of each table

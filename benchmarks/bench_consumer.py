@@ -1,9 +1,10 @@
 """The consumer from end to end: events a second for each source and format, layer by layer.
 
-The stream is that of `streammetrics simulate`, the config that of the demonstration: AUC, click
-rate and grouped AUC in windows of six hours, by variant and segment (four groupings). The Kafka
-broker is a real one, on the other core; this process has one core. Its own CPU time is measured,
-with all its threads, because wall time on a shared machine is unreliable.
+The stream is that of `streammetrics simulate`, with one item a request. Its panel is AUC, click
+rate and grouped AUC of users, in windows of six hours, by variant and segment (four groupings),
+with an experiment. The Kafka broker is a real one, on the other core; this process has one core.
+Its own CPU time is measured, with all its threads, because wall time on a shared machine is
+unreliable.
 
 Layers: the client's bare poll; our source; decoding; metrics and routing (a delta that ends after
 200,000 events, like the worker's); commits (the worker itself with its own store). The cost of a
@@ -31,7 +32,6 @@ import numpy as np
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
-from streammetrics_consumers.demo import CONFIG
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
@@ -196,8 +196,38 @@ metrics: the cost that metrics and routing add to consuming and decoding. of pol
 poll as a share of the whole consumer."""
 
 
+CONFIG = """\
+[source]
+kind = "file"
+path = "events.jsonl"
+[event]
+time = "ts"
+variant = "variant"
+variants = ["control", "treatment"]
+user = "user"
+label = "label"
+score = "score"
+[windows]
+size_s = 21600
+[slices]
+by = [[], ["variant"], ["segment"], ["variant", "segment"]]
+[metrics]
+auc = { type = "HistogramAUC" }
+ctr = { type = "Ratio", better = "higher" }
+gauc = { type = "GroupedAUC" }
+[experiment]
+control = "control"
+decision = ["ctr"]
+guardrails = [{ metric = "auc", margin = 0.01 }]
+mdes = { ctr = 0.002, auc = 0.02 }
+[store]
+url = "demo.db"
+commit_interval_s = 1
+"""
+
+
 def written(folder: Path, name: str, source: str) -> Path:
-    """The demonstration's config with another source."""
+    """The config with another source."""
     path = folder / f"{name.replace(' ', '-')}.toml"
     path.write_text(CONFIG.replace('kind = "file"\npath = "events.jsonl"\n', source))
     return path

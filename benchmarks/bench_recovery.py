@@ -22,7 +22,6 @@ from pathlib import Path
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.demo import CONFIG
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.partition import Partition
@@ -30,6 +29,8 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.simulate.output import write
 from streammetrics_consumers.simulate.stream import Simulation
 from streammetrics_consumers.sources.files import FileSource
+
+from benchmarks.bench_consumer import CONFIG
 
 EVENTS = 1_000_000  # of the counted file
 ROUNDS = 5

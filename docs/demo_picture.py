@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-COLUMNS = 84
-COMMAND = (sys.executable, "-m", "streammetrics_consumers.demo", "--once")
+COLUMNS = 100
+COMMAND = (sys.executable, "-m", "streammetrics", "demo", "--once")
 
 
 def captured() -> str:

@@ -36,8 +36,7 @@ next
   python -c 'import streammetrics as sm; help(sm.HistogramAUC)'
                                     each metric says what it counts, with an example
   streammetrics --help              the commands, which need the extra `serve`
-  streammetrics simulate --events 10000 -o events.jsonl
-                                    a stream of an A/B test to try them with
+  streammetrics demo                an A/B test, simulated, counted and shown on its live page
 """
 
 

@@ -7,7 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.demo import JOINED_CONFIG, main
+from streammetrics_consumers.cli.demo import JOINED_CONFIG
+from streammetrics_consumers.cli.main import main
 
 from tests.requirements import ROOT
 
@@ -53,6 +54,6 @@ def test_the_table_of_the_page_on_labels_is_what_the_demonstration_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["--once", "--join"]) == 0
+    assert main(["demo", "--once", "--join"]) == 0
     (shown,) = re.findall(r"```\n(joined, .*?)```", LABELS, re.DOTALL)
     assert shown in capsys.readouterr().out

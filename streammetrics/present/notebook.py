@@ -81,12 +81,14 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
 class Shown:
     """A result that is shown as a table, becomes one, and has plots.
 
-    directions, ranges: of its views, see `views.directed` and `views.ranged`. A dataclass needs
+    headlines: the views to show first, () for the first one alone; directions, ranges: of its
+    views, see `views.directed` and `views.ranged`. A dataclass needs
     `repr=False` for the table; `print` shows it in any case.
     """
 
     __slots__ = ()
 
+    headlines: ClassVar[tuple[str, ...]] = ()
     directions: ClassVar[Directions] = {}
     ranges: ClassVar[Ranges] = {}
 

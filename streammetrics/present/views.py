@@ -9,7 +9,8 @@ expression: `top_k_accuracies[3]`. A result with parts has the views of each par
 A result class declares the directions of its views in `directions = directed(...)`, by the name of
 a view without its arguments: `precision` for `precision(micro)`. A subclass adds to the
 declarations of its bases, and a result that wraps another one (its `value`) has the declarations of
-that one.
+that one. Its headline views are every measure of a mapping, those that the class declares in
+`headlines`, or the first one.
 """
 
 from __future__ import annotations
@@ -88,8 +89,11 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
                 yield from ((part.of(name), value) for name, value in _views(one, headlines))
         return
     attributes, most = _attributes(result), None
+    declared: tuple[str, ...] = getattr(type(result), "headlines", ())
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
+    elif headlines and declared:
+        attributes = ((name, getattr(result, name)) for name in declared)
     elif headlines:
         most = 1
     found = (
@@ -117,7 +121,8 @@ def counts_of(result: object) -> dict[str, int]:
 
 
 def headlines_of(result: object) -> tuple[str, ...]:
-    """The headline views of a result: every measure of a mapping, else its first view.
+    """The headline views of a result: every measure of a mapping, else those that its class
+    declares, else its first view.
 
     >>> from streammetrics import HistogramAUC
     >>> headlines_of(HistogramAUC().compute())

@@ -36,6 +36,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     __slots__ = ()
 
+    headlines: ClassVar[tuple[str, ...]] = ("accuracy", "precision", "recall")
     directions: ClassVar[Directions] = directed(
         higher="accuracy precision recall specificity npv balanced_accuracy mcc kappa jaccard "
         "f1 f_beta f_alpha",

@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from streammetrics_consumers.cli.arguments import COMMANDS
+from streammetrics_consumers.cli.demo import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
-from streammetrics_consumers.demo import JOINED_CONFIG
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.exposition import exposition
@@ -144,7 +144,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = folder / "demo.toml"
     config.write_text(JOINED_CONFIG, encoding="utf-8")
     to = str(folder / "events.jsonl")
-    assert main(["simulate", "--join", "--events", "20000", "-o", to]) == 0
+    assert main(["simulate", "--join", "--items", "10", "--events", "20000", "-o", to]) == 0
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     return folder / "demo.db"
 

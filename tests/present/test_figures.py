@@ -145,7 +145,9 @@ def test_values_have_a_line_for_each_metric_and_measure_with_their_own_interval(
     def lines(metric: Any) -> list[Any]:
         return list(check(figure_of(metric.compute()))["data"]["values"])
 
-    assert [row["name"] for row in lines(panel())] == ["auc: auc", "hits: accuracy"]
+    assert [row["name"] for row in lines(panel())] == [
+        *("auc: auc", "hits: accuracy", "hits: precision", "hits: recall")
+    ]
     assert [row["name"] for row in lines(lists())] == ["NDCG@2", "MRR@2"]
     assert [row["value"] for row in lines(sliding())] == [1.0]
     [row], found = lines(users()), users().compute().interval("ratio")

@@ -86,6 +86,16 @@ def test_whole_numbers_are_counts_and_the_first_view_is_the_headline() -> None:
     assert counts_of(MADE) == {"rows": 3}
     assert headlines_of(MADE) == ("area",)
     assert views_of(MADE, headlines=True) == {"area": MADE.area}
+
+    class Declared(Made):
+        headlines = ("held", "ratio")
+
+        @property
+        def area(self) -> Bounded:
+            raise AssertionError("no other view is computed")
+
+    declared = Declared(held=2.0, curve=[1.0], rows=3, exact=True)
+    assert headlines_of(declared) == ("held", "ratio")
     assert texts_of(MADE) == {}
     assert texts_of(Made(1.0, [], 1, True, reason="over max_rows")) == {"reason": "over max_rows"}
 
@@ -267,7 +277,7 @@ def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
             assert repr(value_of(result, view)) == repr(value), view
         some = views_of(result, headlines=True)
         assert some.keys() < found.keys()
-        assert {view.rpartition(".")[2] for view in some} == {"ratio", "accuracy"}
+        assert {view.rpartition(".")[2] for view in some} == {"ratio", *Rates.headlines}
     whole = keyed.compute()
     assert views_of(whole)["['a b'].ctr.ratio"] == whole["a b"]["ctr"].ratio
     assert value_of(whole, "['a b'].v1.2.f_beta(2)") == whole["a b"]["v1.2"].f_beta(2)

@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final, NoReturn
 
 DONE: Final = 0
@@ -176,16 +177,33 @@ SIMULATE: Final = (
     Flag("format", "jsonl (default) or csv; many events per message: ndjson, array, arrow",
          choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
     Flag("batch", "events per message, in formats with many", int, metavar="N", default=1000),
+    Flag("items", "items shown at a time, as a ranked list with an id (default: 1, no lists)", int,
+         metavar="N", default=1),
     Flag("join", "impressions, and later clicks and purchases, some of them twice", bool),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; with --join also two topics, "
          "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
+DEMO: Final = (
+    Flag("once", "print the table and end", bool),
+    Flag("join", "clicks and purchases are events of their own, some of them sent twice", bool),
+    Flag("events", "the number of events", int, metavar="N", default=200_000),
+    PORT,
+    Flag("print-config", "print the config, to copy it, and do nothing else", bool),
+)
 EVAL: Final = (
     Flag("labels", "the column of labels: 0 and 1, or grades", metavar="COLUMN"),
     Flag("scores", "the column of scores", metavar="COLUMN"),
     Flag("lists", "the column that says which list or group a row is of", metavar="COLUMN"),
-    BY,
+    Flag("by", "a line for each value of these columns, such as variant,country", metavar="NAMES"),
+    Flag(
+        "threshold",
+        "of f1, precision, recall and the like: the least score that is a prediction "
+        "of 1 (default: 0.5)",
+        float,
+        metavar="X",
+        default=0.5,
+    ),
     Flag("metrics", "the metrics, such as auc,logloss,ctr,ndcg@10", metavar="NAMES"),
     JSON,
 )
@@ -205,6 +223,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
             f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
             nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
+    Command("demo", "Simulate an A/B test, count it, print the results, and serve the live page.",
+            "", "", DEMO),
     Command("status", "Print how far a store has counted each log.", "STORE", STORE_WORD,
             (JSON, GENERATION)),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
@@ -289,8 +309,11 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
 
     `--help` and `--version` print and raise SystemExit, as argparse does.
     """
-    known = vars(_parser().parse_args(argv))
+    parsed, unknown = _parser().parse_known_args(argv)
+    known = vars(parsed)
     command = next(c for c in COMMANDS if c.name == known["command"])
+    if unknown:
+        raise UsageError(_unknown(command, unknown))
     words = known.get("words", [])
     words = words if isinstance(words, list) else [words]
     values: dict[str, object] = {}
@@ -304,6 +327,15 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
         elif flag.default is not None:
             values[flag.name] = flag.default
     return Arguments(command.name, words, values, given)
+
+
+def _unknown(command: Command, words: Sequence[str]) -> str:
+    """The error for words that a command does not take, with the flags that may be meant."""
+    flags = [f"--{flag.name}" for flag in command.flags]
+    near = [get_close_matches(word.partition("=")[0], flags, n=1) for word in words]
+    meant = " ".join(dict.fromkeys(one for found in near for one in found))
+    hint = f"did you mean {meant}?" if meant else f"see streammetrics {command.name} --help"
+    return f"{command.name}: unrecognized arguments: {' '.join(words)}; {hint}"
 
 
 def _parser(files: Mapping[str, object] | None = None) -> argparse.ArgumentParser:

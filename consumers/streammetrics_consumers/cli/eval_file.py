@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,10 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
 _ROWS: Final = 1 << 16  # of a batch
 _DECIMALS: Final = 4
+_MOST: Final = 1000  # lines of a table
+THRESHOLD: Final = "a score of {:g} or more is a prediction of 1; another: --threshold"
+# The flag whose column an argument reads, if it has another name.
+_READS: Final = {"numerators": "labels", "groups": "lists", "predictions": "scores"}
 _LISTS: Final = "lists"  # the name in the panel of the metric of all measures of lists
 
 
@@ -75,19 +80,23 @@ def eval_file(arguments: Arguments) -> int:
         raise UsageError("eval: expected --labels COLUMN, got nothing; name the column of labels")
     by = _words(arguments.text("by"), ",")
     schema, batches = _opened(path)
-    _require_columns(schema.names, columns, by, path)
-    metrics, asked = _metrics(names, columns, schema)
+    _require_columns(schema, columns, by, path)
+    threshold = arguments.real("threshold") or 0.0
+    metrics, asked = _metrics(names, columns, schema, threshold)
     spec = Panel(metrics, inputs=_inputs(metrics))
     takes = spec.arguments()
     reads = {flag: column for flag, column in columns.items() if flag in takes and column}
     used = [*dict.fromkeys([*reads.values(), *by])]
-    rows = _Rows(batches, used, path)
+    rows = _Rows(batches, used, reads, path)
     states = list(rows.guarded(partial(rows, spec, by, columns=reads)))
-    lines = [line for batch in states for line in _lines(batch, by, asked)]
+    lines = sorted((line for batch in states for line in _lines(batch, by, asked)), key=_group_key)
     if arguments.on("json"):
         sys.stdout.write(dumps(cast("Json", [line.as_json(by) for line in lines])).decode())
     else:
-        sys.stdout.write(_table(lines, by))
+        cut = [name for name in metrics if isinstance(metrics[name], BinaryConfusion)]
+        at = next((one.name for one in asked if one.metric in cut), None)
+        notes = [] if at is None else [f"{at}: {THRESHOLD.format(threshold)}"]
+        sys.stdout.write(_table(lines, by, notes))
     return DONE
 
 
@@ -151,9 +160,14 @@ class _Rows:
     """The batches of a file, of some columns, which know where they are for messages."""
 
     def __init__(
-        self, batches: Iterator[pa.RecordBatch], columns: Sequence[str], path: Path
+        self,
+        batches: Iterator[pa.RecordBatch],
+        columns: Sequence[str],
+        reads: Mapping[str, str],
+        path: Path,
     ) -> None:
-        self.batches, self.columns, self.path, self.first, self.n = batches, columns, path, 0, 0
+        self.batches, self.columns, self.reads, self.path = batches, columns, reads, path
+        self.first = self.n = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self.batches:
@@ -167,22 +181,49 @@ class _Rows:
         try:
             yield from states
         except InputError as error:
-            at = f", row {self.first + int(error.rows[0])}" if len(error.rows) else ""
-            raise error.but(where=f"{self.path}{at}: {error.where}") from None
+            raise error.but(where=self._place(error), hint=_hint(error)) from None
         except pa.ArrowException as error:
             raise _unreadable(self.path, error) from None
 
+    def _place(self, error: InputError) -> str:
+        """The row and the column in the file, where the library names those of a batch."""
+        if not len(error.rows):
+            return f"{self.path}: {error.where}"
+        argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
+        column = self.reads.get(_READS.get(argument, argument), error.where)
+        row = self.first + int(error.rows[0])
+        return f"{self.path}, row {row} (the first is 0), {formatting.name(column)}"
+
+
+def _hint(error: InputError) -> str:
+    """The hint, without a keyword that only programs have."""
+    if "positive=" not in error.hint:
+        return error.hint
+    return "map the labels to 0 and 1, or ask for measures of lists, which take grades"
+
 
 def _require_columns(
-    names: Sequence[str], columns: Mapping[str, str | None], by: Sequence[str], path: Path
+    schema: pa.Schema, columns: Mapping[str, str | None], by: Sequence[str], path: Path
 ) -> None:
+    """Check that each column is there, and that labels and scores are numbers."""
+    import pyarrow.types as kinds
+
+    names = schema.names
     wanted = [(flag, column) for flag, column in columns.items() if column is not None]
     for flag, column in [*wanted, *(("by", name) for name in by)]:
         if column not in names:
             raise UsageError(
                 f"--{flag}: expected a column of {path.name} "
                 f"({', '.join(formatting.name(name) for name in names[:30])}), "
-                f"got {formatting.name(column)!r}; {did_you_mean(column, names)}"
+                f"got {formatting.name(column)!r}; "
+                + did_you_mean(column, names, "name one of these")
+            )
+    for flag, column in wanted:
+        kind = schema.field(column).type
+        if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
+            raise UsageError(
+                f"--{flag}: expected a column of numbers, got {formatting.name(column)!r}, which "
+                "has texts; name another, or convert it"
             )
 
 
@@ -190,7 +231,7 @@ def _require_columns(
 
 
 def _metrics(
-    names: Sequence[str], columns: Mapping[str, str | None], schema: pa.Schema
+    names: Sequence[str], columns: Mapping[str, str | None], schema: pa.Schema, threshold: float
 ) -> tuple[dict[str, Accumulator], list[Asked]]:
     """The metrics of a panel, and what is asked of each."""
     metrics: dict[str, Accumulator] = {}
@@ -202,7 +243,8 @@ def _metrics(
         plain = _OTHER_NAMES.get(plain.replace("_", ""), plain)
         if plain in kinds and columns["scores"] is not None:
             kind = kinds[plain]
-            metrics.setdefault(kind.__name__, kind())
+            made = BinaryConfusion(threshold=threshold) if kind is BinaryConfusion else kind()
+            metrics.setdefault(kind.__name__, made)
             asked.append(Asked(plain, kind.__name__, plain))
         elif plain in kinds:
             raise UsageError(f"--metrics {name}: expected --scores COLUMN, got nothing; name it")
@@ -249,9 +291,8 @@ def _ids(schema: pa.Schema, column: str | None) -> str:
 
 def _inputs(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
     """The columns of the panel that arguments of other names read."""
-    renamed = {"numerators": "labels", "groups": "lists", "predictions": "scores"}
     found = {
-        name: {a: renamed[a] for a in metric.arguments() if a in renamed}
+        name: {a: _READS[a] for a in metric.arguments() if a in _READS}
         for name, metric in metrics.items()
     }
     return {name: columns for name, columns in found.items() if columns}
@@ -273,7 +314,7 @@ class _Line:
     @property
     def over(self) -> str:
         """What the value is over: rows, lists or groups."""
-        for name, text in (("lists_kept", "lists"), ("groups", "groups")):
+        for name, text in (("lists_kept", "lists"), ("groups_kept", "groups")):
             if name in self.counts:
                 return f"{formatting.count(self.counts[name])} {text}"
         return f"{formatting.count(self.counts.get('rows', 0))} rows"
@@ -304,8 +345,17 @@ def _lines(batch: pa.RecordBatch, by: Sequence[str], asked: Sequence[Asked]) -> 
             yield _Line(group, one.name, value, result.interval(one.view), counts)
 
 
-def _table(lines: Sequence[_Line], by: Sequence[str]) -> str:
-    """The lines as a table."""
+def _group_key(line: _Line) -> list[tuple[str, object]]:
+    """The order of groups: numbers by size, then texts, and None last."""
+    return [
+        ("~", 0) if one is None else ("", one) if isinstance(one, int | float) else ("a", str(one))
+        for one in line.group
+    ]
+
+
+def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> str:
+    """The lines as a table. notes: about some of them."""
+    lines = found[:_MOST]
     rows = [[*map(formatting.name, by), "metric", "value", "95 % CI", "over"]]
     for line in lines:
         cells = [*map(formatting.name, line.group), line.name]
@@ -323,6 +373,8 @@ def _table(lines: Sequence[_Line], by: Sequence[str]) -> str:
         for row in rows
     ]
     reasons = dict.fromkeys(line.interval.reason for line in lines if line.interval.reason)
-    notes = ["intervals assume that rows and lists are independent"]
-    notes += [f"no interval: {reason}" for reason in reasons]
-    return "\n".join([*texts, *notes]) + "\n"
+    said = ["intervals assume that rows and lists are independent", *notes]
+    said += [f"no interval: {reason}" for reason in reasons]
+    if len(found) > _MOST:
+        said.append(f"{formatting.count(len(found) - _MOST)} more lines: use --json")
+    return "\n".join([*texts, *said]) + "\n"

@@ -84,6 +84,10 @@ def _run(arguments: Arguments) -> int:
                 from streammetrics_consumers.cli.run import simulate
 
                 return simulate(arguments, time.monotonic)
+            case "demo":
+                from streammetrics_consumers.cli.demo import demo
+
+                return demo(arguments, main, time.monotonic)
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
                 from streammetrics_consumers.cli.upkeep import retry_quarantine
 

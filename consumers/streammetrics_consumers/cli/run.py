@@ -301,7 +301,12 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
         raise UsageError(f"-o: expected one topic, got {where}; add --join to write to two")
     stream: Simulation | JoinedSimulation
     try:
-        stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)
+        stream = Simulation(
+            arguments.number("events") or 0,
+            arguments.number("seed") or 0,
+            form,
+            items=arguments.number("items") or 0,
+        )
         if arguments.on("join"):
             stream = JoinedSimulation(stream)
     except ValueError as error:

@@ -66,12 +66,12 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The hint for an unknown name."""
+def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """The hint for an unknown name. otherwise: the hint if no known name is similar."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{close[0]}`?"
-    return "remove it; known: " + ", ".join(f"`{name}`" for name in sorted(known))
+    return otherwise or "remove it; known: " + ", ".join(f"`{name}`" for name in sorted(known))
 
 
 class Section:

@@ -352,11 +352,11 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The extra data that tables need. variants: as declared, in the order of the columns;
-    headlines: each metric and view that is shown by default."""
+    """The extra data that tables need. variants: as declared; headlines: each metric and
+    view that is shown by default, in the order of the config."""
 
     variants: tuple[str, ...] = ()
-    headlines: frozenset[tuple[str, str]] = frozenset()
+    headlines: tuple[tuple[str, str], ...] = ()
 
 
 class Results(

@@ -22,11 +22,12 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
     """The rows of these states, and how far the logs were read at that moment. headlines: only the
     rows of headline views."""
     rows: list[Result] = []
-    known: set[tuple[str, str]] = set()
+    known: dict[tuple[str, str], None] = {}
     for window, slice_, metric, state in states:
         found, first = rows_of(window, slice_, metric, state, headlines=headlines)
         rows.extend(found)
-        known.update((metric, view) for view in first)
+        known.update(dict.fromkeys((metric, view) for view in first))
+    positions = {one.name: one.position for one in snapshot.generation.metrics}
     return Results(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
@@ -42,7 +43,7 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
         join=None,
         tables=Tables(
             next((m.variants for m in snapshot.generation.metrics if m.variants), ()),
-            frozenset(known),
+            tuple(sorted(known, key=lambda one: (positions.get(one[0], 0), one[0]))),
         ),
     )
 

@@ -106,10 +106,15 @@ class Block:
         return [(self._name(*key), some) for key, some in found.items()]
 
     def figures(self) -> list[Figure]:
-        """A figure for each view, sorted by metric."""
+        """A figure for each view: metrics in the order of the config, and headline views first."""
         columns = [{(row.metric, row.view): row for row in rows} for _, rows in self.columns()]
         views = dict.fromkeys(key for column in columns for key in column)
-        ordered = sorted(views, key=lambda key: key[0])
+        first = {key: i for i, key in enumerate(self.tables.headlines)}
+        of = {metric: i for (metric, _), i in reversed(first.items())}
+        last = len(first)
+        ordered = sorted(
+            views, key=lambda key: (of.get(key[0], last), key[0], first.get(key, last))
+        )
         metrics = [metric for metric, _ in ordered]
         return [
             _figure(*key, metrics.count(key[0]) == 1, [column.get(key) for column in columns])

@@ -43,12 +43,14 @@ from streammetrics_consumers.render.text import (
     advice,
     columns,
     health,
+    label_of,
     rendered,
 )
 from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_BLOCKS: Final = 20
 NAME: Final = 12  # characters of a metric or variant
+LABEL: Final = 30  # characters of a metric where there is room
 QUIET_S: Final = 30.0  # without an event, until the screen says so
 SPARKS: Final = 24  # bars at most
 SPARKS_LEAST: Final = 6
@@ -150,7 +152,10 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
     below = _room(widths, style) < least and {CERTAIN, INTERVAL} <= widths.keys()
     if below:  # they do not all fit on one line
         widths[INTERVAL] = max(widths[INTERVAL], widths.pop(CERTAIN))
-    room = min(_room(widths, style), SPARKS) if least else 0
+    most = min(max(_room(widths, style) - least, 0) + NAME, LABEL)
+    lines = list(_lines(block, shown, most))
+    names = max(NAME, *(cell_len(line.cells[0]) for line in lines)), NAME
+    room = min(_room(widths, style, names), SPARKS) if least else 0
     table = columns("metric", formatting.name(block.across or "", NAME), style="dim")
     for i, width in widths.items():
         table.add_column(titles[i], justify="right", no_wrap=True, min_width=width)
@@ -170,9 +175,9 @@ def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME,
     return style.width - sum(width + GAP for width in (*names, *widths.values()))
 
 
-def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
-    """A line for each value. The first of a figure has the metric, or the view if the metric has
-    several; the second has the view of an only one, unless the metric's name contains it."""
+def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
+    """A line for each value. The first of a figure has the metric and the second the view, where it
+    says more; an only line has both. most: characters of a label."""
     headers = [name for name, _ in block.columns()]
     for figure in block.figures():
         mine = [
@@ -181,12 +186,12 @@ def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
             if row and text
         ]
         bounds = scale([value for _, _, course in mine for value in course])
-        label, aside = formatting.name(figure.view, NAME), ""
-        if figure.only_view:
-            aside = (
-                "" if figure.view in figure.metric else formatting.name(f"  {figure.view}", NAME)
-            )
-            label = formatting.name(figure.metric, NAME)
+        whole = label_of(figure.metric, figure.view, only_view=figure.only_view, most=most)
+        label, aside = formatting.name(figure.metric, most), ""
+        if whole != label:
+            aside = f"  {formatting.name(figure.view, most - 2)}"
+        if len(mine) == 1:
+            label = whole
         for i, (name, text, course) in enumerate(mine):
             first = (label, aside)[i] if i < 2 else ""
             header = formatting.name(name, NAME)

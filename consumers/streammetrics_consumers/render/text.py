@@ -1,8 +1,9 @@
 """Answers as text: with colours for a terminal, and plain for a pipe, a file or HTTP;
 tests/consumers/render/snapshots/text.txt has examples.
 
-Unless the query names a metric, only headline views are shown. Counts that metrics share are shown
-once, above them; other counts of a metric are below it.
+Unless the query names a metric, only headline views are shown: a line for each value and variant,
+with certain bounds and confidence interval in separate columns. Counts are in a table below it, and
+those that metrics share come first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import io
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TextIO
@@ -57,7 +58,11 @@ WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
 MAX_BLOCKS: Final = 60  # more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
+VALUE: Final = 2  # the position of the value in a line: after metric and key
+NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
+RATIO: Final = "ratio"  # a view that says no more than its metric
 NAME: Final = 30  # characters of a metric, view or count
+TRUE: Final = "  true, as simulated"
 ARM: Final = 20  # characters of a name in the heading of a comparison
 LABEL: Final = 24  # least width of the labels of a comparison and of a join
 COLOURS: Final[Mapping[Tone, str]] = {
@@ -95,6 +100,12 @@ class Truth:
     control: str
     treatment: str
     by_figure: Mapping[tuple[str, str], float]
+
+    def effect_of(self, row: Comparison) -> float | None:
+        """The true effect of a comparison, if it is known."""
+        if (row.control_variant, row.treatment_variant) != (self.control, self.treatment):
+            return None
+        return self.by_figure.get((row.metric, row.view))
 
 
 def rendered(parts: Sequence[RenderableType], style: Style) -> str:
@@ -157,10 +168,10 @@ def table(
         parts += [Text(""), advice(results.recommendation, results.contamination)]
     for block in shown:
         parts.append(Text(f"\n{block.heading}\n", "bold cyan"))
-        parts.extend(_values(block, all_views, truth, style))
+        parts.extend(_values(block, all_views, style))
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
-    parts.extend(_experiment(results))
+    parts.extend(_experiment(results, truth, style))
     parts.extend(join_table(results.join))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
     if len(blocks) > MAX_BLOCKS:
@@ -170,8 +181,6 @@ def table(
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))
     if any(row.low < row.high for block in shown for row in block.rows):
         notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact")
-    if truth is not None:
-        notes.append("true: the difference that the stream was simulated with")
     parts.append(Text(""))
     parts.extend(Text(formatting.name(note, 400), "dim") for note in notes)
     parts.extend(health(results))
@@ -221,108 +230,109 @@ def join_table(found: Join | None) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A label and a text for each column; missing ones at the end are empty."""
+    """One value: metric, key, value, certain bounds and interval as texts; metric is "" below the
+    first key."""
 
-    label: str = ""
-    cells: tuple[str, ...] = ()
-    style: str = ""
-
-    def cell(self, i: int) -> str:
-        return self.cells[i] if i < len(self.cells) else ""
+    cells: tuple[str, str, str, str, str]
 
 
-def _values(block: Block, all_views: bool, truth: Truth | None, style: Style) -> Iterator[Table]:
-    """The columns of a block, in as many tables as the width requires."""
-    headers = [name for name, _ in block.columns()]
-    if truth and {truth.control, truth.treatment} <= set(headers):
-        arms = headers.index(truth.control), headers.index(truth.treatment)
-        headers += ["difference", "true"]
-    else:
-        truth, arms = None, (0, 0)
+def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableType]:
+    """A line for each value and key, with certain bounds and intervals in columns of their own, or
+    below the value where the width is too small; then the counts, with a column for each key."""
     known = None if all_views else block.tables.headlines
-    lines = list(_lines(block.figures(), known, truth, arms))
-    label_width = max(cell_len(line.label) for line in lines)
-    widths = [
-        max(cell_len(header), *(cell_len(line.cell(i)) for line in lines))
-        for i, header in enumerate(headers)
+    figures = [one for one in block.figures() if not known or (one.metric, one.view) in known]
+    keys = [name for name, _ in block.columns()]
+    lines = list(_lines(figures, keys))
+    titles = ("metric", block.across or "", "value", EXACT_WITHIN, block.ci_title)
+    empty = {"", NONE}
+    shown = [
+        i
+        for i, title in enumerate(titles)
+        if title and (i <= VALUE or not empty.issuperset(line.cells[i] for line in lines))
     ]
-    at = 0
-    while at < len(headers):
-        end, used = at + 1, label_width + GAP + widths[at]
-        while end < len(headers) and used + GAP + widths[end] <= style.width:
-            used += GAP + widths[end]
-            end += 1
-        table = columns()
-        table.add_column("", no_wrap=True, min_width=label_width)
-        for header in headers[at:end]:
-            table.add_column(Text(header), justify="right", no_wrap=True)
-        for line in lines:
-            cells = [line.cell(i) for i in range(at, end)]
-            if any(cells) or not line.cells:
-                table.add_row(Text(line.label), *map(Text, cells), style=line.style)
-        if at:
-            yield Table.grid()
-        yield table
-        at = end
+    widths = {i: max([cell_len(titles[i]), *(cell_len(line.cells[i]) for line in lines)])
+              for i in shown}  # fmt: skip
+    names = sum(min(width, NAME_LEAST) for i, width in widths.items() if i < VALUE)
+    numbers = sum(width for i, width in widths.items() if i >= VALUE)
+    aside = names + numbers + GAP * (len(widths) - 1) <= style.width
+    found = columns(*(formatting.name(titles[i], NAME) for i in shown if i < VALUE))
+    for i in shown:
+        if i == VALUE or (i > VALUE and aside):
+            found.add_column(titles[i], justify="right", no_wrap=True)
+    for line in lines:
+        cells = [line.cells[i] for i in shown if i <= VALUE or aside]
+        found.add_row(*map(Text, cells))
+        for i in shown if not aside else ():
+            if i > VALUE and line.cells[i]:
+                words = [titles[i] if name == shown[0] else "" for name in shown if name < VALUE]
+                found.add_row(*map(Text, words), Text(line.cells[i]), style="dim")
+    yield found
+    counted = list(_counted(block.figures()))
+    if counted:
+        yield Text("")
+        yield from _split("counts", keys, counted, style)
 
 
-def _lines(
-    figures: Sequence[Figure],
-    known: Set[tuple[str, str]] | None,
-    truth: Truth | None,
-    arms: tuple[int, int],
-) -> Iterator[_Line]:
-    """The lines of a block; known: the metrics and views that are shown, None for all."""
+def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
+    views = Counter(figure.metric for figure in figures)
+    for figure in figures:
+        label = label_of(figure.metric, figure.view, only_view=views[figure.metric] == 1)
+        for key, text in zip(keys, figure.texts, strict=True):
+            if text:
+                yield _Line((label, key, text.value, text.certain, text.interval))
+                label = ""
+
+
+def label_of(metric: str, view: str, *, only_view: bool = True, most: int = NAME) -> str:
+    """The name of a value: the metric and the view, which is left out where it adds nothing. most:
+    characters of each."""
+    name = formatting.name(metric, most)
+    if view == metric or (only_view and (view in metric or view == RATIO)):
+        return name
+    said = formatting.name(view, most)
+    return f"{name} ({said})" if only_view else f"{name} {said}"
+
+
+def _counted(figures: Sequence[Figure]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The counts, by label: those that metrics share, then the others of each metric."""
     metrics = {
         metric: list(mine) for metric, mine in groupby(figures, lambda figure: figure.metric)
     }
     counts = {metric: _counts(mine) for metric, mine in metrics.items()}
     shared = _shared(list(counts.values()))
-    for name, cells in shared.items():
-        yield _Line(_label(name), cells)
-    for metric, mine in metrics.items():
-        yield _Line()
-        views = [one for one in mine if known is None or (metric, one.view) in known]
-        if len(views) != 1:
-            yield _Line(formatting.name(metric, NAME), style="bold")
-        for figure in views:
-            label = f"  {formatting.name(figure.view, NAME)}"
-            if len(views) == 1:
-                label = formatting.name(metric, NAME)
-                if figure.view not in metric:
-                    label += f" ({formatting.name(figure.view, NAME)})"
-            values = tuple(text.value if text else "" for text in figure.texts)
-            yield _Line(label, values + _difference(figure, truth, arms))
-            indent = "  " if len(views) == 1 else "    "
-            for words, cells in _uncertainty(figure):
-                yield _Line(f"{indent}{words}", cells, "dim")
-        for name, cells in counts[metric].items():
+    yield from ((_label(name), cells) for name, cells in shared.items())
+    for metric, mine in counts.items():
+        for name, cells in mine.items():
             if shared.get(name) != cells:
-                yield _Line(f"  {_label(name)}", cells, "dim")
+                yield f"{formatting.name(metric, NAME)}: {_label(name)}", cells
 
 
-def _uncertainty(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The certain bounds and the confidence intervals of a figure, under words of their own."""
-    found = {EXACT_WITHIN: [text.certain if text else "" for text in figure.texts]}
-    levels = dict.fromkeys(text.level for text in figure.texts if text and text.interval)
-    for level in levels:
-        found[f"{level} CI"] = [
-            text.interval if text and text.level == level else "" for text in figure.texts
-        ]
-    for words, cells in found.items():
-        if not {"", NONE}.issuperset(cells):
-            yield words, tuple(cells)
-
-
-def _difference(figure: Figure, truth: Truth | None, arms: tuple[int, int]) -> tuple[str, ...]:
-    """The estimated and the true difference of two variants, if the truth is known."""
-    control, treatment = (figure.rows[arm] for arm in arms)
-    true = None if truth is None else truth.by_figure.get((figure.metric, figure.view))
-    if true is None or control is None or treatment is None:
-        return ()
-    differences = treatment.value - control.value, true
-    decimals = max(figure.decimals, formatting.decimals_for(differences))
-    return tuple(formatting.number(one, decimals, signed=True) for one in differences)
+def _split(
+    title: str, keys: Sequence[str], lines: Sequence[tuple[str, tuple[str, ...]]], style: Style
+) -> Iterator[RenderableType]:
+    """A table with a column for each key, in as many tables as the width requires."""
+    label_width = max(len(title), *(cell_len(label) for label, _ in lines))
+    widths = [
+        max(min(cell_len(key), LABEL), *(cell_len(cells[i]) for _, cells in lines))
+        for i, key in enumerate(keys)
+    ]
+    at = 0
+    while at < len(keys):
+        end, used = at + 1, label_width + GAP + widths[at]
+        while end < len(keys) and used + GAP + widths[end] <= style.width:
+            used += GAP + widths[end]
+            end += 1
+        table = columns()
+        table.add_column(title, overflow="fold", min_width=min(label_width, LABEL))
+        for i, key in enumerate(keys[at:end], at):
+            table.add_column(Text(key), justify="right", overflow="fold", width=widths[i])
+        for label, cells in lines:
+            if any(cells[at:end]):
+                table.add_row(Text(label), *map(Text, cells[at:end]))
+        if at:
+            yield Table.grid()
+        yield table
+        at = end
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:
@@ -361,19 +371,31 @@ def _has_experiment(results: Results) -> bool:
     return results.srm is not None and bool(results.comparisons or results.srm.alarm)
 
 
-def _experiment(results: Results) -> Iterator[RenderableType]:
-    """A table, a verdict and a sentence for each comparison, then the units and the notes; nothing
+def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator[RenderableType]:
+    """A column, a verdict and a sentence for each comparison, then the units and the notes; nothing
     if there is no experiment, or if it does not compare what the query asks for."""
     if not _has_experiment(results):
         return
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
     for window, rows in windows[:MAX_WINDOWS]:
-        yield Text(f"\nexperiment, {window_text(window)}", "bold cyan")
-        for row, effect in zip(rows, effects_of(rows), strict=True):
-            yield Text("")
-            yield _comparison(row, effect)
+        arms = list(dict.fromkeys(map(_arms, rows)))
+        of = f": {arms[0]}" if len(arms) == 1 else ""
+        yield Text(f"\nexperiment, {window_text(window)}{of}\n", "bold cyan")
+        effects = effects_of(rows)
+        keys = [
+            label_of(row.metric, row.view)
+            + (", guardrail" if row.guardrail else "")
+            + ("" if of else f": {_arms(row)}")
+            for row in rows
+        ]
+        found = [_numbers(row, one, truth) for row, one in zip(rows, effects, strict=True)]
+        labels = dict.fromkeys(label for one in found for label in one)
+        lines = [(label, tuple(one.get(label, "") for one in found)) for label in labels]
+        lines = [(label, cells) for label, cells in lines if any(cells)]
+        yield from _split("", keys, lines, style)
+        for row, effect in zip(rows, effects, strict=True):
             sentence = _marked(row.sentence, results.contamination, "")
-            line = Text().append(effect.verdict, COLOURS[effect.tone] or "bold")
+            line = Text("\n").append(effect.verdict, COLOURS[effect.tone] or "bold")
             yield line.append(": ").append_text(sentence)
     yield Text("")
     if results.srm is not None:
@@ -381,21 +403,21 @@ def _experiment(results: Results) -> Iterator[RenderableType]:
     yield from (Text(formatting.name(note, 1000), "dim") for note in notes_of(results))
 
 
-def _comparison(row: Comparison, effect: ComparisonText) -> Table:
-    arms = " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
-    view = "" if row.view in row.metric else f" ({formatting.name(row.view, ARM)})"
-    guard = ", guardrail" if row.guardrail else ""
-    table = columns()
-    heading = Text(f"{formatting.name(row.metric, ARM)}{view}{guard}: {arms}")
-    table.add_column(heading, min_width=LABEL)
-    table.add_column("", justify="right", no_wrap=True)
+def _arms(row: Comparison) -> str:
+    return " - ".join(formatting.name(a, ARM) for a in (row.treatment_variant, row.control_variant))
+
+
+def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> dict[str, str]:
+    """The numbers of a comparison by their labels, "" for those that it does not have."""
     decimals, chance = decimals_of(row), formatting.chance
     is_decided = not row.guardrail and not row.anytime_reason  # by an always-valid p-value
     is_adjusted = is_decided and not math.isnan(row.holm_pvalue)
-    lines = {
+    true = None if truth is None else truth.effect_of(row)
+    return {
         "control": formatting.number(row.control, decimals),
         "treatment": formatting.number(row.treatment, decimals),
         "effect": effect.effect,
+        TRUE: "" if true is None else formatting.number(true, decimals, signed=True),
         f"  at one look, {formatting.level(row.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
@@ -405,10 +427,6 @@ def _comparison(row: Comparison, effect: ComparisonText) -> Table:
         "design effect": formatting.number(row.deff, 2),
         "looks": formatting.count(row.looks) if row.looks else "",
     }
-    for label, value in lines.items():
-        if value:
-            table.add_row(Text(label), Text(value))
-    return table
 
 
 def _sample_ratio(found: SampleRatio) -> Text:

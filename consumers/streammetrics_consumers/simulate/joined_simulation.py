@@ -10,7 +10,7 @@ the share of clicks within the label window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Final
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from streammetrics_consumers.simulate.stream import (
     BATCH,
     JOINED_FAULTS,
-    POSITIONS,
+    LIST,
     SCORE_TEXTS,
     VARIANTS,
     Draws,
@@ -30,7 +30,6 @@ from streammetrics_consumers.simulate.stream import (
     VariantTruth,
     bits_of,
     iso,
-    item_of,
     segment_of,
 )
 
@@ -82,7 +81,7 @@ class JoinedSimulation:
         left, number = self.events, 0
         waiting: list[tuple[int, int, bytes]] = []  # arrival time, number and line of an event
         for start, drawn, later in self._drawn():
-            for at_ms, line in _events(self.base.seed, start, drawn, later):
+            for at_ms, line in _events(self.base, start, drawn, later):
                 heappush(waiting, (at_ms, number, line))
                 number += 1
             now_ms = int(drawn.clock_ms[-1])
@@ -101,7 +100,7 @@ class JoinedSimulation:
     def _drawn(self) -> Iterator[tuple[int, Draws, NDArray[np.uint64]]]:
         more = np.random.PCG64([self.base.seed, _EXTRA])
         # Most impressions give at least one event, so reading stops well before the end.
-        endless = Simulation(2 * self.events + BATCH, self.base.seed, users=self.base.users)
+        endless = replace(self.base, events=2 * self.events + BATCH)
         for start, drawn in endless.drawn():
             later = more.random_raw(3 * BATCH).reshape(3, BATCH)[:, : len(drawn.labels)]
             yield start, drawn, later
@@ -126,7 +125,7 @@ def share_within(label_window_s: int) -> Fraction:
 
 
 def _events(
-    seed: int, start: int, drawn: Draws, later: NDArray[np.uint64]
+    base: Simulation, start: int, drawn: Draws, later: NDArray[np.uint64]
 ) -> Iterator[tuple[int, bytes]]:
     """The events of a batch of impressions with their arrival times. later: uint64 [3, n]."""
     clicked, bought, chance = later
@@ -138,6 +137,7 @@ def _events(
         drawn.ranks.tolist(),
         drawn.levels.tolist(),
         drawn.labels.tolist(),
+        drawn.shown.tolist(),
         drawn.positions.tolist(),
         to_click.tolist(),
         to_buy.tolist(),
@@ -147,15 +147,17 @@ def _events(
     )
     broken = {i: int(drawn.faults[i]) for i in np.flatnonzero(drawn.broken).tolist()}
     for i, row in enumerate(columns):
-        ms, clock, variant, rank, level, label, position, click, buy, *words = row
+        ms, clock, variant, rank, level, label, item, position, click, buy, *words = row
         draw = _Bits(words[0] | words[1] << 64)
-        user, number = 2 * rank + variant, f"{seed}-{start + i:09d}"
+        user, number = 2 * rank + variant, f"{base.seed}-{start + i:09d}"
+        list_id = base.list_of(start + i)
+        of_list = f',"{LIST}":"{list_id}"' if list_id else ""
         if draw(8) >= MISSING_PER_256:
             line = (
                 f'{{"kind":"impression","ts":"{iso(ms)}","request_id":"r{number}",'
-                f'"variant":"{VARIANTS[variant]}","user":"u{user:06d}","item":{item_of(position)},'
-                f'"position":{1 + position % POSITIONS},"score":{SCORE_TEXTS[level]},'
-                f'"segment":"{segment_of(user)}","event_id":"i{number}"}}'
+                f'"variant":"{VARIANTS[variant]}","user":"u{user:06d}","item":{item},'
+                f'"position":{position},"score":{SCORE_TEXTS[level]},'
+                f'"segment":"{segment_of(user)}","event_id":"i{number}"{of_list}}}'
             ).encode()
             if i in broken:
                 line = JOINED_FAULTS[broken[i] % len(JOINED_FAULTS)](line)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
-from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.simulate.stream import LIST, Simulation
 
 Sink = Callable[[list[bytes]], None]
 
@@ -40,15 +40,16 @@ def arrow(events: Sequence[bytes]) -> bytes:
             "writing Arrow needs the package pyarrow; "
             "install it with: pip install 'streammetrics[parquet]'"
         ) from None
+    rows = [json.loads(event) for event in events]
+    texts = ["variant", "user", "segment", "event_id", *[LIST] * any(LIST in row for row in rows)]
     schema = pa.schema(
         [
             ("ts", pa.timestamp("ms", "UTC")),
-            *((name, pa.string()) for name in ("variant", "user", "segment", "event_id")),
+            *((name, pa.string()) for name in texts),
             *((name, pa.int64()) for name in ("item", "position", "label")),
             ("score", pa.float64()),
         ]
     )
-    rows = [json.loads(event) for event in events]
     for row in rows:
         if "ts" in row:
             row["ts"] = datetime.fromisoformat(row["ts"])

@@ -3,7 +3,9 @@
 Users differ in activity (the rank-th most active has a weight near 1 / rank) and in their
 propensity to click. Half of them, chosen at random, see variant `treatment`, whose clicks are more
 frequent and follow the score more closely. Scores are click probabilities, mostly near 0. Some
-events are late, and a few are broken in ways seen in real events.
+events are late, and a few are broken in ways seen in real events. With several items a request, the
+events of one request are a ranked list: one user, one time, one id in `list`, and positions in the
+order of the scores.
 
 The same seed gives the same bytes on every machine: draws are the raw bits of PCG64, and all other
 arithmetic uses integers and exact powers of two.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -27,11 +30,12 @@ FIELDS: Final = (
     *("ts", "variant", "user", "item", "position", "score", "label"),
     *("segment", "event_id"),
 )
+LIST: Final = "list"  # the last field, if a request has several items
 # A line of the stream, with the fields in this order.
 _CSV: Final = ",".join(["{}"] * len(FIELDS))
 _JSON: Final = (
     '{{"ts":"{}","variant":"{}","user":"{}","item":{},"position":{},"score":{},"label":{},'
-    '"segment":"{}","event_id":"{}"}}'
+    '"segment":"{}","event_id":"{}"'
 )
 
 
@@ -137,14 +141,22 @@ class Simulation:
     seed: int = 1
     format: Format = "jsonl"
     users: int = 20_000
+    items: int = 1
 
     def __post_init__(self) -> None:
         if self.events < 0 or self.seed < 0 or not 2 <= self.users <= 1 << 20:
             raise ValueError("events and seed must be at least 0, and users 2 to 1,048,576")
+        if not 1 <= self.items <= ITEMS:
+            raise ValueError(f"items must be 1 to {ITEMS}, got {self.items}")
 
     def header(self) -> bytes | None:
         """The first line of a CSV stream."""
-        return ",".join(FIELDS).encode() if self.format == "csv" else None
+        fields = (*FIELDS, LIST) if self.items > 1 else FIELDS
+        return ",".join(fields).encode() if self.format == "csv" else None
+
+    def list_of(self, number: int) -> str | None:
+        """The id of the list of an event; None if a request has one item."""
+        return f"l{self.seed}-{number // self.items:09d}" if self.items > 1 else None
 
     def batches(self) -> Iterator[list[bytes]]:
         """The events, a few thousand at a time, each a record without line end."""
@@ -155,10 +167,11 @@ class Simulation:
         """Batches of draws, each with the number of its first event."""
         bits = np.random.PCG64(self.seed)
         now_ms = START_MS
-        for start in range(0, self.events, BATCH):
+        size = BATCH - BATCH % self.items  # whole lists
+        for start in range(0, self.events, size):
             # Draw whole batches, so that a shorter stream is a prefix of a longer one.
-            draws = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, : self.events - start]
-            drawn = Draws(draws, self._activity, now_ms)
+            draws = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, :size]
+            drawn = Draws(draws, self._activity, now_ms, self.items).first(self.events - start)
             now_ms = int(drawn.clock_ms[-1])
             yield start, drawn
 
@@ -195,7 +208,8 @@ class Simulation:
         return np.cumsum(weights)
 
     def _written(self, start: int, drawn: Draws) -> list[bytes]:
-        form = _CSV if self.format == "csv" else _JSON
+        form, many = (_CSV, ",{}") if self.format == "csv" else (_JSON, ',"list":"{}"')
+        form += (many if self.items > 1 else "") + ("" if self.format == "csv" else "}}")
         faults = _FAULTS[self.format]
         lines = []
         columns = zip(
@@ -204,31 +218,28 @@ class Simulation:
             drawn.ranks.tolist(),
             drawn.levels.tolist(),
             drawn.labels.tolist(),
+            drawn.shown.tolist(),
             drawn.positions.tolist(),
             strict=True,
         )
-        for number, (ms, variant, rank, level, label, position) in enumerate(columns, start):
+        for number, (ms, variant, rank, level, label, item, at) in enumerate(columns, start):
             user = 2 * rank + variant
             line = form.format(
                 iso(ms),
                 VARIANTS[variant],
                 f"u{user:06d}",
-                item_of(position),
-                1 + position % POSITIONS,
+                item,
+                at,
                 SCORE_TEXTS[level],
                 label,
                 segment_of(user),
                 f"e{self.seed}-{number:09d}",
+                self.list_of(number),
             )
             lines.append(line.encode())
         for i in np.flatnonzero(drawn.broken).tolist():
             lines[i] = faults[int(drawn.faults[i]) % len(faults)](lines[i])
         return lines
-
-
-def item_of(position: int) -> int:
-    """The number of the shown item."""
-    return 1 + position // POSITIONS % ITEMS
 
 
 def segment_of(user: int) -> str:
@@ -242,24 +253,37 @@ def readiness(rank: int) -> int:
 
 
 class Draws:
-    """The random choices of one batch. draws: uint64 [3, n]."""
+    """The random choices of one batch. draws: uint64 [3, n]; items: the length of a list, of which
+    n is a multiple. A list has one user, variant and time, and its scores descend."""
 
-    def __init__(self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int) -> None:
+    def __init__(
+        self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int, items: int
+    ) -> None:
         whom, click, when = draws
+        at = np.arange(whom.size) % items
+        first = np.arange(whom.size) - at  # the first event of each list
         # Each choice uses its own bits, so all are independent.
-        self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")
-        self.variants = bits_of(whom, 32, 1)
-        self.levels = bits_of(whom, 33, 11)
-        self.positions = bits_of(whom, 44, 20)
+        self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")[first]
+        self.variants = bits_of(whom, 32, 1)[first]
+        self.levels = -np.sort(-bits_of(whom, 33, 11).reshape(-1, items)).ravel()
+        place = bits_of(whom, 44, 20)[first]
+        self.shown = 1 + (place // POSITIONS + 7 * at) % ITEMS  # different in a list: 7 is odd
+        self.positions = 1 + (at if items > 1 else place % POSITIONS)
         chance = np.stack(_CLICKS)[self.variants, self.levels]
         ready = np.where(self.ranks % 2 == 1, readiness(1), readiness(0))
         self.labels = (bits_of(click, 0, 32) < chance * ready // 2).astype(np.int64)
         self.broken = bits_of(click, 32, 16) < BROKEN_PER_65536
         self.faults = bits_of(click, 48, 16)
         gaps = 1 + bits_of(when, 0, 10) % (2 * MEAN_GAP_MS)
-        self.clock_ms = now + np.cumsum(gaps)
+        self.clock_ms = now + np.cumsum(np.where(at == 0, gaps * items, 0))
         late = bits_of(when, 10, 16) < LATE_PER_65536
-        self.times_ms = self.clock_ms - late * (LEAST_LATE_MS + bits_of(when, 26, 21))
+        self.times_ms = self.clock_ms - (late * (LEAST_LATE_MS + bits_of(when, 26, 21)))[first]
+
+    def first(self, n: int) -> Draws:
+        """The choices of the first `n` events."""
+        found = copy(self)
+        vars(found).update({name: column[:n] for name, column in vars(self).items()})
+        return found
 
 
 def bits_of(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:

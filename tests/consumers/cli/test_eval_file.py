@@ -103,12 +103,49 @@ def test_the_table_names_what_each_value_is_over(file: Path, capsys: Capture) ->
     assert lines[8] == "intervals assume that rows and lists are independent"
 
 
+def test_a_threshold_decides_what_a_prediction_is_and_the_table_says_so(
+    file: Path, capsys: Capture
+) -> None:
+    words = ["--labels", "label", "--scores", "score", "--metrics", "recall,auc"]
+    labels, scores = ROWS["label"].to_numpy(), ROWS["score"].to_numpy()
+    for threshold in ("0.5", "0.3", "0"):
+        given = ["--threshold", threshold] * (threshold != "0.5")
+        recall, _ = values(capsys, file, *words, *given)
+        hits = ((scores >= float(threshold)) & (labels == 1)).sum()
+        assert recall["value"] == hits / (labels == 1).sum()
+        assert main(["eval", str(file), *words, *given]) == 0
+        said = f"recall: a score of {threshold} or more is a prediction of 1"
+        assert said in capsys.readouterr().out
+
+
+def test_groups_are_in_the_order_of_their_numbers_and_very_many_are_cut(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    n = 1200
+    path = tmp_path / "many.parquet"
+    polars.DataFrame({"label": [1] * n, "day": [None, *range(1, n)]}).write_parquet(path)
+    assert main(["eval", str(path), "--labels", "label", "--by", "day", "--metrics", "ctr"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:12]] == [str(i) for i in range(1, 13)]
+    assert lines[-1] == "200 more lines: use --json"
+    assert len(values(capsys, path, "--labels", "label", "--by", "day", "--metrics", "ctr")) == n
+
+
 def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None:
     for words, said in (
         ("--labels label", "expected --metrics NAMES"),
         ("--metrics ctr", "expected --labels COLUMN"),
         ("--labels lable --metrics ctr", "--labels: expected a column of day.parquet"),
         ("--labels lable --metrics ctr", "did you mean `label`?"),
+        ("--labels xyz --metrics ctr", "'xyz'; name one of these"),
+        (
+            "--labels variant --metrics ctr",
+            "a column of numbers, got 'variant', which has texts",
+        ),
+        (
+            "--label label --metrics ctr",
+            "--label label; did you mean --labels?",
+        ),
         ("--labels label --by day,vriant --metrics ctr", "did you mean `variant`?"),
         ("--labels label --metrics auc", "--metrics auc: expected --scores COLUMN"),
         ("--labels label --scores score --metrics ndcg@5", "expected --lists COLUMN"),
@@ -131,8 +168,8 @@ def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: C
     (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "torn.csv").write_bytes(b"label,score\n1,2\n1,2,3\n")
     for name, said in (
-        ("bad.parquet", "bad.parquet, row 555: metric 'ExactAUC'"),
-        ("null.parquet", "row 0: metric 'ExactAUC', scores[0]"),
+        ("bad.parquet", "bad.parquet, row 555 (the first is 0), label: expected 0 or 1"),
+        ("null.parquet", "row 0 (the first is 0), score: expected"),
         ("torn.parquet", "torn.parquet: expected a .parquet file"),
         ("torn.csv", "torn.csv: expected a .csv file"),
         ("absent.csv", "absent.csv: No such file or directory"),

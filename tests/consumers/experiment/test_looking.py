@@ -218,7 +218,7 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
     assert all(row["interval"] is None for row in found["results"] if row["view"] == "numerator")
     assert not [row for row in found["results"] if "/" in row["metric"]]
     text = table(results, Style(), title="clicks")
-    for said in ("ctr (ratio): new - old", "+0.250", "p, always valid", "design effect",
+    for said in ("since the start: new - old", "+0.250", "p, always valid", "design effect",
                  "new is better", "units: new 1,000, old 1,000"):  # fmt: skip
         assert said in text, text
     rows = read_results(ledger, parse_query("all")).comparisons

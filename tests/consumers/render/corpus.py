@@ -56,7 +56,7 @@ def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Re
 def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] = ()) -> Results:
     """Results with these rows; the view `gini` is not shown unasked."""
     made = in_order(row for some in found for row in some)
-    known = frozenset((row.metric, row.view) for row in made if row.view != "gini")
+    known = tuple(dict.fromkeys((r.metric, r.view) for r in made if r.view != "gini"))
     return Results(
         generation=1,
         offsets={"clicks/0": 20_000},

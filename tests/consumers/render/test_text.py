@@ -42,14 +42,33 @@ def test_no_surface_shows_a_number_of_an_experiment_that_nobody_can_read() -> No
             assert not re.search(r"\bp 0\.0+\b|\de[+-]\d|\(unnamed\)", shown)
 
 
-def test_the_true_difference_stands_beside_the_estimate() -> None:
+def test_certain_bounds_and_intervals_are_in_columns_of_their_own_or_below_the_value() -> None:
     found = results(rows({"variant": "control"}, 0), rows({"variant": "new"}, 1))
-    truth = Truth("control", "new", {("auc", "auc"): 0.0015})
-    lines = table(found, Style(), title="t", truth=truth).splitlines()
-    header = next(line for line in lines if "difference" in line)
-    (line,) = [line for line in lines if line.startswith("auc")]
-    assert header.split() == ["control", "new", "difference", "true"]
-    assert line.split() == ["auc", "0.701", "0.702", "+0.00100", "+0.00150"]
+    wide, narrow = text(found, Style(80)).splitlines(), text(found, Style(50)).splitlines()
+    head = ["metric", "variant", "value", "exact within", "95 % CI"]
+    assert re.split(r"  +", wide[4]) == head
+    assert re.split(r"  +", wide[5]) == [
+        *("auc", "control", "0.701", "[0.700, 0.702]", "0.680 to 0.721")
+    ]
+    assert re.split(r"  +", wide[6])[1:3] == ["new", "0.702"]
+    assert max(map(len, narrow)) <= 50
+    assert re.split(r"  +", narrow[4]) == head[:3]
+    assert [re.split(r"  +", line)[:2] for line in narrow[6:8]] == [
+        ["exact within", "[0.700, 0.702]"],
+        ["95 % CI", "0.680 to 0.721"],
+    ]
+
+
+def test_the_true_effect_of_a_simulated_stream_stands_below_the_estimate() -> None:
+    found = corpus()["kept"]
+    row = found.comparisons[0]
+    true = {(row.metric, row.view): 0.0015}
+    for treatment, there in ((row.treatment_variant, True), ("another", False)):
+        truth = Truth(row.control_variant, treatment, true)
+        lines = table(found, Style(), title="t", truth=truth).splitlines()
+        said = [i for i, line in enumerate(lines) if "true, as simulated" in line]
+        assert len(said) == there
+        assert all(lines[i].endswith(" +0.002") and "effect" in lines[i - 1] for i in said)
 
 
 def test_very_many_tables_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

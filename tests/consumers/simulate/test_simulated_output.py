@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streammetrics_consumers.cli.demo import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options, Progress
-from streammetrics_consumers.demo import JOINED_CONFIG
 from streammetrics_consumers.simulate.joined_simulation import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.output import MESSAGES, packed, write
 from streammetrics_consumers.simulate.stream import Format, Simulation
@@ -87,9 +87,9 @@ def test_impressions_and_outcomes_on_two_topics_are_what_they_are_in_one_file(
 ) -> None:
     topics = [create_topic(kafka, 2), create_topic(kafka, 3)]
     to = f"kafka://{kafka}/{','.join(topics)}"
-    assert main(["simulate", "--join", "--events", "6000", "-o", to]) == 0
+    assert main(["simulate", "--join", "--items", "10", "--events", "6000", "-o", to]) == 0
     file = str(tmp_path / "events.jsonl")
-    assert main(["simulate", "--join", "--events", "6000", "-o", file]) == 0
+    assert main(["simulate", "--join", "--items", "10", "--events", "6000", "-o", file]) == 0
     source = (
         f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = {json.dumps(topics)}\n'
         f'group = "{topics[0]}"\n'

@@ -38,6 +38,9 @@ def test_the_same_seed_gives_the_same_bytes_for_ever() -> None:
     assert digest == "6e52431fc67a7644b9766dcfe3ec2b63b379f7f4daf794e4f02a39b473059e0d"
     digest = hashlib.sha256(b"\n".join(joined)).hexdigest()
     assert digest == "3c4520e946bc637ef908281d60e496792aace9946947d397926439556aedd168"
+    ranked = lines(Simulation(20_000, 7, items=10))
+    digest = hashlib.sha256(b"\n".join(ranked)).hexdigest()
+    assert digest == "522e9e50c0cfd6c4fb14335377e81f265113d707516c70f81f9c62be490aef4c"
     for events in (0, 1, 9_000):
         assert lines(Simulation(events, 7)) == plain[:events]
         assert lines(JoinedSimulation(Simulation(events, 7))) == joined[:events]
@@ -47,6 +50,39 @@ def test_the_same_seed_gives_the_same_bytes_for_ever() -> None:
 def test_settings_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="users"):
         Simulation(users=1)
+    for items in (0, 65):
+        with pytest.raises(ValueError, match="items must be 1 to 64"):
+            Simulation(items=items)
+
+
+def test_the_items_of_a_request_are_a_ranked_list_of_one_user() -> None:
+    plain = lines(Simulation(3_000, 7, items=10))
+    assert lines(Simulation(1_995, 7, items=10)) == plain[:1_995]  # it ends within a list
+    good = [json.loads(line) for line in plain if line.endswith(b'"}') and line.count(b"{") == 1
+            and b"\xff" not in line]  # fmt: skip
+    lists: dict[str, list[dict[str, Any]]] = {}
+    for event in good:
+        if {"ts", "variant", "score"} <= event.keys() and isinstance(event["score"], float):
+            lists.setdefault(event["list"], []).append(event)
+    assert len(lists) == 300 and sum(map(len, lists.values())) > 2_980
+    for of in lists.values():
+        assert len({event["user"] for event in of}) == 1
+        assert len({event["item"] for event in of}) == len(of)
+        ranked = [event["score"] for event in of if event["score"] == event["score"]]
+        assert ranked == sorted(ranked, reverse=True)
+        assert [event["position"] for event in of] == sorted(event["position"] for event in of)
+    shown = lines(JoinedSimulation(Simulation(3_000, 7, items=10)))
+    ids = {line.partition(b'"list":"')[2][:-2] for line in shown if b'"impression"' in line[:20]}
+    assert 270 < len(ids) < 330
+
+
+def test_lists_have_the_truth_of_the_stream_without_them_and_a_column_in_csv() -> None:
+    drawn = [next(Simulation(8_190, 7, items=items).drawn())[1] for items in (1, 10)]
+    one, ten = (np.sort(draws.levels) for draws in drawn)
+    assert np.array_equal(one, ten)
+    assert len(np.unique(drawn[1].clock_ms)) == 819
+    assert Simulation(1, 7, "csv", items=10).header() == Simulation(1, 7, "csv").header() + b",list"  # type: ignore[operator]
+    assert lines(Simulation(1, 7, "csv", items=10))[0].endswith(b",l7-000000000")
 
 
 @pytest.mark.slow

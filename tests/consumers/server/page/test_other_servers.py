@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
+from streammetrics_consumers.cli.demo import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
-from streammetrics_consumers.demo import JOINED_CONFIG
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
@@ -54,7 +54,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
     text = JOINED_CONFIG.replace("label_window_s = 1800", "label_window_s = 300")
     config.write_text(text, encoding="utf-8")
     events = str(tmp_path / "events.jsonl")
-    assert main(["simulate", "--join", "--events", "5000", "-o", events]) == 0
+    assert main(["simulate", "--join", "--items", "10", "--events", "5000", "-o", events]) == 0
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     watched = Watched(dict, time.monotonic, time.time)
     with serving(str(tmp_path / "demo.db"), "127.0.0.1", 0, watched) as url:
@@ -67,7 +67,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
         assert [row.split()[:2] for row in rows] == [
             [name, f"{one['attributed']:,}"] for name, one in join["outcomes"].items()
         ]
-        assert "█" in rows[0] and "1 s to 4 min" in rows[0]
+        assert "█" in rows[0] and "2 s to 4 min" in rows[0]
         assert [text[2:] for text in page.page.locator("#joined .note").all_inner_texts()] == (
             join["warnings"]
         )
