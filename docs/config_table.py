@@ -1,4 +1,4 @@
-"""Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
+"""Write the tables of config keys in `docs/config.md`; `make docs` runs it.
 
 They are made of `consumers/streammetrics_consumers/config/declarations.py` and of the settings that
 the Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code
@@ -96,7 +96,7 @@ def written() -> str:
     return text
 
 
-PART = MarkedPart(Path(__file__).with_name("interface.md"), START, written)
+PART = MarkedPart(Path(__file__).with_name("config.md"), START, written)
 
 if __name__ == "__main__":
     sys.exit(PART.main())

@@ -1,6 +1,6 @@
-"""docs/interface.md and the code say the same, in both directions.
+"""docs/interface.md, config.md and http.md say what the code says, in both directions.
 
-The page is read as data: its tables, its config, its JSON. A name that is missing on either side
+The pages are read as data, one after the other: their tables, configs and JSON. A name that is missing on either side
 fails, and so does a default, an argument or an exit code that differs.
 """
 
@@ -15,7 +15,8 @@ import pytest
 
 from tests.requirements import ROOT
 
-PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+PAGES = ("interface.md", "config.md", "http.md")
+PAGE = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES)
 
 
 @cache
@@ -26,7 +27,7 @@ def table(head: str) -> tuple[tuple[str, ...], ...]:
         if line.startswith(f"| {head} |"):
             break
     else:
-        pytest.fail(f"docs/interface.md has no table whose first column is {head!r}")
+        pytest.fail(f"no page of the interface has a table whose first column is {head!r}")
     next(lines)
     rows = []
     for line in lines:
