@@ -83,12 +83,17 @@ def _named(kinds: tuple[str, ...]) -> str:
 
 def written() -> str:
     """The part of the page that the declarations say."""
-    text = "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
-    text += "".join(rows(TABLES, states=True))
-    text += "\nWhere a key that is part of states changes, the next run needs `--new-generation`, "
-    text += "except for additions that the table allows.\n\n"
+    text = "Where a key that is part of states changes, the next run needs `--new-generation`, "
+    text += "except for additions that the table allows.\n"
+    for name, keys in TABLES.items():
+        if keys:
+            text += f"\n### `[{name}]`\n\n"
+            text += "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
+            text += "".join(rows({name: keys}, states=True))
+    text += "\n### Entries of tables\n\n"
     text += "| key of an entry | value | default | meaning |\n|---|---|---|---|\n"
     text += "".join(rows(ENTRIES, states=False))
+    text += "\n### `[source.client]`\n"
     for library, keys in KEYS.items():
         text += f"\n| setting of {library} | default here | meaning |\n|---|---|---|\n"
         for name, key in keys.items():

@@ -1,7 +1,7 @@
 """Write the routes and the answers of `docs/http.md`; `make docs` runs it.
 
-They are made of the document that the server gives at `/openapi.json`, between marks. With `--check`
-nothing is written, and the exit code says whether the page is stale.
+They are made of what the server answers at `/openapi.json`, between marks. With `--check` nothing
+is written, and the exit code says whether the page is stale.
 """
 
 from __future__ import annotations

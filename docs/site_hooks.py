@@ -1,11 +1,12 @@
 """What MkDocs does besides its plugins: a page for each metric, and links that leave the docs.
 
-MkDocs calls `on_files` and `on_page_markdown`, since mkdocs.yml names this file as a hook.
+MkDocs calls the functions whose names begin with `on_`, since mkdocs.yml names this file as a hook.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from pathlib import Path
@@ -17,9 +18,17 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
-from docs.metrics_page import metrics, results_of  # noqa: E402
+from docs.metrics_page import metrics, results_of, sections  # noqa: E402
+from streammetrics import classification, combine, join, ranking  # noqa: E402
 
-UNLISTED = {"check_settings", "arguments", "settings", "widths", "former_arguments"}
+SECTIONS = {
+    "Metrics of rows": classification,
+    "Metrics of lists and groups": ranking,
+    "Combinations": combine,
+    "Joins": join,
+}
+UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
+CODE = re.compile(r"<code>([^<\s]*-[^<\s]{1,30})</code>")
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
 
@@ -32,12 +41,14 @@ def metric_page(name: str, metric: type) -> str:
     """The page of a metric and of its results, which mkdocstrings fills from the code."""
     own = [one for one in vars(metric) if not one.startswith("_") and one not in UNLISTED]
     functions = [one for one in own if inspect.isfunction(inspect.unwrap(getattr(metric, one)))]
+    members = dict.fromkeys(["update", "compute", *functions])  # in this order
     pieces = [
         f"---\ntitle: {name}\n---\n",
         f"# {name}\n\n```python\n{signature_of(name, metric)}\n```\n",
-        object_of(metric, 1, sorted({"update", "compute", *functions})),
-        "Every metric also merges, saves and compares: see "
-        "[the names that all have](../interface.md#library).\n",
+        object_of(metric, 2, list(members)),
+        "Every metric also takes tables (`update_from`), merges, resets, saves and compares: see "
+        "[the names that all have](../interface.md#library). "
+        "[What each number is](../metrics.md) says which tools define it otherwise.\n",
         *(object_of(result, 2, None) for result in results_of(metric)),
     ]
     return "\n".join(pieces)
@@ -46,9 +57,19 @@ def metric_page(name: str, metric: type) -> str:
 def signature_of(name: str, metric: type) -> str:
     """How an instance is made, a setting a line if it is long."""
     plain = inspect.signature(metric)
-    settings = [str(one.replace(annotation=one.empty)) for one in plain.parameters.values()]
+    settings = [
+        f"{one.name}=2**{math.frexp(one.default)[1] - 1}"
+        if is_far_power(one.default)
+        else str(one.replace(annotation=one.empty))
+        for one in plain.parameters.values()
+    ]
     line = f"{name}({', '.join(settings)})"
     return line if len(line) < 80 else f"{name}(\n    " + ",\n    ".join(settings) + ",\n)"
+
+
+def is_far_power(value: object) -> bool:
+    """Whether a number is a power of two that nobody recognizes by its digits."""
+    return isinstance(value, float) and math.frexp(value)[0] == 0.5 and not 1e-3 < value < 1e3
 
 
 def object_of(kind: type, level: int, members: list[str] | None) -> str:
@@ -64,9 +85,12 @@ def object_of(kind: type, level: int, members: list[str] | None) -> str:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The navigation, with the pages of metrics at the end of the reference."""
-    pages = [{name: path_of(name)} for name in metrics()]
+    pages = [
+        {title: [{name: path_of(name)} for name in metrics() if name in package.__all__]}
+        for title, package in SECTIONS.items()
+    ]
     for entry in config.nav or []:
-        entry.get("Reference", []).extend([{"Metrics": pages}] if "Reference" in entry else [])
+        entry.get("Reference", []).extend(pages if "Reference" in entry else [])
     return config
 
 
@@ -80,8 +104,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with names of files in place of links to files that are not in the docs.
 
-    And with the escape that MkDocs knows for an angle.
+    And with the escape that MkDocs knows for an angle. What the pages of metrics say is not said
+    again on the page of definitions.
     """
+    if page.file.src_uri == "metrics.md":
+        markdown = with_links_to_metrics(markdown)
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
     def linked(found: re.Match[str]) -> str:
@@ -93,3 +120,18 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return f"`{name}`" if said in name else f"{found[1]} (`{name}`)"
 
     return LINK.sub(linked, markdown).replace(r"\<", "&lt;")
+
+
+def with_links_to_metrics(markdown: str) -> str:
+    """The page of definitions with links to the page of each metric in place of its docstring."""
+    before, head, rest = markdown.partition("## Every metric\n")
+    measures = rest[rest.index("## Every measure") : rest.index("## Every result")]
+    links = [
+        f"- [`{name}`]({path_of(name)}): {sections(one)[0][0]}" for name, one in metrics().items()
+    ]
+    return f"{before}{head}\n" + "\n".join(links) + f"\n\n{measures}"
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page with short code, such as `--flag`, that a line never breaks."""
+    return CODE.sub(r'<code class="short">\1</code>', html)
