@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
 from docs.metrics_page import metrics, results_of, sections  # noqa: E402
@@ -29,6 +31,7 @@ SECTIONS = {
 }
 UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
 CODE = re.compile(r"<code>([^<\s]*-[^<\s]{1,30})</code>")
+IMAGE = re.compile(r'(<img [^>]*\bsrc=")([^":]+)"')
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
 
@@ -104,22 +107,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with names of files in place of links to files that are not in the docs.
 
-    And with the escape that MkDocs knows for an angle. What the pages of metrics say is not said
-    again on the page of definitions.
+    With the address of pictures in HTML, which MkDocs leaves alone, and with the escape that MkDocs
+    knows for an angle. What the pages of metrics say is not said again on the page of definitions.
     """
     if page.file.src_uri == "metrics.md":
         markdown = with_links_to_metrics(markdown)
-    folder = (ROOT / "docs" / page.file.src_uri).parent
+    folder = (DOCS / page.file.src_uri).parent
 
     def linked(found: re.Match[str]) -> str:
         target = (folder / found[2]).resolve()
-        if target.is_relative_to(ROOT / "docs"):
+        if target.is_relative_to(DOCS):
             return found[0]
         name = target.relative_to(ROOT).as_posix()
         said = found[1].strip("`")
         return f"`{name}`" if said in name else f"{found[1]} (`{name}`)"
 
-    return LINK.sub(linked, markdown).replace(r"\<", "&lt;")
+    def shown(found: re.Match[str]) -> str:
+        path = os.path.normpath(Path(page.file.src_uri).parent / found[2])
+        file = files.get_file_from_path(path)
+        return found[0] if file is None else f'{found[1]}{file.url_relative_to(page.file)}"'
+
+    return IMAGE.sub(shown, LINK.sub(linked, markdown)).replace(r"\<", "&lt;")
 
 
 def with_links_to_metrics(markdown: str) -> str:
