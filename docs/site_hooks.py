@@ -30,7 +30,8 @@ SECTIONS = {
     "Joins": join,
 }
 UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
-CODE = re.compile(r"<code>([^<\s]*-[^<\s]{1,30})</code>")
+CODE = re.compile(r"<code>([^<\s]{4,})</code>")
+PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken
 IMAGE = re.compile(r'(<img [^>]*\bsrc=")([^":]+)"')
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
@@ -141,5 +142,11 @@ def with_links_to_metrics(markdown: str) -> str:
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with short code, such as `--flag`, that a line never breaks."""
-    return CODE.sub(r'<code class="short">\1</code>', html)
+    """The page with names that a line breaks between their words, and short flags nowhere."""
+
+    def broken(found: re.Match[str]) -> str:
+        if len(found[1]) <= 24 and "-" in found[1]:
+            return f'<code class="short">{found[1]}</code>'
+        return f"<code>{PARTS.sub('<wbr>', found[1])}</code>"
+
+    return CODE.sub(broken, html)

@@ -67,18 +67,23 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters
     "/": (
         "the live page; its address has the parameters of `/api/results`, and may be shared",
-        "text/html", (),
+        "text/html",
+        (),
     ),
     "/assets/{name}": ("the files of the page", "application/octet-stream", ()),
     "/api/events": ("server-sent events: `moved`, `health` and `away`", "text/event-stream", ()),
     "/openapi.json": ("this interface as OpenAPI 3.1", "application/json", ()),
     "/results.txt": ("the text of `results`", "text/plain", QUERY),
     "/healthz": (
-        "whether the workers are alive: 200, or 503 and the reason", "text/plain", (),
+        "whether the workers are alive: 200, or 503 and the reason",
+        "text/plain",
+        (),
     ),
     "/readyz": (
         "whether the workers have their partitions, and the store answers, is the one that they"
-        " count into, and has not gone back: 200, or 503 and the reason", "text/plain", (),
+        " count into, and has not gone back: 200, or 503 and the reason",
+        "text/plain",
+        (),
     ),
     "/metrics": ("counts and times in the text format of Prometheus", "text/plain", ()),
 }
