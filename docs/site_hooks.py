@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sys
+from itertools import cycle
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -33,6 +34,9 @@ UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "forme
 CODE = re.compile(r"<code>([^<\s]{4,})</code>")
 PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken
 IMAGE = re.compile(r'(<img [^>]*\bsrc=")([^":]+)"')
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+CELL = re.compile(r"<td\b")
+NUMBERS = re.compile(r"(<td[^>]*>[\d.,±× –-]+</td>\s*){2}")  # two figures side by side
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
 
@@ -149,4 +153,14 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
             return f'<code class="short">{found[1]}</code>'
         return f"<code>{PARTS.sub('<wbr>', found[1])}</code>"
 
-    return CODE.sub(broken, html)
+    return TABLE.sub(labelled, CODE.sub(broken, html))
+
+
+def labelled(found: re.Match[str]) -> str:
+    """A table whose cells name their columns, which site.css shows on phones as a card a row."""
+    titles = re.findall(r"<th[^>]*>(.*?)</th>", found[0], re.DOTALL)
+    if len(titles) < 3 or "<td" not in found[0] or NUMBERS.search(found[0]):
+        return found[0]
+    labels = cycle(re.sub(r"<[^>]*>", "", title) for title in titles)
+    cells = CELL.sub(lambda _: f'<td data-label="{next(labels)}"', found[0])
+    return cells.replace("<table", '<table data-cards=""', 1)
