@@ -31,7 +31,8 @@ SECTIONS = {
     "Joins": join,
 }
 UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
-CODE = re.compile(r"<code>([^<\s]{4,})</code>")
+SHORT = re.compile(r"<code>(?=[^<\s]*-)([^<\s]{1,24})</code>")
+CODE = re.compile(r"<code>([^<\s]+)</code>")
 PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken
 IMAGE = re.compile(r'(<img [^>]*\bsrc=")([^":]+)"')
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
@@ -146,21 +147,19 @@ def with_links_to_metrics(markdown: str) -> str:
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with names that a line breaks between their words, and short flags nowhere."""
-
-    def broken(found: re.Match[str]) -> str:
-        if len(found[1]) <= 24 and "-" in found[1]:
-            return f'<code class="short">{found[1]}</code>'
-        return f"<code>{PARTS.sub('<wbr>', found[1])}</code>"
-
-    return TABLE.sub(labelled, CODE.sub(broken, html))
+    """The page with short flags that no line breaks, and with tables for narrow screens."""
+    return TABLE.sub(narrow, SHORT.sub(r'<code class="short">\1</code>', html))
 
 
-def labelled(found: re.Match[str]) -> str:
-    """A table whose cells name their columns, which site.css shows on phones as a card a row."""
-    titles = re.findall(r"<th[^>]*>(.*?)</th>", found[0], re.DOTALL)
-    if len(titles) < 3 or "<td" not in found[0] or NUMBERS.search(found[0]):
-        return found[0]
+def narrow(found: re.Match[str]) -> str:
+    """A table whose names break between their words, and whose cells name their columns.
+
+    site.css shows a row of such a table as a card on phones, unless the table is one of figures.
+    """
+    table = CODE.sub(lambda code: f"<code>{PARTS.sub('<wbr>', code[1])}</code>", found[0])
+    titles = re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)
+    if len(titles) < 2 or NUMBERS.search(table):
+        return table
     labels = cycle(re.sub(r"<[^>]*>", "", title) for title in titles)
-    cells = CELL.sub(lambda _: f'<td data-label="{next(labels)}"', found[0])
+    cells = CELL.sub(lambda _: f'<td data-label="{next(labels)}"', table)
     return cells.replace("<table", '<table data-cards=""', 1)
