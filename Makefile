@@ -61,6 +61,7 @@ docs: .venv/.dev  ## write the generated parts of the docs and the entries of a 
 	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python -m docs.metrics_page
 	$(BIN)/python -m docs.config_table
+	$(BIN)/python -m docs.http_page
 	$(BIN)/python -m benchmarks.page
 	@$(MAKE) --no-print-directory site
 

@@ -1,4 +1,4 @@
-"""Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
+"""Write the tables of config keys in `docs/config.md`; `make docs` runs it.
 
 They are made of `consumers/streammetrics_consumers/config/declarations.py` and of the settings that
 the Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code
@@ -83,12 +83,17 @@ def _named(kinds: tuple[str, ...]) -> str:
 
 def written() -> str:
     """The part of the page that the declarations say."""
-    text = "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
-    text += "".join(rows(TABLES, states=True))
-    text += "\nWhere a key that is part of states changes, the next run needs `--new-generation`, "
-    text += "except for additions that the table allows.\n\n"
+    text = "Where a key that is part of states changes, the next run needs `--new-generation`, "
+    text += "except for additions that the table allows.\n"
+    for name, keys in TABLES.items():
+        if keys:
+            text += f"\n### `[{name}]`\n\n"
+            text += "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
+            text += "".join(rows({name: keys}, states=True))
+    text += "\n### Entries of tables\n\n"
     text += "| key of an entry | value | default | meaning |\n|---|---|---|---|\n"
     text += "".join(rows(ENTRIES, states=False))
+    text += "\n### `[source.client]`\n"
     for library, keys in KEYS.items():
         text += f"\n| setting of {library} | default here | meaning |\n|---|---|---|\n"
         for name, key in keys.items():
@@ -96,7 +101,7 @@ def written() -> str:
     return text
 
 
-PART = MarkedPart(Path(__file__).with_name("interface.md"), START, written)
+PART = MarkedPart(Path(__file__).with_name("config.md"), START, written)
 
 if __name__ == "__main__":
     sys.exit(PART.main())

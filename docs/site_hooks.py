@@ -1,13 +1,16 @@
 """What MkDocs does besides its plugins: pages of metrics and notebooks; links that leave the docs.
 
-MkDocs calls `on_files` and `on_page_markdown`, since mkdocs.yml names this file as a hook.
+MkDocs calls the functions whose names begin with `on_`, since mkdocs.yml names this file as a hook.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import os
 import re
 import sys
+from itertools import cycle
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -15,13 +18,28 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
-from docs.metrics_page import metrics, results_of  # noqa: E402
+from docs.metrics_page import metrics, results_of, sections  # noqa: E402
 from docs.notebook_page import notebook_page  # noqa: E402
+from streammetrics import classification, combine, join, ranking  # noqa: E402
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-UNLISTED = {"check_settings", "arguments", "settings", "widths", "former_arguments"}
+SECTIONS = {
+    "Metrics of rows": classification,
+    "Metrics of lists and groups": ranking,
+    "Combinations": combine,
+    "Joins": join,
+}
+UNLISTED = {"check", "check_settings", "arguments", "settings", "widths", "former_arguments"}
+SHORT = re.compile(r"<code>(?=[^<\s]*-)([^<\s]{1,24})</code>")
+CODE = re.compile(r"<code>([^<\s]+)</code>")
+PARTS = re.compile(r"(?<=[a-z0-9][._/,(])(?=\w)|(?<=[a-z])(?=[A-Z])")  # where a name may be broken
+IMAGE = re.compile(r'(<img [^>]*\bsrc=")([^":]+)"')
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+CELL = re.compile(r"<td\b")
+NUMBERS = re.compile(r"(<td[^>]*>[\d.,±× –-]+</td>\s*){2}")  # two figures side by side
 LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
 
@@ -34,12 +52,14 @@ def metric_page(name: str, metric: type) -> str:
     """The page of a metric and of its results, which mkdocstrings fills from the code."""
     own = [one for one in vars(metric) if not one.startswith("_") and one not in UNLISTED]
     functions = [one for one in own if inspect.isfunction(inspect.unwrap(getattr(metric, one)))]
+    members = dict.fromkeys(["update", "compute", *functions])  # in this order
     pieces = [
         f"---\ntitle: {name}\n---\n",
         f"# {name}\n\n```python\n{signature_of(name, metric)}\n```\n",
-        object_of(metric, 1, sorted({"update", "compute", *functions})),
-        "Every metric also merges, saves and compares: see "
-        "[the names that all have](../interface.md#library).\n",
+        object_of(metric, 2, list(members)),
+        "Every metric also takes tables (`update_from`), merges, resets, saves and compares: see "
+        "[the names that all have](../interface.md#library). "
+        "[What each number is](../metrics.md) says which tools define it otherwise.\n",
         *(object_of(result, 2, None) for result in results_of(metric)),
     ]
     return "\n".join(pieces)
@@ -48,9 +68,19 @@ def metric_page(name: str, metric: type) -> str:
 def signature_of(name: str, metric: type) -> str:
     """How an instance is made, a setting a line if it is long."""
     plain = inspect.signature(metric)
-    settings = [str(one.replace(annotation=one.empty)) for one in plain.parameters.values()]
+    settings = [
+        f"{one.name}=2**{math.frexp(one.default)[1] - 1}"
+        if is_far_power(one.default)
+        else str(one.replace(annotation=one.empty))
+        for one in plain.parameters.values()
+    ]
     line = f"{name}({', '.join(settings)})"
     return line if len(line) < 80 else f"{name}(\n    " + ",\n    ".join(settings) + ",\n)"
+
+
+def is_far_power(value: object) -> bool:
+    """Whether a number is a power of two that nobody recognizes by its digits."""
+    return isinstance(value, float) and math.frexp(value)[0] == 0.5 and not 1e-3 < value < 1e3
 
 
 def object_of(kind: type, level: int, members: list[str] | None) -> str:
@@ -66,11 +96,14 @@ def object_of(kind: type, level: int, members: list[str] | None) -> str:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """The navigation, with notebooks after the tutorials, and metrics after the reference."""
-    pages = [{name: path_of(name)} for name in metrics()]
+    pages = [
+        {title: [{name: path_of(name)} for name in metrics() if name in package.__all__]}
+        for title, package in SECTIONS.items()
+    ]
     notebooks = [f"examples/{path.stem}.md" for path in NOTEBOOKS]
     for entry in config.nav or []:
         entry.get("Tutorials", []).append({"Notebooks": notebooks})
-        entry.get("Reference", []).extend([{"Metrics": pages}] if "Reference" in entry else [])
+        entry.get("Reference", []).extend(pages if "Reference" in entry else [])
     return config
 
 
@@ -87,16 +120,53 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with names of files in place of links to files that are not in the docs.
 
-    And with the escape that MkDocs knows for an angle.
+    With the address of pictures in HTML, which MkDocs leaves alone, and with the escape that MkDocs
+    knows for an angle. What the pages of metrics say is not said again on the page of definitions.
     """
-    folder = (ROOT / "docs" / page.file.src_uri).parent
+    if page.file.src_uri == "metrics.md":
+        markdown = with_links_to_metrics(markdown)
+    folder = (DOCS / page.file.src_uri).parent
 
     def linked(found: re.Match[str]) -> str:
         target = (folder / found[2]).resolve()
-        if target.is_relative_to(ROOT / "docs"):
+        if target.is_relative_to(DOCS):
             return found[0]
         name = target.relative_to(ROOT).as_posix()
         said = found[1].strip("`")
         return f"`{name}`" if said in name else f"{found[1]} (`{name}`)"
 
-    return LINK.sub(linked, markdown).replace(r"\<", "&lt;")
+    def shown(found: re.Match[str]) -> str:
+        path = os.path.normpath(Path(page.file.src_uri).parent / found[2])
+        file = files.get_file_from_path(path)
+        return found[0] if file is None else f'{found[1]}{file.url_relative_to(page.file)}"'
+
+    return IMAGE.sub(shown, LINK.sub(linked, markdown)).replace(r"\<", "&lt;")
+
+
+def with_links_to_metrics(markdown: str) -> str:
+    """The page of definitions with links to the page of each metric in place of its docstring."""
+    before, head, rest = markdown.partition("## Every metric\n")
+    measures = rest[rest.index("## Every measure") : rest.index("## Every result")]
+    links = [
+        f"- [`{name}`]({path_of(name)}): {sections(one)[0][0]}" for name, one in metrics().items()
+    ]
+    return f"{before}{head}\n" + "\n".join(links) + f"\n\n{measures}"
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page with short flags that no line breaks, and with tables for narrow screens."""
+    return TABLE.sub(narrow, SHORT.sub(r'<code class="short">\1</code>', html))
+
+
+def narrow(found: re.Match[str]) -> str:
+    """A table whose names break between their words, and whose cells name their columns.
+
+    site.css shows a row of such a table as a card on phones, unless the table is one of figures.
+    """
+    table = CODE.sub(lambda code: f"<code>{PARTS.sub('<wbr>', code[1])}</code>", found[0])
+    titles = re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)
+    if len(titles) < 2 or NUMBERS.search(table):
+        return table
+    labels = cycle(re.sub(r"<[^>]*>", "", title) for title in titles)
+    cells = CELL.sub(lambda _: f'<td data-label="{next(labels)}"', table)
+    return cells.replace("<table", '<table data-cards=""', 1)

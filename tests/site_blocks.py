@@ -2,7 +2,8 @@
 
 A `python` block is executed, all of a page in one namespace; a block with `title="name"` is written
 to that file; a `bash` block is run. What a block prints must be the `text` block that follows it.
-The script needs the standard library only, since some pages run in an environment of their own.
+With `--write` the page then shows what its blocks print; look at the difference. The script needs
+the standard library only, since some pages run in an environment of their own.
 """
 
 from __future__ import annotations
@@ -80,10 +81,20 @@ def run_in_shell(commands: str) -> str:
 
 def run(path: str) -> list[str]:
     """The differences between what the blocks of a page print and what it shows."""
+    wrong = []
+    for block, said, printed in outputs(path):
+        if said is not None and printed.rstrip() != said.rstrip():
+            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
+        elif said is None and printed.strip() and block.kind == "python":
+            wrong.append(f"{path}:{block.line} prints, and the page does not show it\n{printed}")
+    return wrong
+
+
+def outputs(path: str) -> Iterator[tuple[Block, str | None, str]]:
+    """Each block that runs, what the page shows for it, and what it prints."""
     page = Path(path).read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     sys.path.insert(0, os.getcwd())  # a page may import a file that it wrote
-    wrong = []
     for block, said in shown(page):
         printed = ""
         if block.title:
@@ -96,14 +107,26 @@ def run(path: str) -> list[str]:
             printed = out.getvalue()
         elif block.kind == "bash":
             printed = run_in_shell(block.text)
-        if said is not None and printed.rstrip() != said.rstrip():
-            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
-        elif said is None and printed.strip() and block.kind == "python":
-            wrong.append(f"{path}:{block.line} prints, and the page does not show it\n{printed}")
-    return wrong
+        yield block, said, printed
+
+
+def write(path: str) -> None:
+    """Write what the blocks of a page print in place of what it shows."""
+    rest, done = Path(path).read_text(encoding="utf-8"), ""
+    for block, said, printed in list(outputs(path)):
+        if said is not None:
+            code, shown_as = f"\n{block.text}```\n", f"```text\n{said}```\n"
+            end = rest.index(shown_as, rest.index(code))  # ValueError for a block that is indented
+            done += f"{rest[:end]}```text\n{printed.rstrip()}\n```\n"
+            rest = rest[end + len(shown_as) :]
+    Path(path).write_text(done + rest, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    differences = run(sys.argv[1])
+    *flags, name = sys.argv[1:]
+    if flags == ["--write"]:
+        write(name)
+        sys.exit()
+    differences = run(name)
     sys.stdout.write("\n".join(differences))
     sys.exit(bool(differences))

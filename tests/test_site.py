@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import metrics_page
 from tests import site_blocks
 from tests.requirements import ROOT, absent
 
@@ -44,6 +45,7 @@ def ran(page: Path, folder: Path) -> None:
 def test_each_block_of_a_page_is_of_a_kind_that_a_test_runs(page: Path) -> None:
     for block in site_blocks.blocks(TEXTS[page]):
         assert block.kind in {"python", "bash", "text", "sh"} or block.title, block
+        assert max(map(len, block.text.splitlines())) <= 100, block  # a laptop shows no more
         if block.kind == "sh":
             assert all(line.startswith(INSTALLS) for line in block.text.splitlines()), block
 
@@ -64,8 +66,27 @@ def test_the_tutorial_on_kafka_runs_with_a_broker(kafka: str, tmp_path: Path) ->
     ran(page, tmp_path)
 
 
-def test_a_block_that_prints_something_else_is_found(tmp_path: Path) -> None:
+def test_a_block_that_prints_something_else_is_found_and_can_be_written(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", encoding="utf-8")
     (wrong,) = site_blocks.run(str(page))
     assert "prints\n2\nand the page says\n3" in wrong
+    site_blocks.write(str(page))
+    assert "```text\n2\n```\n" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_has_a_page_for_each_metric(tmp_path: Path) -> None:
+    python = ROOT / ".cache" / "site" / "bin" / "python"
+    if not python.exists():
+        absent("site", ".cache/site is not there")
+    done = subprocess.run(
+        [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {page.parent.name for page in (tmp_path / "reference").glob("*/index.html")}
+    assert found == set(metrics_page.metrics())
+    for name in found:  # its settings, its arguments and its result, from the docstrings
+        text = (tmp_path / "reference" / name / "index.html").read_text(encoding="utf-8")
+        assert all(f">{heading}<" in text for heading in ("update", "compute", "Rows")), name

@@ -46,7 +46,7 @@ def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
     looks = {
         "field": "looks",
         "type": "quantitative",
-        "scale": {"type": "log", "domain": [0.9, 900], "nice": False},
+        "scale": {"type": "log", "domain": [0.9, 2000], "nice": False},
         "axis": {"title": "looks at one experiment", "values": list(COUNTS), "grid": False},
     }
     share = {
@@ -57,7 +57,8 @@ def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
     }
     test = {"field": "test", "type": "nominal", "legend": None}
     ends = {"transform": [{"filter": "datum.end"}]}
-    text = {"type": "text", "align": "left", "dx": 9}
+    # Within the frame, in two lines: the font of a reader may be wider than ours.
+    text = {"type": "text", "align": "left", "dx": 9, "lineBreak": ", "}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": 620,

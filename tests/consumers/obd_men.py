@@ -1,4 +1,4 @@
-"""The real events of obd_men, with the config of docs/interface.md, from a file or from Kafka."""
+"""The real events of obd_men, with the config of docs/config.md, from a file or from Kafka."""
 
 from __future__ import annotations
 

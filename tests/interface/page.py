@@ -1,7 +1,7 @@
-"""docs/interface.md and the code say the same, in both directions.
+"""docs/interface.md, config.md and http.md say what the code says, in both directions.
 
-The page is read as data: its tables, its config, its JSON. A name that is missing on either side
-fails, and so does a default, an argument or an exit code that differs.
+The pages are read as data, one after the other: their tables, configs and JSON. A name that is
+missing on either side fails, and so does a default, an argument or an exit code that differs.
 """
 
 from __future__ import annotations
@@ -15,24 +15,20 @@ import pytest
 
 from tests.requirements import ROOT
 
-PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+PAGES = ("interface.md", "config.md", "http.md")
+PAGE = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES)
 
 
 @cache
 def table(head: str) -> tuple[tuple[str, ...], ...]:
-    """The rows of the table whose first column has this title, as cells."""
-    lines = iter(PAGE.splitlines())
-    for line in lines:
-        if line.startswith(f"| {head} |"):
-            break
-    else:
-        pytest.fail(f"docs/interface.md has no table whose first column is {head!r}")
-    next(lines)
+    """The rows of the tables whose first column has this title, as cells."""
     rows = []
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        rows.append(tuple(cell.strip() for cell in line.strip("|").split("|")))
+    for part in PAGE.split("\n\n"):
+        if part.startswith(f"| {head} |"):
+            _, _, *lines = part.splitlines()
+            rows += [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+    if not rows:
+        pytest.fail(f"no page of the interface has a table whose first column is {head!r}")
     return tuple(rows)
 
 

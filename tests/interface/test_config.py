@@ -27,8 +27,8 @@ from streammetrics_consumers.config.tables import (
 )
 from streammetrics_consumers.events import PAYLOAD_BYTES, Reason
 
-from docs import config_table
-from docs.marked_part import END
+from docs import config_table, http_page
+from docs.marked_part import END, MarkedPart
 from tests.interface.page import PAGE, block, spans, table
 
 
@@ -48,12 +48,13 @@ def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None
         assert set(section.asked) == set(TABLES[name])
 
 
-def test_the_page_has_the_keys_as_they_are_declared() -> None:
-    part = config_table.PART
-    assert part.page(PAGE) == PAGE, "run `make docs`"
+@pytest.mark.parametrize("part", [config_table.PART, *http_page.PARTS])
+def test_a_page_has_what_the_declarations_say(part: MarkedPart) -> None:
+    text = part.path.read_text(encoding="utf-8")
+    assert part.page(text) == text, "run `make docs`"
     for mark in (part.start, END):
         with pytest.raises(SystemExit, match="lost its marks"):
-            part.page(PAGE.replace(mark, ""))
+            part.page(text.replace(mark, ""))
 
 
 @pytest.mark.parametrize(

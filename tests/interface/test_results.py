@@ -106,14 +106,12 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
         app = application(ledger, store=str(store))
         client = Client(app)
         routes = [spans(row[0])[0] for row in table("route")]
-        assert routes == [route.path for route in app.routes]
+        assert routes == sorted(route.path for route in app.routes)
         asked = [ASKED.get(route, route) for route in routes if route != "/api/events"]
         assert [client.get(route).status_code for route in asked] == [200] * len(asked)
         assert client.request("HEAD", "/api/events").status_code == 200
         assert all(client.request("HEAD", route).status_code == 200 for route in asked)
         assert all(client.request("POST", route).status_code == 405 for route in routes)
-        [row] = [row for row in table("route") if "/api/results" in row[0]]
-        assert spans(row[1])[1:] == [*QUERY, "views", "texts"]
         assert set(QUERY) < {flag.name for c in COMMANDS for flag in c.flags}
 
 

@@ -221,7 +221,7 @@ def _by_table(
                     override.where,
                     "a key of the config",
                     key,
-                    "see the list of keys in docs/interface.md",
+                    "see the list of keys in docs/config.md",
                 )
             )
         given.setdefault(table, {})[name] = override

@@ -1,7 +1,7 @@
 """The single declaration of each key of the config: kind, range, default and meaning.
 
 `Section` reads a table of the file by these declarations, and `docs/config_table.py` writes them
-into docs/interface.md.
+into docs/config.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The HTTP interface of a store: read-only, with the same bytes as the command line prints.
 
-docs/interface.md lists the routes. Names in a store come from a stream and may be hostile: they are
+docs/http.md lists the routes. Names in a store come from a stream and may be hostile: they are
 data in JSON or plain text and never part of HTML, and only our own scripts may run.
 """
 

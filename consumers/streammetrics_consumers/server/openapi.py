@@ -35,36 +35,57 @@ PARAMETERS: Final = {
 }
 OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, answer, parameters
     "/api/results": (
-        "the exact bytes of `results --json`", answers.Results,
+        "the bytes of `results --json`", answers.Results,
         (*QUERY, "views", "texts"),
     ),
     "/api/status": (
-        "the exact bytes of `status --json`", Status, ("generation",),
+        "the bytes of `status --json`", Status, ("generation",),
     ),
-    "/api/store": ("the metrics, groupings and windows to query", Store, ("generation",)),
+    "/api/store": (
+        "what can be queried: the metrics in the order of the config, with their views, figures and"
+        " ranges; the groupings, windows and variants", Store, ("generation",),
+    ),
     "/api/history": (
-        "one view of a metric by window, and its effect at each look", History,
+        "one view of one metric by window, and its effect look by look", History,
         ("metric", "view", "by", "where", "generation"),
     ),
     "/api/experiment": (
-        "the experiment: its recommendation and its conclusions", answers.Experiment,
+        "the recommended action, the state of the experiment in one sentence, what it rests on,"
+        " and the units of several variants", answers.Experiment,
         ("generation", "texts"),
     ),
-    "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
-    "/api/quarantine": (
-        "the open refused events: their reasons, and the newest", RefusedEvents, ("generation",),
+    "/api/figure": (
+        "a Vega-Lite specification with its data", answers.Figure,
+        (*QUERY, "kind", "view", "theme"),
     ),
-    "/api/health": ("the health of the workers and of the store", answers.Health, ()),
+    "/api/quarantine": (
+        "the refused events that are open: how many, by reason, and the position, reason and field"
+        " of the newest 50, never their contents", RefusedEvents, ("generation",),
+    ),
+    "/api/health": ("how far and how well the log is read", answers.Health, ()),
 }  # fmt: skip
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters
-    "/": ("the page; its script reads the query of the address", "text/html", ()),
-    "/assets/{name}": ("a file of the page", "application/octet-stream", ()),
+    "/": (
+        "the live page; its address has the parameters of `/api/results`, and may be shared",
+        "text/html",
+        (),
+    ),
+    "/assets/{name}": ("the files of the page", "application/octet-stream", ()),
     "/api/events": ("server-sent events: `moved`, `health` and `away`", "text/event-stream", ()),
-    "/openapi.json": ("this document", "application/json", ()),
+    "/openapi.json": ("this interface as OpenAPI 3.1", "application/json", ()),
     "/results.txt": ("the text of `results`", "text/plain", QUERY),
-    "/healthz": ("200 while the workers are alive, else 503", "text/plain", ()),
-    "/readyz": ("200 once the workers read and the store answers, else 503", "text/plain", ()),
-    "/metrics": ("metrics in the text format of Prometheus", "text/plain", ()),
+    "/healthz": (
+        "whether the workers are alive: 200, or 503 and the reason",
+        "text/plain",
+        (),
+    ),
+    "/readyz": (
+        "whether the workers have their partitions, and the store answers, is the one that they"
+        " count into, and has not gone back: 200, or 503 and the reason",
+        "text/plain",
+        (),
+    ),
+    "/metrics": ("counts and times in the text format of Prometheus", "text/plain", ()),
 }
 OPEN: Final = ("/healthz", "/readyz")
 REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}

@@ -45,7 +45,7 @@ _RECORDS: Final = Key(
 )
 _ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "the longest wait for an answer")
 _MINUTE: Final = Whole(1, _GREATEST, 60_000)
-# Our defaults, which docs/interface.md lists; the libraries have many more settings.
+# Our defaults, which docs/config.md lists; the libraries have many more settings.
 KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
     "kafka-python": {
         "client_id": _CLIENT,
