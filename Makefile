@@ -58,6 +58,10 @@ peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval 
 engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
 
 linters: .cache/linters/.made  ## install what checks workflows, compose file, chart and Dockerfile (300 MB; two of them need Go)
+	@command -v go >/dev/null || echo "no Go, so no actionlint and no Helm: install Go, or these two" >&2
+	@! command -v go >/dev/null || { set -ex; export GOBIN="$(CURDIR)/.cache/linters/bin"; \
+	  go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \
+	  go install helm.sh/helm/v3/cmd/helm@v3.22.0; }
 
 docs: .venv/.dev  ## write the generated parts of the docs and the entries of a new metric, then build the site
 	$(BIN)/python docs/new_metrics.py
@@ -121,14 +125,10 @@ NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
 	.cache/site/bin/python -m $(NOT_COMPILED) -e '.[docs]'
 	@touch $@
 
-# What tests/test_deployment.py checks with, likewise. Two of these are Go programs.
+# What tests/test_deployment.py checks with, likewise.
 .cache/linters/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/linters
 	.cache/linters/bin/python -m $(NOT_COMPILED) -e '.[linters]'
-	@if command -v go >/dev/null; then set -x; export GOBIN="$(CURDIR)/.cache/linters/bin" && \
-	  go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 && \
-	  go install helm.sh/helm/v3/cmd/helm@v3.22.0; \
-	else echo "no Go, so no actionlint and no helm: install Go, or these two" >&2; fi
 	@touch $@
 
 # torchmetrics and torcheval, likewise, but only when asked for: 3 GB to download, 5 GB on disk.
