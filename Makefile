@@ -57,7 +57,7 @@ peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval 
 
 engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
 
-linters: .cache/linters/.made  ## install what checks workflows, compose file, chart and Dockerfile (300 MB; two of them need Go)
+linters: .cache/linters/.made  ## install what checks workflows, compose file, chart and Dockerfile (400 MB; two of them need Go)
 	@command -v go >/dev/null || echo "no Go, so no actionlint and no Helm: install Go, or these two" >&2
 	@! command -v go >/dev/null || { set -ex; export GOBIN="$(CURDIR)/.cache/linters/bin"; \
 	  go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \

@@ -23,7 +23,7 @@ PARTS = {
     "java": "install a Java 17 runtime, so that `java` is on the PATH",
     "browser": "install Chromium, so that `chromium` is on the PATH",
     "prometheus": "install Prometheus (Debian: prometheus): it and promtool must be on the PATH",
-    "linters": "run `make linters` (300 MB on disk)",
+    "linters": "run `make linters` (400 MB on disk)",
     "helm": "install Go and run `make linters`, or put `helm` on the PATH",
     "actionlint": "install Go and run `make linters`, or put `actionlint` on the PATH",
     "zsh": "install zsh (Debian: zsh)",
