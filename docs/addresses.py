@@ -18,9 +18,11 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 REPOSITORY: Final = re.compile(r"https://(?P<host>[\w.-]+)/(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)")
 PICTURES: Final = (".svg", ".png")
-# Targets within the repository, of [text](target), ![text](target), and of src, srcset and href.
+# Targets within the repository, of [text](target), ![text](target) and [text]: target, and of src,
+# srcset and href.
 TARGET: Final = re.compile(
-    r"(?P<before>\]\(|\b(?:src|srcset|href)=\")(?!\w+:|#|/)(?P<path>[^)\"\s]+)"
+    r"(?P<before>\]\(|^\[[^]\n]+\]: |\b(?:src|srcset|href)=\")(?!\w+:|#|/)(?P<path>[^)\"\s]+)",
+    re.MULTILINE,
 )
 
 

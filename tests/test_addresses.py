@@ -18,15 +18,20 @@ PAGE = """\
 [d](docs/d.md)
 ```
 [`e`](E.md)
+
+[f]: docs/f.md
 """
 
 
 def test_links_become_absolute_pictures_to_their_bytes_and_code_stays() -> None:
-    assert absolute(PAGE, REPOSITORY, COMMIT) == PAGE.replace(
-        "(docs/a.md#b)", f"({REPOSITORY}/blob/abc/docs/a.md#b)"
-    ).replace("(./docs/a.svg", f"({REPOSITORY}/raw/abc/docs/a.svg").replace(
-        '"docs/b.png"', f'"{REPOSITORY}/raw/abc/docs/b.png"'
-    ).replace("(E.md)", f"({REPOSITORY}/blob/abc/E.md)")
+    expected = PAGE
+    for link, kind in {
+        "(docs/a.md": "blob", "(./docs/a.svg": "raw", '"docs/b.png': "raw",
+        "(E.md": "blob", " docs/f.md": "blob",
+    }.items():  # fmt: skip
+        path = link[1:].removeprefix("./")
+        expected = expected.replace(link, f"{link[0]}{REPOSITORY}/{kind}/{COMMIT}/{path}")
+    assert absolute(PAGE, REPOSITORY, COMMIT) == expected
 
 
 def test_each_link_of_the_readme_leads_to_a_file_of_the_repository() -> None:
