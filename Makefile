@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines docs notebooks site screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,6 +56,12 @@ chaos: .venv/.dev  ## kill workers, broker and stores for 10 minutes, then compa
 peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval and ranx (3 GB) for the tests that compare with them
 
 engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
+
+linters: .cache/linters/.made  ## install what checks workflows, compose file, chart and Dockerfile (400 MB; two of them need Go)
+	@command -v go >/dev/null || echo "no Go, so no actionlint and no Helm: install Go, or these two" >&2
+	@! command -v go >/dev/null || { set -ex; export GOBIN="$(CURDIR)/.cache/linters/bin"; \
+	  go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; \
+	  go install helm.sh/helm/v3/cmd/helm@v3.22.0; }
 
 docs: .venv/.dev  ## write the generated parts of the docs and the entries of a new metric, then build the site
 	$(BIN)/python docs/new_metrics.py
@@ -121,6 +127,12 @@ NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
 .cache/site/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/site
 	.cache/site/bin/python -m $(NOT_COMPILED) -e '.[docs]'
+	@touch $@
+
+# What tests/test_deployment.py checks with, likewise.
+.cache/linters/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/linters
+	.cache/linters/bin/python -m $(NOT_COMPILED) -e '.[linters]'
 	@touch $@
 
 # torchmetrics and torcheval, likewise, but only when asked for: 3 GB to download, 5 GB on disk.

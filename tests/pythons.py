@@ -7,8 +7,10 @@ lists, separated by colons. An environment of its own for each is kept in .cache
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,12 @@ def found() -> dict[str, Path]:
     return dict(sorted(pythons.items(), key=lambda one: int(one[0].partition(".")[2])))
 
 
+def named() -> list[str]:
+    """The versions that pyproject.toml says are tested."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+
+
 def fast_tests(version: str, python: Path) -> int:
     """Run the fast tests on a Python, in its environment in .cache; the exit code."""
     folder = ROOT / ".cache" / f"python-{version}"
@@ -65,8 +73,12 @@ def fast_tests(version: str, python: Path) -> int:
 def main() -> int:
     """Run the fast tests on each Python but this one, which `make check` is for."""
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    failed = []
-    for version, python in found().items():
+    failed, pythons = [], found()
+    for version in named():
+        if version not in pythons:
+            hint = "to test it, set STREAMMETRICS_PYTHONS to its path"
+            sys.stderr.write(f"== no Python {version} on this machine; {hint}\n")
+    for version, python in pythons.items():
         if version == here:
             continue
         sys.stderr.write(f"== the fast tests on Python {version}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,10 +23,17 @@ VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
-def tool(name: str) -> str:
+def tool(name: str, part: str = "linters") -> str:
     """The path of a program that checks; without it the test skips."""
-    found = shutil.which(name)
-    return found or absent(name, "it is not on the PATH")
+    path = os.pathsep.join([str(ROOT / ".cache" / "linters" / "bin"), os.environ["PATH"]])
+    return shutil.which(name, path=path) or absent(part, f"`{name}` is not there")
+
+
+def run(*command: str | Path) -> str:
+    """What a command prints, whose exit code must be 0."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def test_the_config_of_compose_is_one(tmp_path: Path) -> None:
@@ -81,19 +89,23 @@ def test_the_chart_and_the_citation_name_this_version() -> None:
 
 
 @pytest.mark.slow
-def test_helm_lints_and_renders_the_chart() -> None:
-    helm = tool("helm")
-    subprocess.run([helm, "lint", "--strict", CHART], check=True, capture_output=True)
+def test_helm_lints_the_chart_and_kubernetes_would_take_what_it_renders(tmp_path: Path) -> None:
+    helm = tool("helm", "helm")
+    run(helm, "lint", "--strict", CHART)
     render = [helm, "template", "clicks", str(CHART)]
     every = "ingress.enabled=true,ingress.host=a.example,existingSecret=s,podMonitor.enabled=true"
-    for flags in ([], ["--set", every]):
-        done = subprocess.run([*render, *flags], check=True, capture_output=True, text=True)
-        assert done.stdout.count("kind: Deployment\n") == 2
+    rendered = [run(*render, *flags) for flags in ([], ["--set", every])]
+    assert [text.count("kind: Deployment\n") for text in rendered] == [2, 2]
     for wrong, hint in (("config=x", "the kubelet's probes"), ("store=x.db", "^postgresql://")):
         done = subprocess.run(
             [*render, "--set", wrong], check=False, capture_output=True, text=True
         )
         assert done.returncode != 0 and hint in done.stderr, wrong
+    path = tmp_path / "rendered.yaml"
+    path.write_text(rendered[1], encoding="utf-8")
+    said = run(tool("kubernetes-validate"), "--strict", path)
+    assert said.count(" passed for resource ") == 5
+    assert said.count("Couldn't find schema") == 1  # the operator of Prometheus defines PodMonitor
 
 
 def test_every_workflow_says_that_it_is_not_run_here_and_asks_for_no_more_than_it_needs() -> None:
@@ -113,6 +125,51 @@ def test_every_target_of_make_in_a_workflow_is_one() -> None:
     assert set(used) <= set(targets)
 
 
+def test_every_action_of_a_workflow_is_pinned_to_a_commit_of_a_named_version() -> None:
+    pinned: dict[str, set[str]] = {}
+    for path in WORKFLOWS:
+        for used in re.findall(r"uses: ([^.].*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found = re.fullmatch(r"([\w/-]+)@([0-9a-f]{40}  # v\d+\.\d+\.\d+)", used)
+            assert found, f"{path.name}: {used}"
+            pinned.setdefault(found[1], set()).add(found[2])
+    assert len(pinned) > 5
+    assert all(len(commits) == 1 for commits in pinned.values()), pinned
+
+
 @pytest.mark.slow
 def test_actionlint_accepts_the_workflows() -> None:
-    subprocess.run([tool("actionlint"), *WORKFLOWS], cwd=ROOT, check=True)
+    run(tool("actionlint", "actionlint"), *WORKFLOWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("github-workflows", ".github/workflows/*.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),
+        ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("dependabot", ".github/dependabot.yml"),
+        ("compose-spec", "consumers/compose.yaml"),
+        ("citation-file-format", "CITATION.cff"),
+    ],
+)
+def test_a_file_for_another_program_is_as_its_schema_says(schema: str, files: str) -> None:
+    found = sorted(ROOT.glob(files))
+    assert found
+    run(tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *found)
+
+
+@pytest.mark.slow
+def test_linters_of_yaml_and_of_the_dockerfile_find_nothing() -> None:
+    # Short maps in braces and long lines are our style; the key `on` is GitHub's.
+    style = """
+extends: default
+rules:
+  braces: {max-spaces-inside: 1}
+  document-start: disable
+  line-length: {max: 130}
+  truthy: {check-keys: false}
+"""
+    paths = (".github", ".pre-commit-config.yaml", "consumers/compose.yaml", "CITATION.cff")
+    run(tool("yamllint"), "--strict", "--config-data", style, *paths)
+    run(tool("hadolint"), ROOT / "consumers" / "Dockerfile")

@@ -44,6 +44,14 @@ def test_every_file_that_a_page_links_to_or_names_is_there(page: Path) -> None:
     assert missing == []
 
 
+def test_llms_txt_lists_every_page_of_the_site() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    pages = {f"docs/{page}" for page in re.findall(r": ([\w/]+\.md)$", nav, re.MULTILINE)}
+    assert len(pages) > 20
+    linked = re.findall(r"\]\(([^)]+)\)", (ROOT / "llms.txt").read_text(encoding="utf-8"))
+    assert pages - set(linked) == set()
+
+
 def test_the_config_of_the_page_on_labels_is_that_of_the_demonstration() -> None:
     (config,) = re.findall(r"```toml\n(.*?)```", LABELS, re.DOTALL)
     assert tomllib.loads(config)["join"] == tomllib.loads(JOINED_CONFIG)["join"]

@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
+import email
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import streammetrics
+from docs import addresses
 from tests import pythons
 from tests.requirements import ROOT
 
@@ -30,6 +31,7 @@ pytestmark = [
 PROGRAMS = re.findall(
     r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
 )
+REPOSITORY, COMMIT = "https://github.com/example/streammetrics", "0" * 40
 DOCKERFILE = ROOT / "consumers" / "Dockerfile"
 
 
@@ -41,11 +43,27 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+def files() -> set[str]:
+    """The files of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+
+
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source archive, and the wheel that is built from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
+    """A folder with the source archive, and the wheel that is built from it, as a release is."""
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for name in files():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, source / name)
+    run(sys.executable, "-m", "docs.addresses", REPOSITORY, COMMIT, cwd=source)
+    run(sys.executable, "-m", "build", "--outdir", folder, source, cwd=folder)
     return folder
 
 
@@ -54,7 +72,21 @@ def test_an_index_of_packages_would_take_them(dist: Path) -> None:
     assert said.count("PASSED") == 2
 
 
-def test_the_wheel_has_the_packages_and_the_archive_what_builds_it(dist: Path) -> None:
+def test_the_page_of_the_package_links_to_the_repository_and_to_nothing_beside_it(
+    dist: Path,
+) -> None:
+    (wheel,) = dist.glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+    said = email.message_from_bytes(archive.read(name))
+    shown = dict(line.split(", ") for line in said.get_all("Project-URL", []))
+    assert shown == addresses.urls(REPOSITORY)
+    page = str(said.get_payload())
+    assert f"]({REPOSITORY}/blob/{COMMIT}/docs/" in page
+    assert addresses.absolute(page, REPOSITORY, COMMIT) == page
+
+
+def test_the_wheel_has_the_packages_and_the_archive_the_repository(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names}
@@ -64,20 +96,16 @@ def test_the_wheel_has_the_packages_and_the_archive_what_builds_it(dist: Path) -
         "streammetrics_consumers",
         f"streammetrics-{version}.dist-info",
     }
-    listed = subprocess.run(
-        ["git", "ls-files", "streammetrics", "consumers/streammetrics_consumers"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    files = {name.removeprefix("consumers/") for name in listed.stdout.split()}
-    assert files == {name for name in names if ".dist-info/" not in name}
+    packages = ("streammetrics/", "consumers/streammetrics_consumers/")
+    of_packages = {name for name in files() if name.startswith(packages)}
+    assert {name.removeprefix("consumers/") for name in of_packages} == {
+        name for name in names if ".dist-info/" not in name
+    }
     assert f"streammetrics-{version}.dist-info/licenses/LICENSE" in names
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
-        inside = {name.partition("/")[2] for name in opened.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "tests/test_wheel.py"} <= inside
+        inside = {one.name.partition("/")[2] for one in opened if one.isfile()}
+    assert inside == files() | {"PKG-INFO"}
 
 
 def test_the_programs_of_the_readme_print_the_same_on_each_python(
@@ -103,13 +131,12 @@ def test_the_programs_of_the_readme_print_the_same_on_each_python(
 
 
 def test_each_python_that_the_project_names_is_one_that_ci_tests() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
+    named = pythons.named()
     for workflow in ("tests", "wheels"):
         text = (ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8")
         assert [re.findall(r'"([\d.]+)"', line) for line in re.findall(r"python: (\[.*\])", text)]
         assert f"python: {named}".replace("'", '"') in text
-    assert project["requires-python"] == f">={named[0]}"
+    assert f'requires-python = ">={named[0]}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
 class Image:

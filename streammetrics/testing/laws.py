@@ -194,32 +194,36 @@ _HUGE: Final = (*range(19, 26), 32, *range(48, 55))
 
 def monoid(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     """`+` is associative and commutative, `empty` is its identity."""
-    a, b, c = (case.fed(shard) for shard in _shards(rows, 3, random))
+    shards = _shards(rows, 3, random)
+    a, b, c = map(case.fed, shards)
     same(a + b, b + a, "a + b", "b + a")
     same((a + b) + c, a + (b + c), "(a + b) + c", "a + (b + c)")
     same(a + a.empty(), a, "a + empty", "a")
     same(a.empty() + a, a, "empty + a", "a")
     same(sum([a, b, c], start=a.empty()), a + b + c, "sum of states", "a + b + c")
     if random.random() < 0.2:
-        _huge_counts(a, b, c)
+        one = case.fed(shards[0][:1])  # a float loses the least counts first
+        _huge_counts(a, (b, c), (one, one))
     twice = a + a
     a.merge(a)
     same(a, twice, "a merged into itself", "a + a")
 
 
-def _huge_counts(a: Accumulator, b: Accumulator, c: Accumulator) -> None:
-    huge, empty, rest = a, a.empty().to_bytes(), b + c
+def _huge_counts(a: Accumulator, *pairs: tuple[Accumulator, Accumulator]) -> None:
+    sums = [(b, c, b + c) for b, c in pairs]
+    huge, empty = a, a.empty().to_bytes()
+    most = max(both._exact_total_count() for _, _, both in sums)
     some = a.to_bytes() != empty
     for doublings in range(1, _HUGE[-1] + 1):
-        full = (
-            2 * huge._exact_total_count() + rest._exact_total_count() > MAX_TOTAL_COUNT
-        )  # a merge would be refused
+        # A merge would be refused.
+        full = 2 * huge._exact_total_count() + most > MAX_TOTAL_COUNT
         if full or huge.nbytes > 1 << 16:  # a state that holds every row would grow too large
             return
         huge = huge + huge
         if doublings in _HUGE:
             name = f"a doubled {doublings} times"
-            assert ((huge + b) + c).to_bytes() == (huge + rest).to_bytes(), f"({name} + b) + c"
+            for b, c, both in sums:
+                assert ((huge + b) + c).to_bytes() == (huge + both).to_bytes(), f"({name} + b) + c"
             assert (huge.to_bytes() != empty) is some, f"{name} is empty"
 
 

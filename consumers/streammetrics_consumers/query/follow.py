@@ -262,9 +262,11 @@ class LatestResults:
     For clients that cannot wait: Prometheus gives up after 10 s, and then has nothing, not even the
     status of the workers. So a separate thread reads the results, and a client gets those of the
     previous read if this one takes too long.
+
+    wait_s: how long a client waits for a read; None: until it ends.
     """
 
-    def __init__(self, cache: QueryCache, wait_s: float = WAIT_S) -> None:
+    def __init__(self, cache: QueryCache, wait_s: float | None = WAIT_S) -> None:
         self._cache, self._wait_s = cache, wait_s
         self._lock = Lock()
         self._read: Event | None = None  # of the read in progress

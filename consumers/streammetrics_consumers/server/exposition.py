@@ -54,10 +54,12 @@ _COUNTERS: Final = {  # name: (help text, field of WorkerStatus)
 def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = None) -> bytes:
     """The text of `/metrics`. If the store does not answer, only the metrics from it are missing.
 
-    latest: the results of the ledger, if the caller keeps them.
+    latest: the results of the ledger, if the caller keeps them; without, this reads them however
+    long that takes.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Scrape(ledger, watched, latest or LatestResults(QueryCache(ledger))))
+    latest = latest or LatestResults(QueryCache(ledger), wait_s=None)
+    registry.register(_Scrape(ledger, watched, latest))
     text: bytes = generate_latest(registry)
     return text
 
