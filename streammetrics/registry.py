@@ -161,8 +161,15 @@ def load(source: bytes | str | PathLike[str]) -> Accumulator:
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         data, where = bytes(source), "state bytes"
-    else:
+    elif isinstance(source, (str, PathLike)):
         data, where = Path(source).read_bytes(), fspath(source)
+    else:
+        raise StateError(
+            expected="the path of a file, or bytes",
+            got=f"{shown(source)} ({type(source).__name__})",
+            where="load",
+            hint="a metric writes its state with save(path) or to_bytes()",
+        )
     kind = Accumulator
     try:
         if data[:4] == FILE_MAGIC:

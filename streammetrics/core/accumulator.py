@@ -25,7 +25,7 @@ from streammetrics.core.codec import (
     unframe,
 )
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import StateError
+from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
@@ -250,12 +250,19 @@ class Accumulator(Declared, ABC):
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
-    def merge(self, other: Self | Iterable[Self]) -> None:
+    def merge(self, other: Self | Iterable[Self], *more: Self) -> None:
         """Add the rows of another state, or of several; the others do not change.
 
         SettingsError where settings differ, OverlapError where provenance says that rows would
         count twice, StateError where a count would overflow; each changes nothing.
         """
+        if more:
+            raise SettingsError(
+                expected="one state, or a list of states",
+                got=f"{1 + len(more)} arguments",
+                where=f"{type(self).__name__}.merge",
+                hint="pass a list: total.merge([a, b])",
+            )
         if isinstance(other, Accumulator):
             self._merge(other)
             return
@@ -307,7 +314,9 @@ class Accumulator(Declared, ABC):
 
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, Accumulator):
-            return NotImplemented
+            if hasattr(type(other), "__radd__"):  # another type may know how to add a state
+                return NotImplemented
+            self._require_same_settings(other)
         total = self.empty()  # not a copy, which would sort some states
         total._merge(self)
         total._merge(other)
@@ -316,6 +325,8 @@ class Accumulator(Declared, ABC):
     def __radd__(self, other: int) -> Self:
         if other == 0:  # the start of sum()
             return self.copy()
+        if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
+            self._require_same_settings(other)
         return NotImplemented
 
     def copy(self) -> Self:

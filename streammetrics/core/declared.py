@@ -149,12 +149,19 @@ class Declared:
             )
         if self._head() == other._head():
             return
+        if type(self) is not type(other):
+            raise SettingsError(
+                expected=f"one or more states of {type(self).__name__}",
+                got=f"a state of {type(other).__name__}",
+                where=f"{type(self).__name__}.merge",
+                hint="merge each metric with its own kind; a Panel counts several metrics together",
+            )
         where, mine, theirs = difference(self, other)
         raise SettingsError(
             expected=f"{where}={mine}",
             got=f"{where}={theirs}",
             where=f"{type(self).__name__}.merge",
-            hint="merge states with equal settings, or count again with one of them",
+            hint=f"make both states with {where}={mine}, or both with {where}={theirs}",
         )
 
 

@@ -181,7 +181,9 @@ def operands(given: object) -> Iterable[object]:
 def loaded_instead(other: object) -> str:
     """The hint for an operand that is not a state."""
     if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "load it first: merge(streammetrics.load(...))"
+        return "load it first, as streammetrics.load(...)"
     if isinstance(other, Mapping):
         return "pass its values()"
+    if hasattr(other, "update"):
+        return "this metric depends on the order of its rows, so no merge is defined"
     return "pass metrics that have counted, not their results"
