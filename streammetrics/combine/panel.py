@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.inputs import Validator, strongest, validated
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -24,6 +24,7 @@ from streammetrics.core.settings import (
     by_former_names,
     use_current_names,
 )
+from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import Part
@@ -61,6 +62,16 @@ class Results(Mapping[K, R], Shown):
 
     def __len__(self) -> int:
         return len(self.results)
+
+    if not TYPE_CHECKING:  # a type checker should not take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            text = f"{type(self).__name__} has no attribute {name!r}"
+            if not name.startswith("_") and name != "results" and self.results:
+                key = name if name in self.results else next(iter(self.results))
+                view = "" if name in self.results else f".{name}"
+                text += f"; it holds {len(self)} results: result[{key!r}]{view}"
+            raise AttributeError(text, name=name, obj=self)
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result with its place: by name, unless a subclass has keys or windows."""
@@ -290,6 +301,7 @@ class Panel(Accumulator, schema="panel/1"):
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
+    @explained
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Feed every metric; the class says which columns each takes."""
         self._update(self.check(**columns))
@@ -301,12 +313,12 @@ class Panel(Accumulator, schema="panel/1"):
                 text = f"Panel: {column}= is now {self._former_columns[column]}="
                 warnings.warn(text, DeprecationWarning, stacklevel=3)
             elif column not in self._takes:
+                instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
                 raise InputError(
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
                     got=shown(column),
                     where="Panel.update",
-                    hint="leave it out, or name it in `inputs`; update_from(table) ignores other "
-                    "columns",
+                    hint=nearest(column, self._takes, f"{instead}columns"),
                 )
         given = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(given)

@@ -32,7 +32,7 @@ from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
-from streammetrics.core.slips import operands
+from streammetrics.core.slips import explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
@@ -64,6 +64,7 @@ class Accumulator(Declared, ABC):
         """Return the batch that `update` would count, or raise its InputError; change nothing."""
         raise NotImplementedError
 
+    @explained
     def update_from(self, table: Table, /, **columns: Names) -> None:
         """Count the rows of a table: of pandas, polars, Arrow (anything with its PyCapsule
         interface, such as a relation of DuckDB), or a dict of arrays; all rows or none.
@@ -313,10 +314,10 @@ class Accumulator(Declared, ABC):
         return new
 
     def __add__(self, other: Self) -> Self:
-        if not isinstance(other, Accumulator):
-            if hasattr(type(other), "__radd__"):  # another type may know how to add a state
-                return NotImplemented
-            self._require_same_settings(other)
+        operand: object = other
+        if not isinstance(operand, Accumulator) and hasattr(type(operand), "__radd__"):
+            return NotImplemented  # another type may know how to add a state
+        self._require_same_settings(other)
         total = self.empty()  # not a copy, which would sort some states
         total._merge(self)
         total._merge(other)

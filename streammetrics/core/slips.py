@@ -141,7 +141,8 @@ def wrong_call(
     values = [value for value in (*given.values(), *unknown.values()) if value is not MISSING]
     if unknown:
         expected = ", ".join([*given, *optional])
-        got, hint = next(iter(unknown)), nearest(next(iter(unknown)), [*given, *optional], "")
+        got, close = next(iter(unknown)), [nearest(one, [*given, *optional], "") for one in unknown]
+        hint = close[0] if all(close) else ""  # names that are not meant are those of a table
     else:
         expected = ", ".join(given)
         got = "no " + " and no ".join(name for name, value in given.items() if value is MISSING)
@@ -165,7 +166,12 @@ def explained(method: F) -> F:
                 known.bind(self, *given, **named)
             except TypeError as error:
                 name = f"{type(self).__name__}.{method.__name__}"
-                raise TypeError(f"{name}: {error}; {FOR_A_TABLE}") from None
+                takes = [one for one in known.parameters if one != "self"]
+                close = [nearest(one, takes, "") for one in named if one not in takes]
+                if not any(map(table_instead, given)) and len(given) > 1:
+                    close.append("pass each column by its name, as in labels=...")
+                hint = next(filter(None, close), FOR_A_TABLE)
+                raise TypeError(f"{name}: {error}; {hint}") from None
             raise
 
     return cast("F", call)

@@ -181,14 +181,14 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
             f"weights[0]: expected multiples of weight_unit={unit}, got {weight}; pass {hint}",
         )
         for weight, unit, hint in (
-            (2 / 3, "1", "weight_unit=Fraction(1, 3)"),
+            (2 / 3, "1", 'weight_unit="1/3"'),
             (
                 math.pi,
                 "1/10",
                 'round_weights=True and weight_unit="1/1000000": the mean changes by at most '
                 "a part in 2,000,000",
             ),
-            (1e6 + 1 / 3, "1", "weight_unit=Fraction(1, 3)"),
+            (1e6 + 1 / 3, "1", 'weight_unit="1/3"'),
             (
                 1e6 * math.pi,
                 "1",

@@ -150,9 +150,9 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
             [1, 0.25],
             ONE,
             r"weights\[1\]: expected multiples of weight_unit=1, got 0.25; pass"
-            r" weight_unit=Fraction\(1, 100\)",
+            r" weight_unit=\"1/100\"",
         ),
-        ([0.3], Fraction(1, 4), r"weight_unit=1/4, got 0.3; pass weight_unit=Fraction\(1, 20\)"),
+        ([0.3], Fraction(1, 4), r"weight_unit=1/4, got 0.3; pass weight_unit=\"1/20\""),
         ([1, 1, -1], ONE, r"weights\[2\]: expected weights of at least 0, got -1"),
         ([1.0, -1.0], ONE, r"weights\[1\]: expected weights of at least 0, got -1.0"),
         ([1, -0.5], ONE, r"weights\[1\]: expected weights of at least 0, got -0.5"),

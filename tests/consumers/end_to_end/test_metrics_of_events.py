@@ -210,7 +210,7 @@ CASES = {
         ),
         [
             ({"w": -1}, "metric", None, "weights[0]: expected weights of at least 0, got -1"),
-            ({"w": 0.25}, "metric", None, "pass weight_unit=Fraction(1, 100)"),
+            ({"w": 0.25}, "metric", None, 'pass weight_unit="1/100"'),
             ({"w": 1e300}, "metric", None, ""),
             ({"w": "x"}, "wrong_type", "w", ""),
             ({"w": None}, "missing_field", "w", ""),
