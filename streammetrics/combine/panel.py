@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,16 +62,6 @@ class Results(Mapping[K, R], Shown):
 
     def __len__(self) -> int:
         return len(self.results)
-
-    if not TYPE_CHECKING:  # a type checker should not take every name for an attribute
-
-        def __getattr__(self, name: str) -> NoReturn:
-            text = f"{type(self).__name__} has no attribute {name!r}"
-            if not name.startswith("_") and name != "results" and self.results:
-                key = name if name in self.results else next(iter(self.results))
-                view = "" if name in self.results else f".{name}"
-                text += f"; it holds {len(self)} results: result[{key!r}]{view}"
-            raise AttributeError(text, name=name, obj=self)
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result with its place: by name, unless a subclass has keys or windows."""

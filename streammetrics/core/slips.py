@@ -132,21 +132,30 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
 
 # -- calls of `update` ---------------------------------------------------------------------------
 def wrong_call(
-    name: str, given: Mapping[str, object], optional: Sequence[str], unknown: Mapping[str, object]
+    name: str,
+    given: Mapping[str, object],
+    optional: Sequence[str],
+    unknown: Mapping[str, object],
+    more: Sequence[object] = (),
 ) -> TypeError:
-    """The error for a call with unknown arguments, or without required ones, which are `MISSING`.
+    """The error for a call with unknown arguments, with too many by position, or without required
+    ones, which are `MISSING`.
 
     name: of the metric. given: its arguments. optional: the names of its optional arguments.
     """
-    values = [value for value in (*given.values(), *unknown.values()) if value is not MISSING]
+    values = [v for v in (*given.values(), *unknown.values(), *more) if v is not MISSING]
     if unknown:
         expected = ", ".join([*given, *optional])
         got, close = next(iter(unknown)), [nearest(one, [*given, *optional], "") for one in unknown]
         hint = close[0] if all(close) else ""  # names that are not meant are those of a table
     else:
-        expected = ", ".join(given)
-        got = "no " + " and no ".join(name for name, value in given.items() if value is MISSING)
+        expected = ", ".join([*given, *optional] if more else given)
+        absent = [argument for argument, value in given.items() if value is MISSING]
+        got = "no " + " and no ".join(absent)
         hint = ""
+        if more:
+            got = f"{len(more)} more by position"
+            hint = f"pass {', '.join(f'{one}=' for one in absent or optional)} by name"
     if not hint or any(map(table_instead, values)):
         named = ", ".join(f'{argument}="..."' for argument in given)
         hint = f"for a table, name its columns: update_from(table, {named})"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -62,8 +62,9 @@ def unit_of(value: object, where: str) -> Fraction:
         unit = Fraction(value)
     if unit is None or not 0 < unit.numerator <= _MOST or unit.denominator > _MOST:
         hint = 'pass weight_unit="1/10" for tenths'
-        if isinstance(value, float):
-            hint = f"floats are inexact: {hint}"
+        if isinstance(value, float) and isfinite(value):
+            near = Fraction(str(value)).limit_denominator(1_000_000)
+            hint = f'floats are inexact: pass weight_unit="{near}"' if near > 0 else hint
         raise SettingsError(
             expected="a positive Fraction, an integer, or a string such as '1/10'",
             got=f"{shown(value)} ({type(value).__name__})",

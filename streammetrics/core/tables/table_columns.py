@@ -235,7 +235,9 @@ def _require_names(argument: str, column: object, where: str) -> None:
 def _values(known: Columns, name: str, argument: str, where: str) -> Values | Lists | object:
     if name not in known.names:
         texts = [other for other in known.names if isinstance(other, str)]
-        instead = f'name the column, as in {argument}="{texts[0]}"' if texts else "pass columns"
+        instead = "give the columns names that are texts" if known.names else "pass columns"
+        if texts:
+            instead = f'name the column, as in {argument}="{texts[0]}"'
         raise InputError(
             expected=f"the column {name!r}",
             got=f"columns {_few(known.names)}" if known.names else "no columns",
