@@ -140,7 +140,7 @@ class Declared:
         return head
 
     def _require_same_settings(self, other: object) -> None:
-        if not isinstance(other, Declared):
+        if type(self) is not type(other) or not isinstance(other, Declared):
             raise SettingsError(
                 expected=f"one or more states of {type(self).__name__}",
                 got=f"{shown(other)} ({type(other).__name__})",
@@ -149,13 +149,6 @@ class Declared:
             )
         if self._head() == other._head():
             return
-        if type(self) is not type(other):
-            raise SettingsError(
-                expected=f"one or more states of {type(self).__name__}",
-                got=f"a state of {type(other).__name__}",
-                where=f"{type(self).__name__}.merge",
-                hint="merge each metric with its own kind; a Panel counts several metrics together",
-            )
         where, mine, theirs = difference(self, other)
         raise SettingsError(
             expected=f"{where}={mine}",

@@ -196,9 +196,11 @@ def operands(given: object) -> Iterable[object]:
 def loaded_instead(other: object) -> str:
     """The hint for an operand that is not a state."""
     if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "load it first, as streammetrics.load(...)"
+        return "load it first with streammetrics.load(...)"
     if isinstance(other, Mapping):
         return "pass its values()"
+    if hasattr(other, "merge"):
+        return "merge each metric with its own kind; a Panel counts several metrics together"
     if hasattr(other, "update"):
         return "this metric depends on the order of its rows, so no merge is defined"
     return "pass metrics that have counted, not their results"

@@ -313,7 +313,7 @@ def test_a_path_or_bytes_in_place_of_a_state_are_told_to_be_read_first(tmp_path:
     for given in wrong:
         with pytest.raises(SettingsError) as error:
             state.merge(given)
-        assert error.value.hint == "load it first, as streammetrics.load(...)"
+        assert error.value.hint == "load it first with streammetrics.load(...)"
     for reader in (Ratio.from_bytes, Ratio.from_file_bytes):
         with pytest.raises(StateError, match=r"load\(path\)"):
             reader(path)  # type: ignore[arg-type]
