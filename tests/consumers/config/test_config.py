@@ -225,8 +225,12 @@ def test_the_default_precision_of_scores_is_that_of_the_stores_of_older_versions
     assert {
         name: print_[:8] for name, print_ in config(metrics=metrics).fingerprints().items()
     } == {
-        **{"a": "5258606c", "b": "87cfe9e4", "c": "5349cd04", "d": "cbf87bdb"},
-        **{"e": "0c12fa36", "f": "a1444e24"},
+        "a": "5258606c",
+        "b": "87cfe9e4",
+        "c": "5349cd04",
+        "d": "cbf87bdb",
+        "e": "0c12fa36",
+        "f": "a1444e24",
     }
     auto = config(metrics='a = { type = "ExactAUC", score_type = "auto" }')
     assert auto.fingerprints()["a"][:8] != "5258606c"
