@@ -87,21 +87,21 @@ def arguments_of(
                 expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
                 got=shown(argument),
                 where=where,
-                hint=nearest(argument, takes, "correct the name"),
+                hint=nearest(argument, takes, _instead(spec, named, known.names, column)),
             )
         _require_names(argument, column, where)
     found: dict[str, object] = {}
     widths = spec.widths()
     for argument, column in columns_read(spec, known.names, named).items():
         if isinstance(column, str):
-            values = _values(known, column, argument, where)
+            values = _values(known, column, argument, where, named)
             if isinstance(values, Lists):
                 lists = OFFSETS in takes and argument not in widths
                 _put_lists(found, argument, column, values, lists=lists)
             else:
                 found[argument] = values
             continue
-        several = [_values(known, name, argument, where) for name in column]
+        several = [_values(known, name, argument, where, named) for name in column]
         join = _table if argument in widths else _tuples
         found[argument] = join(argument, column, several)
     return found
@@ -232,9 +232,23 @@ def _require_names(argument: str, column: object, where: str) -> None:
         )
 
 
-def _values(known: Columns, name: str, argument: str, where: str) -> Values | Lists | object:
+def _instead(
+    spec: TakesColumns, named: Mapping[str, Names], names: Collection[object], column: Names
+) -> str:
+    """The hint for an unknown argument: the argument that its column may be meant for."""
+    for argument, required in spec.arguments().items():
+        if required and argument not in named and argument not in names:
+            return f"name the column of {argument}, as in {argument}={column!r}"
+    return "correct the name"
+
+
+def _values(
+    known: Columns, name: str, argument: str, where: str, named: Mapping[str, Names]
+) -> Values | Lists | object:
     if name not in known.names:
+        used = [column for one, column in named.items() if one != argument]
         texts = [other for other in known.names if isinstance(other, str)]
+        texts = [other for other in texts if other not in used] or texts
         instead = "give the columns names that are texts" if known.names else "pass columns"
         if texts:
             instead = f'name the column, as in {argument}="{texts[0]}"'

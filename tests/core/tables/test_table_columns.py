@@ -399,6 +399,17 @@ def test_other_things_than_tables_are_refused_with_their_table() -> None:
         assert error.value.hint == hint
 
 
+def test_an_unknown_or_missing_name_says_which_column_to_name() -> None:
+    rows = {"click": [0, 1], "p": [0.1, 0.2], "who": ["a", "b"]}
+    for columns, hint in (
+        ({"variant": "who"}, "name the column of keys, as in keys='who'"),
+        ({}, 'name the column, as in keys="who"'),
+    ):
+        with pytest.raises(InputError) as error:
+            PerKey(HistogramAUC()).update_from(rows, labels="click", scores="p", **columns)
+        assert error.value.hint == hint
+
+
 def test_a_structured_array_is_a_table() -> None:
     metric = HistogramAUC()
     rows = np.array([(0, 0.1), (1, 0.8)], [("click", int), ("p", float)])
