@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
+from streammetrics import (
+    BinaryConfusion,
+    HistogramAUC,
+    Paired,
+    Panel,
+    PerKey,
+    Ratio,
+    UserGroups,
+    Windows,
+)
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.arm import arm_of
