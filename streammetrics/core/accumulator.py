@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Never, Self, cast
 
 import numpy as np
 
@@ -251,7 +251,7 @@ class Accumulator(Declared, ABC):
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
-    def merge(self, other: Self | Iterable[Self], *more: Self) -> None:
+    def merge(self, other: Self | Iterable[Self], *more: Never) -> None:
         """Add the rows of another state, or of several; the others do not change.
 
         SettingsError where settings differ, OverlapError where provenance says that rows would

@@ -158,13 +158,6 @@ _KNOWN = (np.ndarray, list, tuple)
 
 def vector(values: object, name: str) -> NDArray[np.generic]:
     """`values` as a 1-D array; values that their library reports as missing are refused."""
-    if isinstance(values, DictionaryColumn):
-        raise InputError(
-            expected="numbers",
-            got=f"texts or categories, such as {shown(next(iter(values.values), ''))}",
-            where=name,
-            hint="convert the column first",
-        )
     array = values if type(values) is np.ndarray else _array(values, name)
     if array.ndim != 1:
         raise InputError(
@@ -284,6 +277,13 @@ def _is_list(row: object) -> bool:
 
 
 def _array(values: object, name: str) -> NDArray[Any]:
+    if isinstance(values, DictionaryColumn):
+        raise InputError(
+            expected="numbers",
+            got=f"texts or categories, such as {shown(next(iter(values.values), ''))}",
+            where=name,
+            hint="convert the column first",
+        )
     try:
         if isinstance(values, (list, tuple)):
             array = np.asarray(values)

@@ -176,10 +176,11 @@ def explained(method: F) -> F:
             except TypeError as error:
                 name = f"{type(self).__name__}.{method.__name__}"
                 takes = [one for one in known.parameters if one != "self"]
-                close = [nearest(one, takes, "") for one in named if one not in takes]
+                meant = [(one, nearest(one, takes, "")) for one in named if one not in takes]
+                close = [f"got {one!r}; {hint}" for one, hint in meant if hint]
                 if not any(map(table_instead, given)) and len(given) > 1:
                     close.append("pass each column by its name, as in labels=...")
-                hint = next(filter(None, close), FOR_A_TABLE)
+                hint = next(iter(close), FOR_A_TABLE)
                 raise TypeError(f"{name}: {error}; {hint}") from None
             raise
 

@@ -75,7 +75,8 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
         ),
         (
             lambda: SlidingAUC(9).update([0], score=[0.5]),  # type: ignore[call-arg]
-            "SlidingAUC.update: missing a required argument: 'scores'; did you mean 'scores'?",
+            "SlidingAUC.update: missing a required argument: 'scores'; got 'score'; did you mean "
+            "'scores'?",
         ),
         (
             lambda: PerKey(AUC).update(**DAY),
