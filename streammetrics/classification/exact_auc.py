@@ -15,6 +15,7 @@ from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
 from streammetrics.results.score_curve import ExactCurve, ScoreCurve
@@ -24,15 +25,17 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     """The share of (positive, negative) pairs that scores order correctly; ties count 1/2.
 
     Settings
-        score_type: "float64", or "float32" for half the state and time; scores that are equal as
-        float32 are then ties.
+        score_type: "auto" (default) compares scores as they are, and keeps them in 4 bytes instead
+        of 8 while float32 represents all of them, as it does if they come as float32; "float64"
+        compares the same in 8 bytes. "float32" rounds to float32; scores equal as float32 are then
+        ties.
         max_rows: a state of more rows keeps only their number, and its result is undefined.
         positive: the label of the positive class; with the default 1, labels are 0/1 or False/True.
         weight_unit: weights are multiples of it: a Fraction, an integer, or a string such as
         "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
-        The multiset of (score, label): at most 8 bytes (float32: 4) for each different pair, and as
-        much for each of up to 2**24 unsorted rows. With weights also the units of weight of each
+        The multiset of (score, label): at most 8 bytes (of float32: 4) for each different pair, and
+        as much for each of up to 2**24 unsorted rows. With weights also the units of weight of each
         pair, the number of rows, and the rows with a rounded weight by label.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
@@ -54,7 +57,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     0.875
     """
 
-    score_type: str = "float64"
+    score_type: str = "auto"
     max_rows: int | None = None
     positive: int | str = 1
     weight_unit: Unit = 1
@@ -64,7 +67,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     rounded = Counts("round_weights", 2)  # rows whose weight was rounded, by truth
 
     def check_settings(self) -> None:
-        check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
+        check_choice(self.score_type, SCORE_TYPES, "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
         self._set("positive", check_positive(self.positive, "ExactAUC.positive"))
 
@@ -90,7 +93,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
 def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -> ScoreCurve[float]:
     """The curve of all rows in the bag of one state, whose counts are in `weight_unit`."""
     if bag.dropped:
-        none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
+        none = np.empty(0, result_type(bag.rule.values)), np.zeros((2, 0), np.int64)
         return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)
     planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
     return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit, rows_rounded)

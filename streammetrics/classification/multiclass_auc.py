@@ -17,6 +17,7 @@ from streammetrics.core.inputs import Classes, Inputs, Table, Weights
 from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import scored_cells
@@ -26,6 +27,7 @@ from streammetrics.results.class_curves import ClassCurves
 MAX_CLASSES: Final = 1 << 15
 _OF_A_GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
 _OF_A_BAG: Final = ("score_type", "max_rows")
+_NO_SCORES: Final = "float64"  # the score_type that the bytes of buckets have always had
 
 
 class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
@@ -71,7 +73,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
 
     n_classes: int
     exact: bool = False
-    score_type: str = "float64"
+    score_type: str = "auto"
     max_rows: int | None = None
     grid: str = "relative"
     resolution: int = 8
@@ -97,10 +99,12 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         self._set("n_classes", found)
         if type(self.exact) is not bool:
             raise refused_setting(self, "exact", "True or False")
-        check_choice(self.score_type, ("float32", "float64"), "MulticlassAUC.score_type")
+        check_choice(self.score_type, SCORE_TYPES, "MulticlassAUC.score_type")
         check_max_rows(self.max_rows, "MulticlassAUC.max_rows")
+        if not self.exact and self.score_type == AUTO:
+            self._set("score_type", _NO_SCORES)
         for name in _OF_A_GRID if self.exact else _OF_A_BAG:
-            default = getattr(type(self), name)
+            default = _NO_SCORES if name == "score_type" else getattr(type(self), name)
             if getattr(self, name) != default:
                 wanted = "none with" if self.exact else "none without"
                 raise refused_setting(self, name, f"{wanted} exact=True")

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 from math import inf, isnan
 from sys import float_info
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sortedcontainers import SortedList
 
 from streammetrics.core.checks import binary_labels, check_positive, numbers, same_length
 from streammetrics.core.checks import scores as checked_scores
-from streammetrics.core.conversion import array_of, plain, whole
+from streammetrics.core.conversion import array_of, plain, vector, whole
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.event_times import milliseconds
 from streammetrics.core.settings import named_settings
-from streammetrics.core.slips import FIRST_MS, refuse_milliseconds
+from streammetrics.core.slips import FIRST_MS, explained, refuse_milliseconds
+from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea
 
@@ -40,8 +43,9 @@ class SlidingAUC:
         the positive class; with the default 1, labels are 0/1 or False/True.
     Rows
         labels: [n]. scores: [n], no NaN; infinities rank first and last.
-        times_s: [n] finite numbers, none below the one before it; with `seconds` only. Each
-        argument may be a single value, for one row. Rows are in order, the newest last.
+        times_s: [n] finite numbers, `datetime64` in UTC, or datetimes with a zone (both cut to
+        milliseconds), none below the one before it; with `seconds` only. Each argument may be a
+        single value, for one row. Rows are in order, the newest last.
     State
         The rows of the window, each twice: in order of arrival, and by label in order of score.
         About 130 bytes a row.
@@ -89,13 +93,9 @@ class SlidingAUC:
             raise _bad_setting("a whole number of rows from 1", rows, "rows")
         self.rows, self.seconds = n, None if seconds is None else _span(seconds)
         self.positive = check_positive(plain(positive), "SlidingAUC.positive")
-        self._newest = _NEVER
-        self._window: deque[tuple[int, float, float]] = deque()  # label, score, time
-        self._sorted = SortedList(), SortedList()  # scores of the negatives, of the positives
-        # 2U: 2 for each pair in the right order, 1 for each tie. A Python integer, since the
-        # pairs of a large window do not fit 64 bits.
-        self._twice_u = 0
+        self.reset()
 
+    @explained
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, times_s: ArrayLike | None = None
     ) -> None:
@@ -108,6 +108,42 @@ class SlidingAUC:
         self._drop(len(y) - first)
         for i in range(first, len(y)):
             self._enter(y[i], s[i], t[i] if t else _NEVER)
+
+    @explained
+    def update_from(self, table: Table, /, **columns: Names) -> None:
+        """Add the rows of a table, in their order; as in `ExactAUC.update_from`. `time` is short
+        for `times_s`.
+
+        >>> from streammetrics import SlidingAUC
+        >>> metric = SlidingAUC(rows=1000)
+        >>> metric.update_from({"click": [0, 1], "scores": [0.2, 0.7]}, labels="click")
+        >>> metric.compute().auc
+        1.0
+        """
+        found: dict[str, Any] = arguments_of(self, table, columns, "SlidingAUC.update_from")
+        self.update(**found)
+
+    def arguments(self) -> Mapping[str, bool]:
+        """The arguments of `update`, each with whether it is required."""
+        timed = {} if self.seconds is None else {"times_s": True}
+        return {"labels": True, "scores": True, **timed}
+
+    def former_arguments(self) -> Mapping[str, str]:
+        """The renamed arguments of `update`: none."""
+        return {}
+
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        """The widths of arguments that are tables: none."""
+        return {}
+
+    def reset(self) -> None:
+        """Forget all rows; the settings stay."""
+        self._newest = _NEVER
+        self._window: deque[tuple[int, float, float]] = deque()  # label, score, time
+        self._sorted = SortedList(), SortedList()  # scores of the negatives, of the positives
+        # 2U: 2 for each pair in the right order, 1 for each tie. A Python integer, since the
+        # pairs of a large window do not fit 64 bits.
+        self._twice_u = 0
 
     def compute(self) -> SlidingArea:
         """The area of the rows in the window."""
@@ -148,7 +184,7 @@ class SlidingAUC:
     def _checked_times(self, times_s: Any, n: int) -> Sequence[float]:
         if n == 1 and type(times_s) is float and max(self._newest, -_LAST) <= times_s < FIRST_MS:
             return [times_s]
-        times = numbers(_rows(times_s, "times_s"), "times_s").astype(np.float64, copy=False)
+        times = self._seconds_of(_rows(times_s, "times_s"))
         same_length(n, times, "times_s", of="labels")
         refuse_milliseconds(times, "times_s")
         finite = np.isfinite(times)
@@ -167,6 +203,13 @@ class SlidingAUC:
             )
         found: list[float] = times.tolist()
         return found
+
+    @staticmethod
+    def _seconds_of(given: Any) -> NDArray[np.float64]:
+        array: NDArray[Any] = vector(given, "times_s")
+        if array.dtype.kind == "M" or isinstance(array.flat[0] if array.size else 0, datetime):
+            return milliseconds(given, "times_s") / 1000
+        return numbers(given, "times_s").astype(np.float64, copy=False)
 
     def _first_kept(self, times: Sequence[float], n: int) -> int:
         """The index of the first row of a batch that is in the window at its end."""
@@ -213,7 +256,7 @@ class SlidingAUC:
 
 def _rows(values: Any, name: str) -> Any:
     """A single value as one row; other values as they are."""
-    if values is None or isinstance(values, (int, float, str, np.generic)):
+    if values is None or isinstance(values, (int, float, str, datetime, np.generic)):
         return [values]
     return array_of(values, name).reshape(1) if getattr(values, "ndim", 1) == 0 else values
 

@@ -24,7 +24,7 @@ from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import ExactSums, require_finite
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.score_bits import codes_of, in_type
+from streammetrics.core.parts.score_bits import codes_of, in_type, result_type
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.settings import use_current_names
 from streammetrics.core.weights import weighed_rows
@@ -263,7 +263,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
             buckets = [grid.buckets(rows.scores).astype(np.intp) for rows in (a, b)]
             self.cells.add((a.labels.astype(np.intp) * k + buckets[0]) * k + buckets[1], at)
         if isinstance(self.metric, ExactAUC):
-            kind = self.metric.score_type
+            kind = result_type(self.metric.score_type)
             first, second = (
                 in_type(rows.scores, kind).astype(np.float64, copy=False) for rows in (a, b)
             )

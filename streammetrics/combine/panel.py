@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.inputs import Validator, strongest, validated
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn
@@ -24,6 +24,7 @@ from streammetrics.core.settings import (
     by_former_names,
     use_current_names,
 )
+from streammetrics.core.slips import explained
 from streammetrics.core.totals import WithoutRows, totals_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import Part
@@ -290,6 +291,7 @@ class Panel(Accumulator, schema="panel/1"):
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
+    @explained
     def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Feed every metric; the class says which columns each takes."""
         self._update(self.check(**columns))
@@ -301,12 +303,12 @@ class Panel(Accumulator, schema="panel/1"):
                 text = f"Panel: {column}= is now {self._former_columns[column]}="
                 warnings.warn(text, DeprecationWarning, stacklevel=3)
             elif column not in self._takes:
+                instead = "leave it out, or name it in `inputs`; update_from(table) ignores other "
                 raise InputError(
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
                     got=shown(column),
                     where="Panel.update",
-                    hint="leave it out, or name it in `inputs`; update_from(table) ignores other "
-                    "columns",
+                    hint=nearest(column, self._takes, f"{instead}columns"),
                 )
         given = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(given)

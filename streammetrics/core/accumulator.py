@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Never, Self, cast
 
 import numpy as np
 
@@ -25,14 +25,14 @@ from streammetrics.core.codec import (
     unframe,
 )
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import StateError, shown
+from streammetrics.core.errors import SettingsError, StateError, shown
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
-from streammetrics.core.slips import operands
+from streammetrics.core.slips import explained, operands
 from streammetrics.core.tables import Names, Table, arguments_of
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
@@ -64,6 +64,7 @@ class Accumulator(Declared, ABC):
         """Return the batch that `update` would count, or raise its InputError; change nothing."""
         raise NotImplementedError
 
+    @explained
     def update_from(self, table: Table, /, **columns: Names) -> None:
         """Count the rows of a table: of pandas, polars, Arrow (anything with its PyCapsule
         interface, such as a relation of DuckDB), or a dict of arrays; all rows or none.
@@ -250,12 +251,19 @@ class Accumulator(Declared, ABC):
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
-    def merge(self, other: Self | Iterable[Self]) -> None:
+    def merge(self, other: Self | Iterable[Self], *more: Never) -> None:
         """Add the rows of another state, or of several; the others do not change.
 
         SettingsError where settings differ, OverlapError where provenance says that rows would
         count twice, StateError where a count would overflow; each changes nothing.
         """
+        if more:
+            raise SettingsError(
+                expected="one state, or a list of states",
+                got=f"{1 + len(more)} arguments",
+                where=f"{type(self).__name__}.merge",
+                hint="pass a list: total.merge([a, b])",
+            )
         if isinstance(other, Accumulator):
             self._merge(other)
             return
@@ -306,8 +314,10 @@ class Accumulator(Declared, ABC):
         return new
 
     def __add__(self, other: Self) -> Self:
-        if not isinstance(other, Accumulator):
-            return NotImplemented
+        operand: object = other
+        if not isinstance(operand, Accumulator) and hasattr(type(operand), "__radd__"):
+            return NotImplemented  # another type may know how to add a state
+        self._require_same_settings(other)
         total = self.empty()  # not a copy, which would sort some states
         total._merge(self)
         total._merge(other)
@@ -316,6 +326,8 @@ class Accumulator(Declared, ABC):
     def __radd__(self, other: int) -> Self:
         if other == 0:  # the start of sum()
             return self.copy()
+        if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
+            self._require_same_settings(other)
         return NotImplemented
 
     def copy(self) -> Self:

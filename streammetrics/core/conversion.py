@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, shown, table_instead
-from streammetrics.core.rows import Ragged, offsets_of
+from streammetrics.core.rows import DictionaryColumn, Ragged, offsets_of
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
 
@@ -191,7 +191,7 @@ def _flattened(array: NDArray[Any], name: str) -> str:
     if not array.ndim:
         single = hint if array.item() is None else f"{hint} (wrap a single value in a list)"
         return listed(array, name) or single
-    if array.ndim == 2 and array.shape[1] == 1:
+    if array.ndim == 2 and 1 in array.shape:
         return f"{hint}, for example with ravel()"
     if array.ndim == 2 and name == "scores" and array.shape[1] == 2:
         return f"{hint}: for two classes, the column of the positive class, proba[:, 1]"
@@ -277,6 +277,13 @@ def _is_list(row: object) -> bool:
 
 
 def _array(values: object, name: str) -> NDArray[Any]:
+    if isinstance(values, DictionaryColumn):
+        raise InputError(
+            expected="numbers",
+            got=f"texts or categories, such as {shown(next(iter(values.values), ''))}",
+            where=name,
+            hint="convert the column first",
+        )
     try:
         if isinstance(values, (list, tuple)):
             array = np.asarray(values)

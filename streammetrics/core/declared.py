@@ -140,7 +140,7 @@ class Declared:
         return head
 
     def _require_same_settings(self, other: object) -> None:
-        if not isinstance(other, Declared):
+        if type(self) is not type(other) or not isinstance(other, Declared):
             raise SettingsError(
                 expected=f"one or more states of {type(self).__name__}",
                 got=f"{shown(other)} ({type(other).__name__})",
@@ -154,7 +154,7 @@ class Declared:
             expected=f"{where}={mine}",
             got=f"{where}={theirs}",
             where=f"{type(self).__name__}.merge",
-            hint="merge states with equal settings, or count again with one of them",
+            hint=f"make both states with {where}={mine}, or both with {where}={theirs}",
         )
 
 
@@ -214,21 +214,23 @@ def _signature(inputs: Inputs) -> Signature:
 def _source(inputs: Inputs) -> str:
     parameters, names = ["self"], list(inputs.columns)
     for name, column in inputs:
-        if column.keyword and "*" not in parameters:
-            parameters.append("*")
+        if column.keyword and "*more" not in parameters:
+            parameters.append("*more")
         parameters.append(f"{name}=None" if column.optional else f"{name}=MISSING")
+    if "*more" not in parameters:
+        parameters.append("*more")
     head = ", ".join([*parameters, "**unknown"])
     given = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""
     # Most small batches take the fast path (see `Buffer.append`), which refuses MISSING.
-    test = "if unknown or weights is not None or not" if inputs.weights else "if unknown or not"
+    test = f"if more or unknown or {'weights is not None or ' if inputs.weights else ''}not"
     test += f" self._buffer.append({', '.join(names)}):"
     required = [name for name, column in inputs if not column.optional]
     optional = [name for name, column in inputs if column.optional]
-    wrong = " or ".join(["unknown", *(f"{name} is MISSING" for name in required)])
+    wrong = " or ".join(["more or unknown", *(f"{name} is MISSING" for name in required)])
     needed = ", ".join(f"{name!r}: {name}" for name in required)
-    refuse = f"raise wrong_call(type(self).__name__, {{{needed}}}, {optional}, unknown)\n"
+    refuse = f"raise wrong_call(type(self).__name__, {{{needed}}}, {optional}, unknown, more)\n"
     return (
         f"def update({head}):\n"
         f"    {test if inputs.fast else 'if True:'}\n"

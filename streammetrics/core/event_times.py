@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.checks import integers
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, bad_rows, shown
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import refuse_other_units
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 _EXPECTED: Final = "milliseconds since the epoch, or times with a zone"
+_PARSE: Final = 'parse them first, for example with numpy.array(times, "datetime64[ms]")'
 _MS_OF: Final = {"W": 604_800_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
 _INT64: Final = np.iinfo(np.int64)
 
@@ -33,6 +35,8 @@ def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np
     """
     if type(times) is np.ndarray and times.dtype.kind in "iu":
         found = integers(times, name)
+    elif isinstance(times, DictionaryColumn):
+        raise InputError(expected=_EXPECTED, got="texts", where=name, hint=_PARSE)
     else:
         array: NDArray[Any] = vector(times, name)
         if array.dtype.kind == "M":
@@ -52,7 +56,9 @@ def _of_numbers(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int64]
         if not error.expected.startswith("integers"):
             raise
         if array.dtype.kind in "UT":
-            hint = 'parse them first, for example with numpy.array(times, "datetime64[ms]")'
+            hint = _PARSE
+        elif array.dtype.kind == "O" and any(isinstance(one, date) for one in array):
+            hint = 'pass numpy.array(times, "datetime64[ms]"): a date is its midnight in UTC'
         else:
             hint = 'convert them to whole milliseconds; for seconds, (times * 1000).astype("int64")'
         raise error.but(expected=_EXPECTED, hint=hint) from None

@@ -132,20 +132,30 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
 
 # -- calls of `update` ---------------------------------------------------------------------------
 def wrong_call(
-    name: str, given: Mapping[str, object], optional: Sequence[str], unknown: Mapping[str, object]
+    name: str,
+    given: Mapping[str, object],
+    optional: Sequence[str],
+    unknown: Mapping[str, object],
+    more: Sequence[object] = (),
 ) -> TypeError:
-    """The error for a call with unknown arguments, or without required ones, which are `MISSING`.
+    """The error for a call with unknown arguments, with too many by position, or without required
+    ones, which are `MISSING`.
 
     name: of the metric. given: its arguments. optional: the names of its optional arguments.
     """
-    values = [value for value in (*given.values(), *unknown.values()) if value is not MISSING]
+    values = [v for v in (*given.values(), *unknown.values(), *more) if v is not MISSING]
     if unknown:
         expected = ", ".join([*given, *optional])
-        got, hint = next(iter(unknown)), nearest(next(iter(unknown)), [*given, *optional], "")
+        got, close = next(iter(unknown)), [nearest(one, [*given, *optional], "") for one in unknown]
+        hint = close[0] if all(close) else ""  # names that are not meant are those of a table
     else:
-        expected = ", ".join(given)
-        got = "no " + " and no ".join(name for name, value in given.items() if value is MISSING)
+        expected = ", ".join([*given, *optional] if more else given)
+        absent = [argument for argument, value in given.items() if value is MISSING]
+        got = "no " + " and no ".join(absent)
         hint = ""
+        if more:
+            got = f"{len(more)} more by position"
+            hint = f"pass {', '.join(f'{one}=' for one in absent or optional)} by name"
     if not hint or any(map(table_instead, values)):
         named = ", ".join(f'{argument}="..."' for argument in given)
         hint = f"for a table, name its columns: update_from(table, {named})"
@@ -165,7 +175,13 @@ def explained(method: F) -> F:
                 known.bind(self, *given, **named)
             except TypeError as error:
                 name = f"{type(self).__name__}.{method.__name__}"
-                raise TypeError(f"{name}: {error}; {FOR_A_TABLE}") from None
+                takes = [one for one in known.parameters if one != "self"]
+                meant = [(one, nearest(one, takes, "")) for one in named if one not in takes]
+                close = [f"got {one!r}; {hint}" for one, hint in meant if hint]
+                if not any(map(table_instead, given)) and len(given) > 1:
+                    close.append("pass each column by its name, as in labels=...")
+                hint = next(iter(close), FOR_A_TABLE)
+                raise TypeError(f"{name}: {error}; {hint}") from None
             raise
 
     return cast("F", call)
@@ -181,7 +197,11 @@ def operands(given: object) -> Iterable[object]:
 def loaded_instead(other: object) -> str:
     """The hint for an operand that is not a state."""
     if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
-        return "load it first: merge(streammetrics.load(...))"
+        return "load it first with streammetrics.load(...)"
     if isinstance(other, Mapping):
         return "pass its values()"
+    if hasattr(other, "merge"):
+        return "merge each metric with its own kind; a Panel counts several metrics together"
+    if hasattr(other, "update"):
+        return "this metric depends on the order of its rows, so no merge is defined"
     return "pass metrics that have counted, not their results"

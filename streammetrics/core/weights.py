@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -61,9 +61,10 @@ def unit_of(value: object, where: str) -> Fraction:
     ):
         unit = Fraction(value)
     if unit is None or not 0 < unit.numerator <= _MOST or unit.denominator > _MOST:
-        hint = 'pass weight_unit=Fraction(1, 10), or "1/10", for tenths'
-        if isinstance(value, float):
-            hint = f"floats are inexact: {hint}"
+        hint = 'pass weight_unit="1/10" for tenths'
+        if isinstance(value, float) and isfinite(value):
+            near = Fraction(str(value)).limit_denominator(1_000_000)
+            hint = f'floats are inexact: pass weight_unit="{near}"' if near > 0 else hint
         raise SettingsError(
             expected="a positive Fraction, an integer, or a string such as '1/10'",
             got=f"{shown(value)} ({type(value).__name__})",
@@ -347,7 +348,7 @@ def _refuse(weights: NDArray[Any], bad: NDArray[np.bool_], unit: Fraction) -> No
 def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> InputError:
     exact, _ = _fraction(first)
     if exact is None or exact < 0:
-        return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
+        return _refused(first, rows, "weights of at least 0", f"fix or drop {len(rows)} row(s)")
     return _refused(first, rows, f"{_MULTIPLES} of weight_unit={unit}", "pass a smaller unit")
 
 
@@ -359,7 +360,7 @@ def _advice(weights: NDArray[Any], unit: Fraction) -> str:
     for step in (_decimal_step(weights), _small_step(known)):
         finer = step and _gcd(unit, step)  # multiples of the unit remain multiples
         if finer and _fits(weights, finer, rounding=False):
-            return f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
+            return f'pass weight_unit="{finer}"'
     mean = sum(known, Fraction(0)) / max(1, len(known))
     for digits in range(19):
         finer = _gcd(unit, Fraction(1, 10**digits))

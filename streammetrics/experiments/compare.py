@@ -10,6 +10,8 @@ from fractions import Fraction
 from os import PathLike
 from typing import Final
 
+from streammetrics.combine.paired import Paired
+from streammetrics.combine.panel import PanelResult
 from streammetrics.combine.per_key import PerKey
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.combine.user_groups_result import UserGroupsResult
@@ -446,6 +448,11 @@ def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputE
     hint = "pass two states of one metric, each with the rows of one variant"
     if isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
         hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
+    elif isinstance(of, Paired):
+        hint = "a Paired compares by itself: its compute() has the difference of both models"
+    elif isinstance(given, PanelResult) and len(given):
+        state = f"state({next(iter(given))!r})"
+        hint = f"pass one metric of each panel: compare(a.{state}, b.{state})"
     elif isinstance(given, HasParts) or isinstance(of, PerKey):
         hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
     elif isinstance(given, Mapping) and not isinstance(given, Shown):

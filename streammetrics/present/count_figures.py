@@ -26,6 +26,7 @@ from streammetrics.present.theme import DASHES, Spec
 
 BINS: Final = 40
 _WIDE: Final = 50.0  # ratio of the greatest to the middle score above which the axis is logarithmic
+_HALF: Final = 2.0**1022
 CLASSES: Final = ("positives", "negatives")
 MOST_CLASSES: Final = 15  # of a confusion matrix
 REST: Final = "(rest)"
@@ -100,7 +101,7 @@ def _skewed(one: Scores) -> bool:
         return False
     total = np.cumsum(one.counts.sum(axis=0))
     middle = one.scores[int(np.searchsorted(total, total[-1] / 2))]
-    return bool(middle * _WIDE < one.scores[-1])
+    return bool(middle < one.scores[-1] / _WIDE)
 
 
 def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
@@ -109,7 +110,8 @@ def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
     if not len(scores):
         return []
     space = np.geomspace if log else np.linspace
-    goals = space(scores[0], scores[-1], BINS + 1)[:-1]
+    scale = 0.5 if np.abs(scores[[0, -1]]).max() > _HALF else 1.0  # so that no difference overflows
+    goals = space(scores[0] * scale, scores[-1] * scale, BINS + 1)[:-1] / scale
     starts = np.unique(np.searchsorted(scores, goals, "left"))
     starts = starts[starts < len(scores)]
     rows: list[dict[str, object]] = []

@@ -81,6 +81,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
 
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
+    _require_result(result)
     if isinstance(result, HasParts):
         for part, one in result._parts():
             if _is_number(one):
@@ -146,7 +147,7 @@ def texts_of(result: object) -> dict[str, str]:
 
     >>> from streammetrics import GroupedAUC
     >>> texts_of(GroupedAUC().compute())["compared_as"]
-    'float32'
+    'float64'
     """
     return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
 
@@ -160,7 +161,18 @@ def _is_view(value: object) -> TypeGuard[float | Bounded]:
     return isinstance(value, (float, np.floating, Bounded))
 
 
+def _require_result(given: object) -> None:
+    if hasattr(given, "compute"):
+        raise InputError(
+            expected="the result of a metric",
+            got=f"the metric itself ({type(given).__name__})",
+            where="the views of a result",
+            hint="pass metric.compute()",
+        )
+
+
 def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
+    _require_result(result)
     if isinstance(result, Mapping):
         for key in result:
             yield str(key), result[key]

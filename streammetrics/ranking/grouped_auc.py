@@ -17,7 +17,7 @@ from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.parts.score_bits import codes_of
+from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES, codes_of, result_type
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.core.weights import Unit
@@ -37,7 +37,7 @@ from streammetrics.results.has_intervals import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),
-    "score_type": ("float32", "float64"),
+    "score_type": SCORE_TYPES,
     "ids": ("integer", "hashed", "exact"),
 }
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
@@ -62,8 +62,9 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     Settings
         weight: the weight of a group in the mean: "impressions" (its rows), "positives", or
         "uniform". With weighted rows the first two are sums of weights.
-        score_type: the precision in which scores are compared. "float32" halves state and time;
-        scores that are equal as float32 are then ties.
+        score_type: the precision in which scores are compared, as in ExactAUC: "auto" (default)
+        compares them as they are. "float32" halves state and time of scores that come as float64;
+        those that are equal as float32 are then ties. None with a grid.
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, kept as 64
         bits of SipHash under a fixed key: exact unless two ids collide). For string ids an integer
         is the string of its digits.
@@ -95,9 +96,9 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         scores as given; the bounds are the means of the least and the greatest area of each group.
         With round_weights=True all of this holds for the rounded weights.
     Cost
-        State: 8 bytes a row and about 30 an id, less where rows repeat; on a grid 9 bytes for each
-        bucket that a group occupies. An update costs about 4 sorts of its rows as float32. With
-        round_weights=True about 50 bytes more for each group with rounded rows.
+        State: 8 bytes a row (of float64: 16) and about 30 an id, less where rows repeat; on a grid
+        9 bytes for each bucket that a group occupies. An update costs about 4 sorts of its rows as
+        float32. With round_weights=True about 50 bytes more for each group with rounded rows.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -115,7 +116,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     """
 
     weight: str = "impressions"
-    score_type: str = "float32"
+    score_type: str = "auto"
     ids: str = "integer"
     max_rows: int | None = None
     grid: str | None = None
@@ -145,6 +146,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             return
         for name, value in check_grid(self).items():
             self._set(name, value)
+        if self.score_type == AUTO:
+            self._set("score_type", "float32")  # which holds the numbers of all buckets
         if self.score_type != "float32":
             raise refused_setting(self, "score_type", "none with a grid")
 
@@ -217,7 +220,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
 
     @property
     def _compared_as(self) -> str:
-        return self.score_type if self.grid is None else "buckets"
+        return result_type(self.score_type) if self.grid is None else "buckets"
 
     def _result(
         self, counts: AreaCounts, area: ExactArea, spread: AreaSpread | tuple[GroupPairs, str]

@@ -19,7 +19,7 @@ from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Extreme, Slots
-from streammetrics.core.parts.score_bits import scores_of
+from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type, scores_of
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.kernels.ranking.graded_lists import Lists
@@ -46,7 +46,7 @@ _PIECE: Final = 1 << 19  # rows of lists that are ranked together
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
     "empty": ("skip", "zero"),
-    "score_type": ("float32", "float64"),
+    "score_type": SCORE_TYPES,
     "ids": ("integer", "hashed", "exact"),
     "item_ids": ("integer", "hashed"),
     "duplicates": ("refuse", "conflict"),
@@ -75,8 +75,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         orders, by formula; "worst" or "best": the worst or best grades first.
         empty: lists with nothing relevant are left out ("skip", default) or count 0 ("zero");
         both kinds are counted either way.
-        score_type: the precision in which scores are compared. "float32" halves state and time;
-        scores that are equal as float32 are then ties.
+        score_type: the precision in which scores are compared, as in ExactAUC: "auto" (default)
+        compares them as they are. "float32" halves state and time of scores that come as float64;
+        those that are equal as float32 are then ties.
         ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
         kept as 64 bits of SipHash under a fixed key: exact unless two ids collide). item_ids: of
         items: "integer" or "hashed". For string ids an integer is the string of its digits.
@@ -103,8 +104,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         As for RankingMetrics: a list's value is a function of its counts of (score, grade), to
         the last bit, and values are summed without rounding.
     Cost
-        State: 8 bytes a row, 16 more with items, and about 30 for each list id (twice that with
-        items). An update sorts its rows; `compute` ranks all lists.
+        State: 8 bytes a row (of float64: 16), 16 more with items, and about 30 for each list id
+        (twice that with items). An update sorts its rows; `compute` ranks all lists.
     Source
         McSherry and Najork (2008), "Computing information retrieval performance measures
         efficiently in the presence of tied scores", ECIR.
@@ -123,7 +124,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     measures: Sequence[Measure | str]
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
-    score_type: str = "float32"
+    score_type: str = "auto"
     ids: str = "integer"
     item_ids: str = "integer"
     duplicates: str = "refuse"
@@ -218,7 +219,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             averages(moments, measures_of(self.measures), kept, empty, rule),
             rows=rows,
             conflicting=conflicting,
-            compared_as=self.score_type,
+            compared_as=result_type(self.score_type),
             ids=self.ids,
         )
 
@@ -229,7 +230,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             lists_empty=None,
             rows=rows,
             conflicting=None,
-            compared_as=self.score_type,
+            compared_as=result_type(self.score_type),
             ids=self.ids,
             reason=reason,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from datetime import UTC
 from fractions import Fraction
 from pathlib import Path
 
@@ -171,3 +172,25 @@ def test_river_s_streaming_area_is_as_far_off_as_it_was_measured(data: Path) -> 
     metric.update([e["label"] for e in events], [e["score"] for e in events])
     assert metric.compute().auc == case["exact_auc"]
     assert case["value"] - metric.compute().auc == pytest.approx(case["error"], rel=2**-50)
+
+
+def test_a_table_gives_its_rows_in_order_with_times_of_every_kind() -> None:
+    times = np.array(["2025-01-01T00:00:00", "2025-01-01T00:00:08", "2025-01-01T00:00:12"], "M8[s]")
+    rows = {"click": [1, 0, 1], "p": [0.1, 0.2, 0.3]}
+    zoned = [time.replace(tzinfo=UTC) for time in times.tolist()]
+    for column in (times, times.astype("M8[us]"), zoned, times.astype(np.int64)):
+        metric = SlidingAUC(seconds=10)
+        metric.update_from(rows | {"at": column}, labels="click", scores="p", time="at")
+        assert (metric.compute().rows, metric.compute().auc) == (2, 1.0)
+    for naive in (zoned[-1].replace(tzinfo=None), "2025-01-02"):
+        with pytest.raises(InputError):
+            metric.update(1, 0.5, times_s=naive)
+
+
+def test_a_reset_metric_is_as_new() -> None:
+    metric = SlidingAUC(seconds=10)
+    metric.update([0, 1], [0.1, 0.2], times_s=[100.0, 101.0])
+    metric.reset()
+    assert metric.compute().rows == 0
+    metric.update([0, 1], [0.1, 0.2], times_s=[1.0, 2.0])  # earlier than before
+    assert metric.compute().auc == 1.0

@@ -91,16 +91,24 @@ def test_a_merge_that_fails_anywhere_changes_nothing() -> None:
 
 
 def test_other_metrics_are_neither_added_nor_equal() -> None:
-    with pytest.raises(SettingsError, match="type=Tally, got type=Reach"):
+    with pytest.raises(SettingsError, match=r"states of Tally, got Reach.*\(Reach\); merge each"):
         fed(1) + Reach()  # type: ignore[operator]
     assert fed(1) != Reach()
     assert fed(1) != fed(1, size=9)
     assert fed(1) != 1
-    for other in (1, "a", None):
-        with pytest.raises(TypeError):
+    with pytest.raises(TypeError):
+        fed(1) + 1  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        1 + fed(1)
+    for other in (None, [fed(1)], fed(1).compute()):
+        with pytest.raises(SettingsError, match="expected one or more states of Tally"):
             fed(1) + other  # type: ignore[operator]
-        with pytest.raises(TypeError):
-            other + fed(1)  # type: ignore[operator]
+    for data in ("a.state", fed(1).to_bytes(), bytearray(fed(1).to_bytes())):
+        for add in (lambda a, b: a + b, lambda a, b: b + a):
+            with pytest.raises(SettingsError, match=r"load it first with streammetrics\.load"):
+                add(fed(1), data)
+    with pytest.raises(SettingsError, match=r"a list: total.merge\(\[a, b\]\)"):
+        fed(1).merge(fed(1), fed(1))
 
 
 def test_copies_are_independent() -> None:

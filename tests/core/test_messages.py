@@ -181,14 +181,14 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
             f"weights[0]: expected multiples of weight_unit={unit}, got {weight}; pass {hint}",
         )
         for weight, unit, hint in (
-            (2 / 3, "1", "weight_unit=Fraction(1, 3)"),
+            (2 / 3, "1", 'weight_unit="1/3"'),
             (
                 math.pi,
                 "1/10",
                 'round_weights=True and weight_unit="1/1000000": the mean changes by at most '
                 "a part in 2,000,000",
             ),
-            (1e6 + 1 / 3, "1", "weight_unit=Fraction(1, 3)"),
+            (1e6 + 1 / 3, "1", 'weight_unit="1/3"'),
             (
                 1e6 * math.pi,
                 "1",
@@ -313,7 +313,7 @@ def test_a_path_or_bytes_in_place_of_a_state_are_told_to_be_read_first(tmp_path:
     for given in wrong:
         with pytest.raises(SettingsError) as error:
             state.merge(given)
-        assert error.value.hint == "load it first: merge(streammetrics.load(...))"
+        assert error.value.hint == "load it first with streammetrics.load(...)"
     for reader in (Ratio.from_bytes, Ratio.from_file_bytes):
         with pytest.raises(StateError, match=r"load\(path\)"):
             reader(path)  # type: ignore[arg-type]

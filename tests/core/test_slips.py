@@ -15,6 +15,7 @@ from streammetrics import (
     Panel,
     PerKey,
     Ratio,
+    SlidingAUC,
     UserGroups,
     Windows,
 )
@@ -53,6 +54,29 @@ TWO = 'for a table, name its columns: update_from(table, labels="...", scores=".
             "GroupedAUC.update: expected the arguments labels, scores, groups, got no labels and "
             'no groups; for a table, name its columns: update_from(table, labels="...", '
             'scores="...", groups="...")',
+        ),
+        (
+            lambda: AUC.update(label=[0], score=[0.5]),  # type: ignore[call-arg]
+            f"{UPDATE} labels, scores, weights, got label; did you mean 'labels'?",
+        ),
+        (
+            lambda: GroupedAUC().update([0], [0.5], [7]),  # type: ignore[call-arg, misc]
+            "GroupedAUC.update: expected the arguments labels, scores, groups, weights, got 1 more "
+            "by position; pass groups= by name",
+        ),
+        (
+            lambda: Panel({"auc": AUC}).update([0], [0.5]),  # type: ignore[call-arg]
+            "Panel.update: too many positional arguments; pass each column by its name, as in "
+            "labels=...",
+        ),
+        (
+            lambda: AUC.update_from(DAY, "click", "p"),  # type: ignore[call-arg]
+            f"HistogramAUC.update_from: too many positional arguments; {FOR_A_TABLE}",
+        ),
+        (
+            lambda: SlidingAUC(9).update([0], score=[0.5]),  # type: ignore[call-arg]
+            "SlidingAUC.update: missing a required argument: 'scores'; got 'score'; did you mean "
+            "'scores'?",
         ),
         (
             lambda: PerKey(AUC).update(**DAY),

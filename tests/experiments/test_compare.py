@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from streammetrics import BinaryConfusion, HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
+from streammetrics import (
+    BinaryConfusion,
+    HistogramAUC,
+    Paired,
+    Panel,
+    PerKey,
+    Ratio,
+    UserGroups,
+    Windows,
+)
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.arm import arm_of
@@ -134,6 +143,11 @@ def test_what_is_no_state_of_one_metric_is_refused_with_what_to_pass() -> None:
         ("ctr.state", "compare(control)", load),
         ({"a": ctr, "b": ctr}, "compare(control)", "pass two of its values"),
         (panel, "compared states", "compare one metric: state('ctr') of each"),
+        (
+            panel.compute(),
+            "compare(control)",
+            "pass one metric of each panel: compare(a.state('ctr'), b.state('ctr'))",
+        ),
         (keyed, "compared states", "compare one key: state('de') of each"),
         (unknown, "compared states", "compare one key: state(key) of each"),
         (
@@ -148,6 +162,8 @@ def test_what_is_no_state_of_one_metric_is_refused_with_what_to_pass() -> None:
             compare(given, given)
         assert (error.value.where, error.value.hint) == (where, hint)
     assert compare(keyed.state("de"), keyed.state("de")).effect_size == 0
+    with pytest.raises(InputError, match="a Paired compares by itself: its compute"):
+        compare(Paired(ctr))
 
 
 def test_arms_of_two_kinds_count_rows() -> None:

@@ -34,7 +34,7 @@ def weighted(n: int, name: str = "scores", *, labels: bool = False) -> dict[str,
 
 MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "multiclass-auc": (MulticlassAUC(CLASSES, resolution=4), scored),
-    "multiclass-auc-exact": (MulticlassAUC(CLASSES, exact=True), scored),
+    "multiclass-auc-exact": (MulticlassAUC(CLASSES, exact=True, score_type="float64"), scored),
     "multiclass-auc-labels": (
         MulticlassAUC(CLASSES, exact=True, score_type="float32"),
         lambda n: scored(n, labels=True),
@@ -46,7 +46,7 @@ MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, An
     "multilabel-confusion": (MultilabelConfusion(CLASSES), lambda n: scored(n, labels=True)),
     "multiclass-auc-weighted": (MulticlassAUC(CLASSES, resolution=4, weight_unit="1/10"), weighted),
     "multiclass-auc-exact-weighted": (
-        MulticlassAUC(CLASSES, exact=True, weight_unit="1/10"),
+        MulticlassAUC(CLASSES, exact=True, score_type="float64", weight_unit="1/10"),
         weighted,
     ),
     "multiclass-confusion-weighted": (
@@ -55,7 +55,7 @@ MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, An
     ),
     "multiclass-auc-rounded": (MulticlassAUC(CLASSES, resolution=4, round_weights=True), weighted),
     "multiclass-auc-exact-rounded": (
-        MulticlassAUC(CLASSES, exact=True, round_weights=True),
+        MulticlassAUC(CLASSES, exact=True, score_type="float64", round_weights=True),
         lambda n: weighted(n, labels=True),
     ),
     "multiclass-confusion-rounded": (

@@ -152,7 +152,7 @@ def _taken(*names: str, real: bool = False, **renamed: str) -> Callable[[int], d
 
 def _clicks() -> Panel:
     return Panel(
-        {"auc": HistogramAUC(), "gauc": GroupedAUC(), "ctr": Ratio()},
+        {"auc": HistogramAUC(), "gauc": GroupedAUC(score_type="float32"), "ctr": Ratio()},
         inputs={"ctr": {"numerators": "labels"}},
     )
 
@@ -177,11 +177,17 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     ),
     "calibration-rounded": (Calibration(bins=4, round_weights=True), _weighted),
     "catalog-metrics": (CatalogMetrics(n_items=ITEMS, k=10), item_lists),
-    "exact-auc": (ExactAUC(), _REAL),
-    "exact-auc-rounded": (ExactAUC(round_weights=True), _weighted),
-    "exact-auc-weighted": (ExactAUC(weight_unit="1/10"), _weighted),
+    "exact-auc": (ExactAUC(score_type="float64"), _REAL),
+    "exact-auc-auto": (ExactAUC(), _REAL),
+    "exact-auc-narrow": (
+        ExactAUC(weight_unit="1/10"),
+        lambda n: {**_weighted(n), "scores": _weighted(n)["scores"].astype(np.float32)},
+    ),
+    "exact-auc-rounded": (ExactAUC(score_type="float64", round_weights=True), _weighted),
+    "exact-auc-weighted": (ExactAUC(score_type="float64", weight_unit="1/10"), _weighted),
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
-    "grouped-auc": (GroupedAUC(), _taken("labels", "scores", "groups")),
+    "grouped-auc": (GroupedAUC(score_type="float32"), _taken("labels", "scores", "groups")),
+    "grouped-auc-auto": (GroupedAUC(), _taken("labels", "scores", "groups")),
     "grouped-auc-exact": (
         GroupedAUC(weight="positives", score_type="float64", ids="exact"),
         _taken("labels", "scores", groups="names"),
@@ -191,18 +197,22 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
         _taken("labels", "scores", "groups"),
     ),
     "grouped-auc-hashed": (
-        GroupedAUC(weight="uniform", ids="hashed"),
+        GroupedAUC(weight="uniform", score_type="float32", ids="hashed"),
         _taken("labels", "scores", groups="names"),
     ),
     "grouped-auc-rounded": (
-        GroupedAUC(ids="exact", round_weights=True),
+        GroupedAUC(score_type="float32", ids="exact", round_weights=True),
         lambda n: {**_weighted(n), "groups": columns(n)["names"]},
     ),
     "grouped-auc-weighted": (
-        GroupedAUC(weight_unit="1/10"),
+        GroupedAUC(score_type="float32", weight_unit="1/10"),
         lambda n: {**_weighted(n), "groups": columns(n)["groups"]},
     ),
-    "grouped-scores": (GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3]), shown_items),
+    "grouped-scores": (
+        GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3], score_type="float32"),
+        shown_items,
+    ),
+    "grouped-scores-auto": (GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3]), shown_items),
     "grouped-scores-items": (
         GroupedScores(
             [MRR, Bpref, P @ 5],
@@ -228,7 +238,7 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     **MANY_CLASSES,
     "paired": (Paired(HistogramAUC()), _taken("labels", scores_a="scores", scores_b="others")),
     "paired-exact": (
-        Paired(ExactAUC()),
+        Paired(ExactAUC(score_type="float64")),
         _taken("labels", real=True, scores_a="scores", scores_b="others"),
     ),
     "paired-means": (
@@ -252,7 +262,7 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "units-sampled": (Units(share=0.75, max_units=10_000), _taken(units="names")),
     "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", groups="names")),
     "user-groups-exact": (
-        UserGroups(ExactAUC(), buckets=16),
+        UserGroups(ExactAUC(score_type="float64"), buckets=16),
         _taken("labels", "scores", "groups"),
     ),
     "user-groups-ratio": (

@@ -288,3 +288,9 @@ def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
     assert views_of(hourly.compute())["total['a b'].ctr.ratio"] == total["a b"]["ctr"].ratio
     with pytest.raises(InputError, match=r"a view of KeyedResult: .* and \d+ more, got 'acc'"):
         value_of(whole, "acc")
+
+
+def test_a_metric_is_no_result() -> None:
+    for read in (views_of, counts_of, texts_of):
+        with pytest.raises(InputError, match=r"got the metric itself \(Ratio\); pass metric.comp"):
+            read(Ratio())

@@ -73,9 +73,9 @@ def test_a_wrong_id_that_no_row_has_does_not_matter(ids: str) -> None:
 def test_a_result_says_what_its_comparisons_rest_on() -> None:
     rows = [(i, y, 0.5) for i in range(1_000) for y in (0, 1)]
     exact, hashed = (fed(rows, GroupedAUC(ids=ids)).compute() for ids in ("exact", "hashed"))
-    assert exact.exactness == "exact; scores compared as float32"
+    assert exact.exactness == "exact; scores compared as float64"
     assert hashed.exactness == (
-        "exact unless ids collide (probability about 2.7e-14); scores compared as float32"
+        "exact unless ids collide (probability about 2.7e-14); scores compared as float64"
     )
     assert hashed.collision_probability() == 1_000 * 999 / 2 / 2**64
     assert exact.collision_probability() == 0.0
@@ -162,7 +162,7 @@ def test_scores_that_no_float32_tells_apart_keep_their_order_between_the_bounds(
     close = math.nextafter(0.5, 1)
     rows: list[grouped.Row] = [(1, 0, 0.5), (1, 1, close)]
     assert np.float32(close) == np.float32(0.5)
-    assert fed(rows, GroupedAUC()).compute().gauc == 0.5
+    assert fed(rows, GroupedAUC(score_type="float32")).compute().gauc == 0.5
     found = gauc(fed(rows, GroupedAUC(grid="relative")))
     assert found.low <= 1.0 <= found.high
 

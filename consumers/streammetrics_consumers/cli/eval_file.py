@@ -268,7 +268,7 @@ def _metrics(
                 asked.append(Asked(measure, _LISTS, measure))
     if measures:
         ids = _ids(schema, columns["lists"])
-        metrics[_LISTS] = GroupedScores([*dict.fromkeys(measures)], ids=ids, score_type="float64")
+        metrics[_LISTS] = GroupedScores([*dict.fromkeys(measures)], ids=ids)
     return metrics, list(dict.fromkeys(asked))
 
 

@@ -20,7 +20,14 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Accumulator, SettingsError
+from streammetrics import (
+    Accumulator,
+    ExactAUC,
+    GroupedAUC,
+    GroupedScores,
+    MulticlassAUC,
+    SettingsError,
+)
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
 from streammetrics_consumers.config.declarations import ENTRIES
 from streammetrics_consumers.config.event import (
@@ -50,6 +57,13 @@ _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default 
     "ids": "hashed",
     "item_ids": "hashed",
     "duplicates": "conflict",
+}
+# As of old, so that stores continue. Scores of events are float64, for which "auto" is no cheaper.
+_SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
+    ExactAUC: "float64",
+    MulticlassAUC: "float64",
+    GroupedAUC: "float32",
+    GroupedScores: "float32",
 }
 MAX_SETTING_BYTES: Final = 256 << 20
 WORDS: Final = ("higher", "lower", "none")
@@ -153,6 +167,8 @@ def _read_metric(
     for key, value in _DEFAULTS.items():
         if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
             settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
+    if kind in _SCORE_TYPES:
+        settings.setdefault("score_type", _SCORE_TYPES[kind])
     if settings.get("duplicates", "conflict") != "conflict":
         # Refusals within one update would depend on how the log is cut into updates.
         section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"], "leave it out")

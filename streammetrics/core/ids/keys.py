@@ -186,7 +186,7 @@ def _most_bytes(scalar: Scalar) -> int:
 def _bad_keys(values: Sequence[object], name: str) -> InputError:
     bad = np.flatnonzero([not _is_key(_plain(v)) for v in values])
     first = values[bad[0]]
-    hint = ids_instead(first) or "convert booleans to strings or integers first"
+    hint = ids_instead(first) or "convert them to strings or integers first"
     got = f"{shown(first)} ({type(first).__name__})"
     return bad_rows(values, bad, name, "strings, integers, None, or tuples of them", hint, got)
 
@@ -257,6 +257,8 @@ def _refuse_others(
         first = groups.values[groups.codes[rows[0]]]
         expected = " or ".join(_NAMES[kind] for kind in kinds)
         got = f"{shown(first)} ({type(first).__name__})"
+        if first is None:
+            hint = "drop or fill the rows without an id"
         raise bad_rows(groups.values, rows, name, expected, hint, got)
 
 

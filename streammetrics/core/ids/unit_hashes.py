@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.conversion import vector
+from streammetrics.core.errors import InputError
 from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.ids.keys import dictionary_column, group_ids
 from streammetrics.core.rows import DictionaryColumn
@@ -65,7 +66,11 @@ def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
     if len(ids.values) > len(ids.codes):  # a dictionary larger than the batch
         return _words(group_ids(ids, kind, name))
     used = DictionaryColumn(np.arange(len(ids.values)), ids.values)
-    return _words(group_ids(used, kind, name))[ids.codes]
+    try:
+        return _words(group_ids(used, kind, name))[ids.codes]
+    except InputError:
+        group_ids(ids, kind, name)  # names the row, not the value's place in the dictionary
+        raise
 
 
 def mixed(words: Words, salt: np.uint64) -> Words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,21 @@ from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids.group_ids import Ids, Indices
 from streammetrics.core.ids.unit_hashes import mixed
 from streammetrics.core.multiset.bag_keys import Groups, Keys
-from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, layout_for
+from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.parts.counts import distinct
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
-from streammetrics.core.parts.score_bits import TYPES, Scores, Values, in_type, scores_of
+from streammetrics.core.parts.score_bits import (
+    AUTO,
+    TYPES,
+    Scores,
+    Values,
+    as_float32,
+    in_type,
+    result_type,
+    scores_of,
+)
 from streammetrics.core.rows import DictionaryColumn, exact_total
 from streammetrics.core.weights import Units, add_surplus
 
@@ -40,8 +49,11 @@ class BagColumn(Column):
     much the units of weight of the rows held exceed their number.
     """
 
-    def __init__(self, rule: Rule, width: int, ids: Ids | None = None) -> None:
+    def __init__(
+        self, rule: Rule, width: int, ids: Ids | None = None, values: str | None = None
+    ) -> None:
         self.rule, self.width = rule, width
+        self.values = rule.first_type if values is None else values  # the type of those held
         self.ids = rule.no_ids() if ids is None else ids
         self.totals = np.zeros(width, np.int64)
         self.surplus = np.zeros(width, np.int64)
@@ -110,7 +122,8 @@ class BagColumn(Column):
 
         def count() -> tuple[Scores, NDArray[np.int64]]:
             table = table_of(self.rule, layout, runs, totals, None)
-            return scores_of(table.codes), np.array(table.counts, np.int64)
+            scores = in_type(scores_of(table.codes), result_type(self.rule.values))
+            return cast("Scores", scores), np.array(table.counts, np.int64)
 
         return count
 
@@ -184,10 +197,25 @@ class BagColumn(Column):
         if self.ids is not None:
             indices = self.ids.index(rows.as_ids("ids"))
             self._lay_out()
-        values = in_type(rows.values, self.rule.values)
+        values = self._in_type(rows.values)
         labels, slots = rows.optional("labels"), rows.optional("slots")
         self.keys.add(values, labels, slots, indices, rows.optional("units"))
         self._count()
+
+    def _in_type(self, values: Values) -> Values:
+        """The values in the type of those held, which become float64 where float32 would change a
+        new one: once in the life of a state."""
+        if self.rule.values == AUTO and self.values == "float32":
+            narrow = as_float32(cast("Scores", values))
+            if narrow is not None:
+                return narrow
+            self._hold("float64")
+        return in_type(values, self.values)
+
+    def _hold(self, values: str) -> None:
+        """Hold values of this type, which has those held."""
+        self.values = values
+        self._lay_out()
 
     def widen(self, width: int) -> None:
         more = width - self.width
@@ -200,6 +228,8 @@ class BagColumn(Column):
     def merge(self, other: Self, to: Slots) -> None:
         other._index_waiting()
         other._purge()
+        if other.values != self.values and other.values == "float64":
+            self._hold("float64")
         indices: U64 | None = None
         if self.ids is not None and other.ids is not None:
             if self.totals.any():
@@ -215,7 +245,7 @@ class BagColumn(Column):
 
     def take(self, slots: Slots) -> Self:
         layout, _ = self.settled()
-        new = type(self)(self.rule, len(slots))
+        new = type(self)(self.rule, len(slots), values=self.values)
         new.totals, new.over, new.surplus = (
             self.totals[slots],
             self.over[slots],
@@ -243,12 +273,13 @@ class BagColumn(Column):
         return table_of(self.rule, layout, runs, self.totals, self.ids)
 
     def encode(self, out: Writer) -> None:
-        write_table(self.table(), out)
+        write_table(self.rule, self.table(), out)
 
     @classmethod
     def of(cls, rule: Rule, table: Table) -> BagColumn:
         """The column of the rows in a table."""
-        new = cls(rule, len(table.totals), table.ids)
+        wide = rule.values == AUTO and table.codes.dtype == np.uint64
+        new = cls(rule, len(table.totals), table.ids, "float64" if wide else None)
         new.totals = table.totals
         if rule.max_rows is not None:
             new.over = table.totals > rule.max_rows
@@ -259,11 +290,11 @@ class BagColumn(Column):
 
     # -- keeping order --------------------------------------------------------------------
     def _layout(self, before: Layout | None) -> Layout:
-        rule, n_ids = self.rule, None if self.ids is None else self.ids.n
-        return layout_for(rule.value_bits, rule.label_bits, self.width, n_ids, before)
+        bits, n_ids = bits_of(self.values), None if self.ids is None else self.ids.n
+        return layout_for(bits, self.rule.label_bits, self.width, n_ids, before)
 
     def _lay_out(self) -> None:
-        """Lay out all keys again if slots or groups no longer fit."""
+        """Lay out all keys again if slots, groups or values no longer fit."""
         old = self.keys
         layout = self._layout(old.layout)
         if layout == old.layout:
@@ -317,12 +348,12 @@ class BagColumn(Column):
 class Bag(Part[BagColumn]):
     """A multiset of rows (group, value, label).
 
-    values: their type, "float32", "float64" or "int64", or the setting that holds it. labels: the
-    number of labels, 0 to labels - 1; a single label is not stored. ids: the setting with the kind
-    of group ids, or None for rows without groups. repeats: the setting that is None or False unless
-    few different rows repeat, so that the state must not grow with their number. weighted: rows may
-    have units of weight. The setting `max_rows` limits the rows that a state holds, or is None.
-    Each of these settings may also be a property of the owner.
+    values: their type, "float32", "float64", "int64" or "auto", or the setting that holds it.
+    labels: the number of labels, 0 to labels - 1; a single label is not stored. ids: the setting
+    with the kind of group ids, or None for rows without groups. repeats: the setting that is None
+    or False unless few different rows repeat, so that the state must not grow with their number.
+    weighted: rows may have units of weight. The setting `max_rows` limits the rows that a state
+    holds, or is None. Each of these settings may also be a property of the owner.
     """
 
     def __init__(
@@ -340,7 +371,7 @@ class Bag(Part[BagColumn]):
         """The rule of a bag in an accumulator with these settings."""
         ids: str | None = None if self.ids is None else getattr(owner, self.ids)
         limit: int | None = getattr(owner, _LIMIT)
-        values: str = self.values if self.values in TYPES else getattr(owner, self.values)
+        values: str = self.values if self.values in (*TYPES, AUTO) else getattr(owner, self.values)
         repeats = self.repeats is not None and getattr(owner, self.repeats) not in (None, False)
         return Rule(values, self.labels, ids, limit, repeats, self.weighted)
 
@@ -416,7 +447,7 @@ def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
     def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
         return lead, np.flatnonzero(~removed[layout.parts(lead)[1].view(np.intp)])
 
-    new = BagColumn(bag.rule, bag.width, bag.ids.twin())
+    new = BagColumn(bag.rule, bag.width, bag.ids.twin(), bag.values)
     new.over = bag.over.copy()
     new.keys = Keys(layout)
     new.keys.carry(bag.keys, kept, ascending=True)

@@ -12,7 +12,7 @@ from streammetrics.core.ids.group_ids import Indices
 from streammetrics.core.multiset.bag_layout import U64, Fields, Layout
 from streammetrics.core.multiset.bag_table import Table
 from streammetrics.core.multiset.sorted_run import Run, Tiers, narrowed
-from streammetrics.core.parts.score_bits import Codes, Values
+from streammetrics.core.parts.score_bits import Codes, Values, widened
 from streammetrics.core.rows import ranges
 
 # The rows of a settled bag, group by group.
@@ -154,13 +154,17 @@ class Keys:
         self.carry(other, renamed)
 
     def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
-        """Add the keys of another with changed leads; `ascending`: their order stays."""
+        """Add the keys of another, whose values are as wide or narrower, with changed leads;
+        `ascending`: their order stays."""
         for number, theirs in enumerate(other.stores):
             for run in theirs.flush():
                 moved: list[list[Run]] = [[] for _ in self.stores]
                 for i in range(0, len(run), _CHUNK):
                     some = run.slice(i, i + _CHUNK)
                     fields = other.layout.open(some, number)
+                    if other.layout.value_bits < self.layout.value_bits:
+                        codes, labels = other.layout.codes(fields)
+                        fields = self.layout.fields(fields.lead, widened(codes), labels)
                     lead, keep = change(fields.lead)
                     fields, counts = fields.led_by(lead), some.counts
                     if keep is not None:

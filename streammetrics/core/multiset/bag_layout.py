@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.ids.group_ids import Ids, IntegerIds, StringIds
 from streammetrics.core.multiset.sorted_run import Run, Words
-from streammetrics.core.parts.score_bits import Codes, Values, codes_of
+from streammetrics.core.parts.score_bits import AUTO, Codes, Values, codes_of
 
 U64 = NDArray[np.uint64]
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
@@ -28,7 +28,8 @@ _SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a bag holds: values of a type ("float32", "float64" or "int64"), labels from 0 to
+    """What a bag holds: values of a type ("float32", "float64", "int64", or "auto": floats as they
+    are, in 32 bits while float32 represents all of them), labels from 0 to
     `labels` - 1, group ids of a kind ("integer", "hashed", "exact", or None for no groups), and
     at most `max_rows` rows a slot; `repeats`: few different rows repeat; `weighted`: a row may
     count as several."""
@@ -41,9 +42,9 @@ class Rule:
     weighted: bool = False
 
     @property
-    def value_bits(self) -> int:
-        """Bits of the code of a value."""
-        return 32 if self.values == "float32" else 64
+    def first_type(self) -> str:
+        """The type of the values of an empty bag."""
+        return "float32" if self.values == AUTO else self.values
 
     @property
     def label_bits(self) -> int:
@@ -260,6 +261,11 @@ class Layout:
         tail = wide << np.uint64(self.label_bits) | labels
         over = wide >> np.uint64(64 - self.label_bits) if self.over_bits else None
         return Fields(lead, over, tail)
+
+
+def bits_of(values: str) -> int:
+    """Bits of the code of a value of this type."""
+    return 32 if values == "float32" else 64
 
 
 def layout_for(

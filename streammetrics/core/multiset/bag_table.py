@@ -16,10 +16,17 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import Ids, Indices, IntegerIds, StringIds
-from streammetrics.core.multiset.bag_layout import U64, Layout, Rule
+from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
 from streammetrics.core.parts.counts import distinct
-from streammetrics.core.parts.score_bits import Codes, are_codes
+from streammetrics.core.parts.score_bits import (
+    AUTO,
+    Codes,
+    are_codes,
+    as_float32,
+    codes_of,
+    scores_of,
+)
 from streammetrics.core.rows import exact_total, ranges
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
@@ -110,9 +117,12 @@ def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]
     return narrowed(np.add.reduceat(here, at, dtype=np.int64))
 
 
-def write_table(table: Table, out: Writer) -> None:
+def write_table(rule: Rule, table: Table, out: Writer) -> None:
     """Write the canonical bytes."""
     width, sizes, codes, counts = len(table.totals), table.sizes, table.codes, table.counts
+    if rule.values == AUTO:
+        codes = _narrowest(codes)
+        out.uint(int(codes.dtype == np.uint64))
     out.ints(table.totals)
     if table.ids is None or table.groups is None:
         per_slot = np.zeros(width, np.int64)
@@ -148,6 +158,9 @@ def write_table(table: Table, out: Writer) -> None:
 
 def read_table(rule: Rule, width: int, data: Reader) -> Table:
     """The table that `write_table` wrote; StateError for others, before any large allocation."""
+    values = rule.values
+    if values == AUTO:
+        values = "float64" if data.uint(1) else "float32"
     totals = data.ints(width)
     ids, groups = None, None
     if rule.ids is None:
@@ -159,9 +172,11 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         if len(sizes) and not sizes.min():
             raise damaged("a group without values")
     k = int(sizes.sum())
-    codes = data.words(k) if rule.value_bits == 64 else data.ints(k).astype(np.uint64)
-    if not are_codes(codes, rule.values):
+    codes = data.words(k) if bits_of(values) == 64 else data.ints(k).astype(np.uint64)
+    if not are_codes(codes, values):
         raise damaged("a value that is not a number")
+    if values != rule.values and values == "float64" and _narrowest(codes).dtype == np.uint32:
+        raise damaged("values as float64 that all are float32")
     ends = np.cumsum(sizes)
     starts = np.zeros(k + 1, np.bool_)
     starts[ends - sizes] = True
@@ -192,7 +207,7 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         # Each weighted row has at least one unit, and each different row occurred.
         if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
             raise damaged("totals that do not match the rows")
-    narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
+    narrow: Codes = codes.astype(np.uint32) if bits_of(values) == 32 else codes
     return Table(totals, slots, sizes, narrow, counts, ids, groups, held)
 
 
@@ -214,6 +229,12 @@ def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.
     if not bool((np.bincount(ranks, minlength=m) > 0).all()):
         raise damaged("an id without a group")
     return ids, of_slot, indices[ranks]
+
+
+def _narrowest(codes: Codes) -> Codes:
+    """The codes of the same floats, as float32 if that changes none of them."""
+    narrow = None if codes.dtype == np.uint32 else as_float32(scores_of(codes))
+    return codes if narrow is None else codes_of(narrow)
 
 
 def _bounded(sizes: NDArray[np.int64], data: Reader) -> NDArray[np.int64]:

@@ -16,6 +16,9 @@ Codes = NDArray[np.unsignedinteger]  # uint32 or uint64
 Scores = NDArray[np.floating]  # float32 or float64
 Values: TypeAlias = "NDArray[np.floating] | NDArray[np.int64]"
 TYPES = ("float32", "float64", "int64")
+SCORE_TYPES: Final = ("auto", "float32", "float64")  # of a setting `score_type`
+AUTO: Final = "auto"  # floats as they are, in 32 bits while float32 represents all of them
+_SAMPLE: Final = 256  # values that show most columns of float64 to be no float32
 _DTYPES: Final = {name: np.dtype(name) for name in TYPES}
 
 
@@ -42,6 +45,11 @@ def codes_of(values: Values) -> Codes:
     return wide.view(np.uint64)
 
 
+def result_type(score_type: str) -> str:
+    """The type in which values of a setting are compared: those of "auto" as float64."""
+    return "float64" if score_type == AUTO else score_type
+
+
 def in_type(values: Values, name: str) -> Values:
     """The values as "float32", "float64" or "int64"; those beyond float32 are infinite there."""
     if values.dtype is _DTYPES[name]:
@@ -52,6 +60,22 @@ def in_type(values: Values, name: str) -> Values:
         return values.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
         return values.astype(np.float32, copy=False)
+
+
+def as_float32(values: Scores) -> Scores | None:
+    """The values as float32 if that changes none of them, else None."""
+    if values.dtype == np.float32:
+        return values
+    with np.errstate(over="ignore", under="ignore"):
+        if len(values) > _SAMPLE and as_float32(values[:_SAMPLE]) is None:
+            return None
+        narrow = values.astype(np.float32)
+    return narrow if bool((narrow == values).all()) else None
+
+
+def widened(codes: Codes) -> Codes:
+    """The codes of the same values as float64."""
+    return codes_of(scores_of(codes.astype(np.uint32, copy=False)).astype(np.float64))
 
 
 def scores_of(codes: Codes) -> Scores:

@@ -38,6 +38,9 @@ def arrow_column(array: pa.Array | pa.ChunkedArray, column: str) -> Values | Lis
             array = array.dictionary_encode()
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if isinstance(array, pa.ExtensionArray):
+        if array.type.extension_name.startswith("pandas."):  # their storage means nothing else
+            hint = 'convert them, for example with dt.to_timestamp() or astype("str")'
+            raise refused(column, "numbers, texts or times", f"{array.type}", hint)
         array = array.storage
     kind = array.type
     if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):

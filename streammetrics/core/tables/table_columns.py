@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from os import PathLike
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,6 @@ from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
-
-if TYPE_CHECKING:
-    from streammetrics.core.declared import Declared
 
 
 class ArrowStream(Protocol):
@@ -47,12 +45,20 @@ class Frame(Protocol):
         """The rows by position."""
 
 
+class TakesColumns(Protocol):
+    """A metric, as `Declared` describes the arguments of its `update`."""
+
+    def arguments(self) -> Mapping[str, bool]: ...
+    def former_arguments(self) -> Mapping[str, str]: ...
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]: ...
+
+
 Table: TypeAlias = "Frame | ArrowStream | ArrowArray | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 N = TypeVar("N", bound=Names)
 
 OFFSETS: Final = "offsets"  # the argument of metrics whose rows are lists
-_SHORT: Final = {"key": "keys", "time": "times_ms"}  # an argument in the words of a table
+_SHORT: Final = {"key": ("keys",), "time": ("times_ms", "times_s")}  # in the words of a table
 _A_TABLE: Final = "a table: pandas, polars, Arrow, or a dict of arrays"
 
 
@@ -64,7 +70,7 @@ class Columns(NamedTuple):
 
 
 def arguments_of(
-    spec: Declared, table: Table, columns: Mapping[str, Names], where: str
+    spec: TakesColumns, table: Table, columns: Mapping[str, Names], where: str
 ) -> dict[str, object]:
     """The keywords of `spec.update` from a table [n rows].
 
@@ -81,28 +87,28 @@ def arguments_of(
                 expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
                 got=shown(argument),
                 where=where,
-                hint=nearest(argument, takes, "correct the name"),
+                hint=nearest(argument, takes, _instead(spec, named, known.names, column)),
             )
         _require_names(argument, column, where)
     found: dict[str, object] = {}
     widths = spec.widths()
     for argument, column in columns_read(spec, known.names, named).items():
         if isinstance(column, str):
-            values = _values(known, column, argument, where)
+            values = _values(known, column, argument, where, named)
             if isinstance(values, Lists):
                 lists = OFFSETS in takes and argument not in widths
                 _put_lists(found, argument, column, values, lists=lists)
             else:
                 found[argument] = values
             continue
-        several = [_values(known, name, argument, where) for name in column]
+        several = [_values(known, name, argument, where, named) for name in column]
         join = _table if argument in widths else _tuples
         found[argument] = join(argument, column, several)
     return found
 
 
 def renamed_columns(
-    spec: Declared, columns: Mapping[str, N], names: Collection[object], where: str
+    spec: TakesColumns, columns: Mapping[str, N], names: Collection[object], where: str
 ) -> dict[str, N | str]:
     """Argument -> column, also for former names; InputError if the former and the current name
     are both columns, because they may mean different groups."""
@@ -123,7 +129,7 @@ def renamed_columns(
 
 
 def columns_read(
-    spec: Declared, there: Collection[object], columns: Mapping[str, N]
+    spec: TakesColumns, there: Collection[object], columns: Mapping[str, N]
 ) -> dict[str, N | str]:
     """Argument of `spec.update` -> column: the one in `columns`, or that of its own name. Optional
     arguments without a column are left out."""
@@ -145,9 +151,15 @@ def columns_of(table: object, where: str) -> Columns:
         return Columns(given.columns, given.get_column)
     if hasattr(given, "column") and hasattr(given, "num_rows") and hasattr(given, "schema"):
         return Columns(given.schema.names, given.column)
+    if isinstance(given, np.ndarray) and given.dtype.names:
+        return Columns(given.dtype.names, given.__getitem__)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return columns_of(_read(given, where), where)
-    raise InputError(
+    raise _no_table(given, where)
+
+
+def _no_table(given: object, where: str) -> InputError:
+    return InputError(
         expected=_A_TABLE,
         got=f"{type(given).__name__} {shown(given)}",
         where=where,
@@ -163,7 +175,10 @@ def _read(given: Any, where: str) -> object:
         pass
     else:
         stream = hasattr(given, "__arrow_c_stream__")
-        return pa.RecordBatchReader.from_stream(given).read_all() if stream else _batch(given)
+        try:
+            return pa.RecordBatchReader.from_stream(given).read_all() if stream else _batch(given)
+        except pa.ArrowInvalid:
+            raise _no_table(given, where) from None
     try:
         import polars
     except ImportError:
@@ -187,15 +202,21 @@ def _table_instead(given: object) -> str:
         return "pass table.collect()"
     if hasattr(given, "toArrow"):
         return "pass table.toArrow(), or see streammetrics.engines for Spark"
-    if isinstance(given, list | tuple):
+    if isinstance(given, list | tuple | np.ndarray):
         return 'pass columns, not rows: {"label": [...], "score": [...]}'
+    if hasattr(given, "iloc") or hasattr(given, "to_frame") or hasattr(given, "type"):
+        return "pass the table that it is a column of"
+    if hasattr(given, "groups"):
+        return 'pass the table itself; PerKey(metric) counts each group, with key="column"'
+    if not isinstance(given, str | PathLike):
+        return "pass a table of one of these libraries, such as its to_pandas() or to_arrow()"
     return "read it first, for example with pandas.read_parquet"
 
 
 def _long(name: str, takes: Collection[str]) -> str:
     """The argument that a short name stands for."""
-    long = _SHORT.get(name, name)
-    return name if name in takes or long not in takes else long
+    longer = [long for long in _SHORT.get(name, ()) if long in takes]
+    return longer[0] if longer and name not in takes else name
 
 
 def _require_names(argument: str, column: object, where: str) -> None:
@@ -211,10 +232,26 @@ def _require_names(argument: str, column: object, where: str) -> None:
         )
 
 
-def _values(known: Columns, name: str, argument: str, where: str) -> Values | Lists | object:
+def _instead(
+    spec: TakesColumns, named: Mapping[str, Names], names: Collection[object], column: Names
+) -> str:
+    """The hint for an unknown argument: the argument that its column may be meant for."""
+    for argument, required in spec.arguments().items():
+        if required and argument not in named and argument not in names:
+            return f"name the column of {argument}, as in {argument}={column!r}"
+    return "correct the name"
+
+
+def _values(
+    known: Columns, name: str, argument: str, where: str, named: Mapping[str, Names]
+) -> Values | Lists | object:
     if name not in known.names:
+        used = [column for one, column in named.items() if one != argument]
         texts = [other for other in known.names if isinstance(other, str)]
-        instead = f'name the column, as in {argument}="{texts[0]}"' if texts else "pass columns"
+        texts = [other for other in texts if other not in used] or texts
+        instead = "give the columns names that are texts" if known.names else "pass columns"
+        if texts:
+            instead = f'name the column, as in {argument}="{texts[0]}"'
         raise InputError(
             expected=f"the column {name!r}",
             got=f"columns {_few(known.names)}" if known.names else "no columns",

@@ -35,7 +35,12 @@ def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
         "judged": Field("known", "flag"),
     }
     assert found.empty == GroupedScores(
-        ["MRR"], ids="hashed", item_ids="hashed", duplicates="conflict", max_rows=10_000_000
+        ["MRR"],
+        score_type="float32",  # as in the stores of older versions
+        ids="hashed",
+        item_ids="hashed",
+        duplicates="conflict",
+        max_rows=10_000_000,
     )
     whole = ranked("RankingMetrics", ', inputs = { judged = "known" }')
     assert whole.of_lists

@@ -213,6 +213,29 @@ def test_a_metric_has_a_fingerprint_of_its_own() -> None:
     assert moved["ctr"] == was["ctr"] and moved["auc"] != was["auc"]
 
 
+def test_the_default_precision_of_scores_is_that_of_the_stores_of_older_versions() -> None:
+    scores = 'n_classes = 3, inputs = { scores = "all" }'
+    metrics = f"""
+    a = {{ type = "ExactAUC" }}
+    b = {{ type = "GroupedAUC" }}
+    c = {{ type = "GroupedScores", measures = ["NDCG@10"], inputs = {{ groups = "q" }} }}
+    d = {{ type = "GroupedAUC", grid = "relative" }}
+    e = {{ type = "MulticlassAUC", exact = true, {scores} }}
+    f = {{ type = "MulticlassAUC", {scores} }}"""
+    assert {
+        name: print_[:8] for name, print_ in config(metrics=metrics).fingerprints().items()
+    } == {
+        "a": "5258606c",
+        "b": "87cfe9e4",
+        "c": "5349cd04",
+        "d": "cbf87bdb",
+        "e": "0c12fa36",
+        "f": "a1444e24",
+    }
+    auto = config(metrics='a = { type = "ExactAUC", score_type = "auto" }')
+    assert auto.fingerprints()["a"][:8] != "5258606c"
+
+
 def test_the_floor_is_the_start_of_a_pane_and_never_above_the_retention() -> None:
     hourly = config(windows="size_s = 3600\nretention_s = 7200").windows
     floors = [hourly.floor_ms(3 * 3_600_000 + more) for more in (-1, 0, 1)]

@@ -19,11 +19,13 @@ Row = tuple[int, object, float, int]  # slot, group, value, label
 RULES = [
     *(
         Rule(values, 2, kind, None)
-        for values, kind in product(("float32", "float64"), (None, "integer", "hashed", "exact"))
+        for values, kind in product(
+            ("float32", "float64", "auto"), (None, "integer", "hashed", "exact")
+        )
     ),
     *(  # grades, and one that says that there is none
         Rule(values, 17, kind, None)
-        for values, kind in product(("float32", "float64"), (None, "integer", "exact"))
+        for values, kind in product(("float32", "float64", "auto"), (None, "integer", "exact"))
     ),
     *(Rule("int64", 1, kind, None) for kind in (None, "integer", "exact")),
     Rule("int64", 2, None, None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -344,6 +344,25 @@ MISTAKES: list[tuple[Callable[[], object], dict[str, Any], str]] = [
         {"labels": "click", "scores": "p"},
         "scores: expected 2 values, one for each row of labels, got 6; pass arrays of equal length",
     ),
+    (
+        lambda: pd.DataFrame(DAY | {"p": [f"{p}" for p in DAY["p"]]}),
+        {"labels": "click", "scores": "p"},
+        "scores: expected numbers, got texts or categories, such as '0.1'; convert the column "
+        "first",
+    ),
+    (
+        lambda: pd.DataFrame(DAY | {"p": pd.period_range("2025", periods=6)}),
+        {"labels": "click", "scores": "p"},
+        "column 'p': expected numbers, texts or times, got "
+        "extension<pandas.period<ArrowPeriodType>>; convert them, for example with "
+        'dt.to_timestamp() or astype("str")',
+    ),
+    (
+        lambda: pd.DataFrame(np.zeros((2, 2))),
+        {"labels": "click", "scores": "p"},
+        f"{AUC}, labels: expected the column 'click', got columns 0, 1; give the columns names "
+        "that are texts",
+    ),
 ]  # fmt: skip
 
 
@@ -358,14 +377,64 @@ def test_mistakes_are_refused_with_what_to_pass(
 
 
 def test_other_things_than_tables_are_refused_with_their_table() -> None:
+    rows = 'pass columns, not rows: {"label": [...], "score": [...]}'
     for given, hint in (
         (pl.LazyFrame(DAY), "pass table.collect()"),
         ("day.parquet", "read it first, for example with pandas.read_parquet"),
-        (np.zeros((2, 2)), "read it first, for example with pandas.read_parquet"),
+        (np.zeros((2, 2)), rows),
+        (pd.Series([1, 0]), "pass the table that it is a column of"),
+        (pl.Series([1, 0]), "pass the table that it is a column of"),
+        (pa.array([1, 0]), "pass the table that it is a column of"),
+        (
+            pd.DataFrame(DAY).groupby("user"),
+            'pass the table itself; PerKey(metric) counts each group, with key="column"',
+        ),
+        (
+            object(),
+            "pass a table of one of these libraries, such as its to_pandas() or to_arrow()",
+        ),
     ):
         with pytest.raises(InputError, match="expected a table: pandas") as error:
             Ratio().update_from(given)  # type: ignore[arg-type]
         assert error.value.hint == hint
+
+
+def test_an_unknown_or_missing_name_says_which_column_to_name() -> None:
+    rows = {"click": [0, 1], "p": [0.1, 0.2], "who": ["a", "b"]}
+    for columns, hint in (
+        ({"variant": "who"}, "name the column of keys, as in keys='who'"),
+        ({}, 'name the column, as in keys="who"'),
+    ):
+        with pytest.raises(InputError) as error:
+            PerKey(HistogramAUC()).update_from(rows, labels="click", scores="p", **columns)
+        assert error.value.hint == hint
+
+
+def test_a_structured_array_is_a_table() -> None:
+    metric = HistogramAUC()
+    rows = np.array([(0, 0.1), (1, 0.8)], [("click", int), ("p", float)])
+    metric.update_from(rows, labels="click", scores="p")
+    assert metric.compute().rows == 2
+
+
+def test_dates_and_texts_that_are_times_are_refused_with_how_to_convert_them() -> None:
+    windows = Windows(Ratio(), size_s=60)
+    for column, hint in (
+        (["2025-01-01"], "parse them first"),
+        ([date(2025, 1, 1)], "midnight in UTC"),
+    ):
+        for table in (pd.DataFrame({"t": column}), pl.DataFrame({"t": column}), {"t": column}):
+            with pytest.raises(InputError, match=hint) as error:
+                windows.update_from({"x": [1]} | {"t": table["t"]}, time="t", numerators="x")
+            assert 'numpy.array(times, "datetime64[ms]")' in error.value.hint
+
+
+def test_a_user_without_an_id_is_named_by_its_row_however_the_column_is_encoded() -> None:
+    users = UserGroups(Ratio())
+    for column in (pd.Series(["a", "a", None]), pl.Series(["a", "a", None])):
+        with pytest.raises(InputError, match="drop or fill the rows without an id") as error:
+            users.update_from({"u": column, "x": [1, 0, 1]}, groups="u", numerators="x")
+        assert error.value.where == "groups[2]"
 
 
 def test_columns_of_different_lengths_are_no_tuples() -> None:
