@@ -14,20 +14,19 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, taken_as_independent
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import PairedError, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import Directions, directed, value_of, view_of
+from streammetrics.present.views import Directions, Range, directed, range_of, value_of, view_of
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
 _NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
 _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
-_INDEPENDENT = "{} are taken as independent because no users are known"
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,12 +140,13 @@ class PairedResult(Generic[R], Shown):
         if not made.defined:
             return made
         users = known.method == "jackknife"
-        note = known.reason if users else _INDEPENDENT.format(known.units)
-        note = "" if known.units == "groups" else note
+        note = known.reason if users else taken_as_independent(known.units)
+        note = "" if known.units in ("groups", "users") else note
         made = replace(made, reason=note)
         if users:  # that of independent rows is not known
             made = replace(made, n_eff=math.nan, deff=math.nan)
-        return widened(made, difference) if isinstance(difference, Bounded) else made
+        made = widened(made, difference) if isinstance(difference, Bounded) else made
+        return made.within(*self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
         """The p-value of a view: that of the interval's t. If buckets may have moved the difference
@@ -164,6 +164,16 @@ class PairedResult(Generic[R], Shown):
         asked = _metric_view(view)
         a, b = (value_of(self._model_of(model), asked) for model in (self.value_a, self.value_b))
         return a, b
+
+    def _limits(self, view: object) -> Range:
+        """The least and the greatest difference in a view of the metric."""
+        least, most = range_of(self._model_of(self.value_a), view)
+        return least - most, most - least
+
+    def _range(self, view: str) -> Range | None:
+        if view in _MODELS:
+            return range_of(self._model_of(self.value_a))
+        return {"difference": self._limits(None), "pvalue": (0.0, 1.0)}.get(view)
 
     def _model_of(self, model: object) -> object:
         """The metric's result, without its groups of users."""

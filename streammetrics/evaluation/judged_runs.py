@@ -86,17 +86,23 @@ def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
     names = _column_names(given)
     if names is not None:
         return _grouped(_columns(given, names, kind), kind)
-    if not isinstance(given, Mapping):
-        to_dict = getattr(given, "to_dict", None)  # Qrels and Run of ranx
-        if callable(to_dict):
-            given = to_dict()
-    if isinstance(given, Mapping):
-        return _nested(given, kind)
+    nested = mapping_of(given)
+    if nested is not None:
+        return _nested(nested, kind)
     if isinstance(given, (tuple, list)) and len(given) == 3 and not isinstance(given[0], tuple):
         return _grouped((given[0], given[1], given[2]), kind)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, np.ndarray)):
         return _grouped(_of_rows(given, kind), kind)
     raise _other_form(given, kind)
+
+
+def mapping_of(given: object) -> Mapping[Hashable, object] | None:
+    """A mapping, or what becomes one: Qrels and Run of ranx, a Series of pandas; else None."""
+    if isinstance(given, Mapping):
+        return given
+    to_dict = getattr(given, "to_dict", None)
+    found = to_dict() if callable(to_dict) else None
+    return found if isinstance(found, Mapping) else None
 
 
 def _other_form(given: object, kind: Kind) -> InputError:
@@ -117,6 +123,8 @@ def _nested(given: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]
     found: dict[Hashable, Ids] = {}
     for query, documents in given.items():
         plain_query = _id(query, kind.name, "query")
+        of_query = mapping_of(documents)
+        documents = documents if of_query is None else of_query
         if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
             dicts = isinstance(documents, (int, float))
             raise InputError(

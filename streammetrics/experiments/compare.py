@@ -278,7 +278,7 @@ def compared(
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
     lower, upper = _bounds(pair, std_error, q)
-    bounds = lower - resolution, upper + resolution
+    bounds = pair.within((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
@@ -326,7 +326,7 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
     a, b = pair.control, pair.treatment
     users = shared_users(pair, _origin(b), a.resolution + b.resolution)
     lift = found.rel_effect_size
-    bounds, lift_bounds = users.bounds(level), users.lift_bounds(lift, level)
+    bounds, lift_bounds = pair.within(users.bounds(level)), users.lift_bounds(lift, level)
     chosen = lift_bounds if relative else bounds
     return replace(
         found,

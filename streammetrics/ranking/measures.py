@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import Final
 
@@ -33,6 +34,7 @@ from streammetrics.kernels.ranking.rank_tables import GAINS
 from streammetrics.present.measure_names import did_you_mean, printed_text
 from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
 
+_SHARE: Final = (0.0, 1.0)
 _CHOOSE: Final = "choose one of these"
 _PASS: Final = "pass the probability that a user continues to the next item"
 
@@ -77,6 +79,7 @@ class _DCG(_Gained):
     """Sum of gain/log2(rank + 1) over the first k ranks (Jaervelin and Kekaelaeinen 2002)."""
 
     name = "DCG"
+    limits = (0.0, inf)
     rational = False
 
     def of(self, lists: Ranked) -> Values:
@@ -87,6 +90,7 @@ class _NDCG(_Gained):
     """DCG over the DCG of all known relevant items in their best order, both cut at k."""
 
     name = "NDCG"
+    limits = _SHARE
     rational = False
 
     @property
@@ -103,6 +107,7 @@ class _CG(_Gained):
 
     gain: str = "linear"
     name = "CG"
+    limits = (0.0, inf)
 
     def of(self, lists: Ranked) -> Values:
         return Values(*cumulative_gain(lists, self.gain, self.cut))
@@ -112,6 +117,7 @@ class _MRR(_Thresholded):
     """1/rank of the first relevant item, 0 if none is among the first k."""
 
     name = "MRR"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.reciprocal_rank(lists, self.rel, self.cut))
@@ -121,6 +127,7 @@ class _HR(_Thresholded):
     """1 if any of the first k items is relevant, else 0."""
 
     name = "HR"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.hit(lists, self.rel, self.cut))
@@ -130,6 +137,7 @@ class _PooledHR(_OverKnown):
     """Relevant items among the first k of all lists, over all known relevant items of all lists."""
 
     name = "PooledHR"
+    limits = _SHARE
     pooled = True
 
     def of(self, lists: Ranked) -> Values:
@@ -141,6 +149,7 @@ class _P(_Thresholded):
     """Relevant items among the first k, over k, even if the list is shorter."""
 
     name = "P"
+    limits = _SHARE
     cuts = "must"
 
     def of(self, lists: Ranked) -> Values:
@@ -153,6 +162,7 @@ class _R(_OverKnown):
     """Relevant items among the first k, over all known relevant items."""
 
     name = "R"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
@@ -163,6 +173,7 @@ class _RPrec(_OverKnown):
     """R-precision: relevant items among the first R, over R, the number of known relevant ones."""
 
     name = "RPrec"
+    limits = _SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
@@ -181,6 +192,7 @@ class _AP(_OverKnown):
 
     denominator: str = "all"
     name = "AP"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,6 +213,7 @@ class _ERR(Measure):
 
     max_grade: int = 4
     name = "ERR"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         if type(self.max_grade) is not int or not 1 <= self.max_grade <= MAX_GRADE:
@@ -225,6 +238,7 @@ class _RBP(_Thresholded):
 
     p: float = 0.8
     name = "RBP"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -241,6 +255,7 @@ class _Bpref(_OverKnown):
     """Binary preference: how few items judged not relevant rank above the relevant ones."""
 
     name = "Bpref"
+    limits = _SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
