@@ -192,7 +192,7 @@ def _difference(
     ours, theirs = found[name], found[baseline]
     by_query = ours.by_query[measure] - theirs.by_query[measure]
     by_query = by_query[~np.isnan(by_query)]  # not queries with nothing relevant, in both runs
-    pair = PairedResult(ours, theirs, len(by_query), lambda: _errors(ours, theirs))
+    pair = PairedResult(ours, theirs, len(by_query), lambda _: _error(measure, ours, theirs))
     interval = pair.interval(measure, level=level)
     return RunDifference(
         measure=measure,
@@ -216,12 +216,10 @@ def _difference(
     )
 
 
-def _errors(ours: Evaluation, theirs: Evaluation) -> Mapping[str, PairedError]:
-    """The error of the difference of each measure: both runs have the same queries and weights."""
-    return {
-        measure: PairedSums.of(one.values, other.values, one.weights).error(ours._units)
-        for (measure, one), other in zip(ours._terms.items(), theirs._terms.values(), strict=True)
-    }
+def _error(measure: str, ours: Evaluation, theirs: Evaluation) -> PairedError:
+    """The error of the difference: both runs have the same queries, and these the same weights."""
+    one, other = ours._terms[measure], theirs._terms[measure]
+    return PairedSums.of(one.values, other.values, one.weights).error(ours._units)
 
 
 def _p(pvalue: float) -> str:
