@@ -13,7 +13,7 @@ from streammetrics.combine.panel import part_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
@@ -129,7 +129,7 @@ def clustered(
         reason="; ".join((*([_AGREE] if agree else []), *doubts)),
     )
     made = widened(made, value) if isinstance(value, Bounded) else made
-    return made.within(*range_of(result, text))
+    return interval_within(made, *range_of(result, text))
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:

@@ -13,7 +13,7 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval, taken_as_independent
+from streammetrics.core.interval import Interval, interval_within, taken_as_independent
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import McNemar, PairedError, paired_jackknife
@@ -147,7 +147,7 @@ class PairedResult(Generic[R], Shown):
         if users:  # that of independent rows is not known
             made = replace(made, n_eff=math.nan, deff=math.nan)
         made = widened(made, difference) if isinstance(difference, Bounded) else made
-        return made.within(*self._limits(_metric_view(view)))
+        return interval_within(made, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
         """The p-value of a view: that of the interval's t. If buckets may have moved the difference

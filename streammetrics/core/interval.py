@@ -98,19 +98,6 @@ class Interval:
             resolution=abs(times) * self.resolution,
         )
 
-    def within(self, least: float, most: float) -> Interval:
-        """The interval without the values that the quantity cannot have; an undefined one as it is.
-
-        It contains the same possible values, so its level is the same. The standard error and the
-        p-value do not change.
-
-        >>> print(Interval(0.75, 0.45, 1.05, method="t", n=4).within(0.0, 1.0))
-        0.75, 95 % CI 0.45 to 1 (t, n = 4)
-        """
-        lower, upper = bounds_within((self.lower, self.upper), least, most)
-        same = (lower, upper) == (self.lower, self.upper)
-        return self if same else replace(self, lower=lower, upper=upper)
-
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper
 
@@ -129,6 +116,20 @@ def bounds_within(bounds: tuple[float, float], least: float, most: float) -> tup
     if bounds == (-math.inf, math.inf):
         return bounds
     return min(max(bounds[0], least), most), max(min(bounds[1], most), least)
+
+
+def interval_within(found: Interval, least: float, most: float) -> Interval:
+    """The interval without the values that the quantity cannot have; an undefined one as it is.
+
+    It contains the same possible values, so its level is the same. The standard error and the
+    p-value do not change.
+
+    >>> print(interval_within(Interval(0.75, 0.45, 1.05, method="t", n=4), 0.0, 1.0))
+    0.75, 95 % CI 0.45 to 1 (t, n = 4)
+    """
+    lower, upper = bounds_within((found.lower, found.upper), least, most)
+    same = (lower, upper) == (found.lower, found.upper)
+    return found if same else replace(found, lower=lower, upper=upper)
 
 
 class HasInterval(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, interval_within
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
@@ -172,7 +172,7 @@ class HasIntervals(Shown):
         if found is None:
             why = f"no formula for {text.text}; {USERS}"
             return asked.none(why, n=rows, formula=False)
-        return found.within(*range_of(self, text.text))
+        return interval_within(found, *range_of(self, text.text))
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.
