@@ -31,7 +31,12 @@ from streammetrics.kernels.ranking.gain import expected_reciprocal_rank, rank_bi
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, relevant_shown
 from streammetrics.kernels.ranking.rank_tables import GAINS
-from streammetrics.present.measure_names import did_you_mean, printed_text
+from streammetrics.present.measure_names import (
+    did_you_mean,
+    our_parameters,
+    printed_text,
+    text_of_ir_measures,
+)
 from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
 
 _SHARE: Final = (0.0, 1.0)
@@ -386,8 +391,11 @@ def parse_measure(text: str) -> Measure:
     >>> parse_measure("MRR @ 10"), parse_measure("map"), parse_measure("ndcg_cut_10")
     (MRR@10, AP, NDCG(gain="linear")@10)
     """
-    if not isinstance(text, str):
+    given: object = text
+    written = given if isinstance(given, str) else text_of_ir_measures(given)
+    if written is None:
         raise refused("a measure or its name", shown(text), "measure")
+    text = our_parameters(written)
     found = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
     measure = None if found is None else _measure(found[1])
     if measure is None:
@@ -397,6 +405,11 @@ def parse_measure(text: str) -> Measure:
             measure = None if found is None else _measure(found[1])
     if found is None:
         hint = did_you_mean(text, (), WRITE) if len(text) <= _LONGEST else WRITE
+        if "," in text and "(" not in text and len(text) <= _LONGEST:
+            first, *others = (one.strip() for one in text.split(","))
+            stem = first.rstrip("0123456789")
+            several = [first, *(f"{stem}{one}" if one.isdigit() else one for one in others)]
+            hint = f"pass several in a list: {several}"
         expected = 'a measure such as NDCG@10 or NDCG(gain="linear")@5'
         raise refused(expected, shown(text), "measure", hint)
     if measure is None:
@@ -411,6 +424,8 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
     """Measures from values or texts, one or several; SettingsError for none or a duplicate."""
     if isinstance(measures, (Measure, str)):
         measures = (measures,)
+    elif (of_ir_measures := text_of_ir_measures(measures)) is not None:
+        measures = (of_ir_measures,)
     elif not isinstance(measures, Iterable):
         raise refused("measures such as NDCG @ 10, or their names", shown(measures), "measures")
     return _measures_of(tuple(measures))
