@@ -182,13 +182,12 @@ REFUSED_TEXTS = {
     "one of NDCG": ["nonsense", "auc", "f1@10", "hits@10"],
     "name=value": [
         *("NDCG(gain=Linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
-        "RBP(p=nan)",
     ],
     "each name once": ['NDCG(gain="linear",gain="linear")'],
     "a parameter of NDCG": ["NDCG(rel=1)"],
     "a parameter of MRR": ["MRR(cut=3)", "MRR(name=3)"],
     "grade from 1 to 15": ["MRR(rel=0)", "MRR(rel=1.0)"],
-    "below 1": ["RBP(p=1)", "RBP(p=0.0)", 'RBP(p="a")'],
+    "below 1": ["RBP(p=nan)", "RBP(p=1)", "RBP(p=0.0)", 'RBP(p="a")'],
     "whole lists": ["RPrec@10", "Bpref@10"],
 }
 
