@@ -458,6 +458,11 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             Other("table", "`{}`"),
             "the fields of arguments that have no role, or another field than their role",
         ),
+        "models": Key(
+            Other("list of two fields"),
+            "the scores (or predictions, numerators) of two models on the same events: the metric "
+            "of both, and their difference, as `Paired`",
+        ),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
             "the better direction, or a target; by default that of its view",
