@@ -61,20 +61,22 @@ _CONSEQUENCE: Final = (
 )
 
 
-def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_many: bool) -> None:
-    """Warn if both states counted the same rows by their provenance, or if all counts of users and
-    labels are equal in both; the UserWarning says which.
+def same_rows(
+    control: Accumulator, treatment: Accumulator, *, equally_many: bool = True
+) -> str | None:
+    """Why both states may have the same rows or users, and what follows; None if they do not.
 
-    equally_many: whether both have the same number of rows; if not, only provenance and users are
-    compared. Users are taken as shared if their rows in each group are correlated.
+    They have if both counted the same rows by their provenance, or if all counts of users and
+    labels are equal in both. equally_many: whether both may have the same number of rows; if not,
+    only provenance and users are compared. Users are taken as shared if their rows in each group
+    are correlated.
     """
     said = next(_shared(control, treatment), None)
     if said is None and equally_many:
         said = _equal(control.compute(), treatment.compute())
     if said is None:
         said = _same_users(control, treatment)
-    if said is not None:
-        warnings.warn(f"compare: {said} {_CONSEQUENCE}", stacklevel=3)
+    return said and f"{said} {_CONSEQUENCE}"
 
 
 def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
@@ -257,7 +259,9 @@ def compare(
             )
         return _of_shared_users(pair, level, relative=relative)
     equally_many = pair.control.rows == pair.treatment.rows
-    warn_of_same_rows(control, treatment, equally_many=equally_many)
+    said = same_rows(control, treatment, equally_many=equally_many)
+    if said is not None:
+        warnings.warn(f"compare: {said}", stacklevel=2)
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)
