@@ -459,9 +459,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             "the fields of arguments that have no role, or another field than their role",
         ),
         "models": Key(
-            Other("list of two fields"),
-            "the scores (or predictions, numerators) of two models on the same events: the metric "
-            "of both, and their difference, as `Paired`",
+            Other("two fields"), "two models' scores (predictions, numerators), as in `Paired`"
         ),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
