@@ -189,7 +189,8 @@ class UsersOfQueries(NamedTuple):
 
     def totals(self, terms: Terms) -> Terms:
         """The terms of users: the sums of those of their queries, each rounded once."""
-        return Terms(*(None if column is None else self._sums(column) for column in terms))  # type: ignore[arg-type]
+        weights = None if terms.weights is None else self._sums(terms.weights)
+        return Terms(self._sums(terms.values), weights)
 
     def _sums(self, column: Floats) -> Floats:
         sums = ExactSumColumn(self.n)

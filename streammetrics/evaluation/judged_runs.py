@@ -104,7 +104,7 @@ def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
 
 
 def mapping_of(given: object) -> Mapping[Hashable, object] | None:
-    """A mapping, or what becomes one: Qrels and Run of ranx, a Series of pandas; else None."""
+    """A mapping, or what becomes one: Qrels and Run of ranx, users as a Series; else None."""
     if isinstance(given, Mapping):
         return given
     to_dict = getattr(given, "to_dict", None)
@@ -130,8 +130,6 @@ def _nested(given: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids]
     found: dict[Hashable, Ids] = {}
     for query, documents in given.items():
         plain_query = _id(query, kind.name, "query")
-        of_query = mapping_of(documents)
-        documents = documents if of_query is None else of_query
         if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
             dicts = isinstance(documents, (int, float))
             raise InputError(

@@ -60,7 +60,6 @@ def test_every_form_of_judgments_is_the_same(tmp_path: Path) -> None:
         polars.LazyFrame(table("User-ID", "itemId", "rating", GRADES)),
         pyarrow.table(table("q_id", "doc_id", "rel", GRADES)),
         Ranx(),
-        {query: pandas.Series(grades) for query, grades in TRUTH.items()},
     ):
         found = judgments_of(given)
         assert found == TRUTH and list(found) == ["q2", "q1"], given
