@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streammetrics import ExactAUC, HistogramAUC, Paired, Ratio
+from streammetrics import BinaryConfusion, ExactAUC, HistogramAUC, Paired, Ratio
 from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.grouped_scores_cases import GROUPED_SCORES
@@ -52,10 +52,11 @@ def _own(name: str, a: object, b: object) -> dict[str, object]:
 
 AREAS: list[Case[Any]] = [case for case in BINARY if isinstance(case.empty, ExactAUC)]
 _GRIDS: list[Case[Any]] = [case for case in BINARY if isinstance(case.empty, HistogramAUC)]
+_TABLES: list[Case[Any]] = [case for case in BINARY if isinstance(case.empty, BinaryConfusion)]
 _LIMITED: list[Case[Any]] = [case for case in AREAS if getattr(case.empty, "max_rows", None)]
 
 PAIRED: list[Case[Any]] = [
-    *map(paired, (AREAS[0], *_LIMITED[:1], _GRIDS[0], _GRIDS[-1])),
+    *map(paired, (AREAS[0], *_LIMITED[:1], _GRIDS[0], _GRIDS[-1], _TABLES[0])),
     *map(paired, (GROUPED[0], GROUPED[4], CALIBRATION[0], CALIBRATION[1], GROUPED_SCORES[0])),
     *map(paired, [case for case in WEIGHTED if "AUC(" in str(case)][:2]),
     paired(RATIOS[0], "numerators"),

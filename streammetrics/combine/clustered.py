@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,12 +13,11 @@ from streammetrics.combine.panel import part_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
-    EVERYTHING,
     Bounds,
     critical,
     logit_bounds,
@@ -28,7 +27,7 @@ from streammetrics.kernels.inference.variances import (
     GroupVariance,
     design_effect,
 )
-from streammetrics.present.views import value_of, view_of
+from streammetrics.present.views import range_of, value_of, view_of
 from streammetrics.results.has_intervals import HasIntervals, widened
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
@@ -129,7 +128,8 @@ def clustered(
         deff=found.deff,
         reason="; ".join((*([_AGREE] if agree else []), *doubts)),
     )
-    return _within(widened(made, value), form) if isinstance(value, Bounded) else made
+    made = widened(made, value) if isinstance(value, Bounded) else made
+    return interval_within(made, *range_of(result, text))
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
@@ -177,13 +177,6 @@ def _classes(result: object) -> tuple[int, int]:
     if not isinstance(positives, int) or not isinstance(rows, int):
         return 0, 0
     return positives, rows - positives
-
-
-def _within(found: Interval, form: str) -> Interval:
-    """The interval within [0, 1], since buckets may have widened it."""
-    if form == JACKKNIFE or (found.lower, found.upper) == EVERYTHING:
-        return found
-    return replace(found, lower=max(found.lower, 0.0), upper=min(found.upper, 1.0))
 
 
 # The results of a metric with each of several states left out in turn.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.classification.binary_confusion import BinaryConfusion
 from streammetrics.classification.exact_auc import ExactAUC
 from streammetrics.classification.histogram_auc import HistogramAUC
 from streammetrics.combine.children import Product
-from streammetrics.combine.paired_result import PairedResult
+from streammetrics.combine.paired_result import Errors, PairedResult
 from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
 from streammetrics.combine.windows import Windows
@@ -34,8 +37,12 @@ from streammetrics.kernels.inference.paired import (
     PairedError,
     PairedSums,
     difference_terms,
+    table_variance,
 )
+from streammetrics.kernels.tables.class_cells import binary_cells
 from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.present.views import value_of
+from streammetrics.results.rates import Rates
 
 _MODELS: Final = ("a", "b")
 _USUAL: Final = ("scores", "predictions", "numerators")  # what a model gives to a metric
@@ -60,13 +67,14 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         as labels, scores_a and scores_b. UserGroups take `groups` as well. So both models have all
         rows, and a row that only one of them scored (None, NaN) is refused.
     State
-        The metric of each model. For means also the exact sums of the differences of rows, of their
-        squares and of their products with weights; for HistogramAUC the rows by label and by both
-        scores on a grid of about 250 x 250 cells; for ExactAUC the multiset of (label, both
+        The metric of each model. For means (and the accuracy of MulticlassConfusion) also the exact
+        sums of the differences of rows, of their squares and of their products with weights; for
+        BinaryConfusion the rows by label and both predictions; for HistogramAUC those by label and
+        by both scores on a grid of about 250 x 250 cells; for ExactAUC the multiset of (label, both
         scores). UserGroups, and metrics that hold their groups, need nothing more.
     Result
-        PairedResult: `difference`, `a` and `b`, `pvalue`, `interval(view)` of any view;
-        `value_a` and `value_b` are the metric's own results.
+        PairedResult: `difference`, `a` and `b`, `pvalue`, `interval(view)` of any view,
+        `mcnemar()`; `value_a` and `value_b` are the metric's own results.
     Undefined
         A difference of nan where a model is undefined. Without a formula for independent rows, or
         with weights, the interval is infinite, and its reason says that UserGroups has one.
@@ -78,7 +86,8 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         about 50 bytes more for each row, so count large data by HistogramAUC or by UserGroups.
     Source
         DeLong, DeLong & Clarke-Pearson 1988, Biometrics 44, for areas; Student 1908, Biometrika 6,
-        for means; Wolter 2007, "Introduction to Variance Estimation", chapter 4, for users.
+        for means; Efron & Stein 1981, Ann. Stat. 9, for confusion matrices; Wolter 2007,
+        "Introduction to Variance Estimation", chapter 4, for users.
 
     >>> from streammetrics import ExactAUC, Paired
     >>> models = Paired(ExactAUC())
@@ -145,22 +154,36 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         of two models with correlation 0.95 is 14 % too wide, with 243 buckets 1 %.
         """
         metric = self.metric
-        if not isinstance(metric, HistogramAUC):
+        if not isinstance(metric, HistogramAUC) or not self._same_labels:
             return None
         grid = _PROBABILITIES if metric.range == "probability" else _REAL
         return grid if metric.buckets > grid.buckets else metric
 
     @property
+    def _same_labels(self) -> bool:
+        """Whether both models have the labels in common, as joint counts of two classes need."""
+        return "labels" not in self._own
+
+    @property
     def _n_grids(self) -> int:
-        return int(self._coarse is not None)
+        return int(self._n_buckets > 0)
 
     @property
     def _n_buckets(self) -> int:
+        if isinstance(self.metric, BinaryConfusion) and self._same_labels:
+            return 2  # below the threshold, and from it on
         return self._coarse.buckets if self._coarse else 0
+
+    def _buckets(self, rows: Batch) -> NDArray[np.intp]:
+        """The bucket of each score, [n]."""
+        if isinstance(self.metric, BinaryConfusion):
+            return binary_cells(rows.labels, rows.scores, self.metric.threshold) & 1
+        assert self._coarse is not None
+        return grid_of(self._coarse).buckets(rows.scores).astype(np.intp)
 
     @property
     def _n_bags(self) -> int:
-        return int(isinstance(self.metric, ExactAUC))
+        return int(isinstance(self.metric, ExactAUC) and self._same_labels)
 
     @property
     def _pair_ids(self) -> str:
@@ -258,11 +281,10 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         (a, at), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
         if self._means:
             self._add_terms(self.metric._row_terms(a), self.metric._row_terms(b), at)
-        if self._coarse:
-            grid, k = grid_of(self._coarse), self._n_buckets
-            buckets = [grid.buckets(rows.scores).astype(np.intp) for rows in (a, b)]
-            self.cells.add((a.labels.astype(np.intp) * k + buckets[0]) * k + buckets[1], at)
-        if isinstance(self.metric, ExactAUC):
+        if k := self._n_buckets:
+            cells = (a.labels.astype(np.intp) * k + self._buckets(a)) * k + self._buckets(b)
+            self.cells.add(cells, at)
+        if isinstance(self.metric, ExactAUC) and self._same_labels:
             kind = result_type(self.metric.score_type)
             first, second = (
                 in_type(rows.scores, kind).astype(np.float64, copy=False) for rows in (a, b)
@@ -317,21 +339,22 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         self._flush()
         return part_of(self, self.models.by_name[name].copy())
 
-    def _errors(
-        self, a: Accumulator, b: Accumulator, units: str
-    ) -> Callable[[], Mapping[str, PairedError]]:
-        """A function that returns the variance of the difference in each view with a formula, of
-        the rows at this time."""
+    def _errors(self, a: Accumulator, b: Accumulator, units: str) -> Errors:
+        """A function that returns the variance of the difference in a view, or None without a
+        formula, of the rows at this time."""
         if self._means:
             means = dict(zip(self._means, self._paired_sums(), strict=True))
-            return lambda: {view: _mean_error(*found, units) for view, found in means.items()}
-        if self._coarse:
-            held, k = self.cells.take(np.zeros(1, np.intp)), self._n_buckets
-            return lambda: _area_errors(*_cells_of(held.dense().reshape(2, k, k)))
+            return lambda view: _mean_error(view, *means[view], units) if view in means else None
+        if k := self._n_buckets:
+            held = self.cells.take(np.zeros(1, np.intp))
+            table = held.dense().reshape(2, k, k)
+            if isinstance(self.metric, BinaryConfusion):
+                return cache(lambda view: _rates_error(table, view))
+            return _known(lambda: _area_errors(*_cells_of(table)))
         if self._n_bags:
             bag = self.pairs.bag(0)
-            return lambda: {} if bag.dropped else _area_errors(*_cells_of_bag(bag))
-        return lambda: _group_errors(a, b, units)
+            return _known(lambda: {} if bag.dropped else _area_errors(*_cells_of_bag(bag)))
+        return _known(lambda: _group_errors(a, b, units))
 
     def _paired_sums(self) -> list[tuple[PairedSums, int]]:
         """For each mean its sums, and the number of rows whose weights differ."""
@@ -355,8 +378,44 @@ def _unlike(a: Terms, b: Terms) -> NDArray[np.bool_]:
     return unlike
 
 
-def _mean_error(sums: PairedSums, unlike: int, units: str) -> PairedError:
+def _known(errors: Callable[[], Mapping[str, PairedError]]) -> Errors:
+    """From a function that returns all views with a formula; it is called once."""
+    once = cache(errors)
+    return lambda view: once().get(view)
+
+
+def _rates_error(table: Ints, view: str) -> PairedError | None:
+    """The error of a view of Rates. table: rows by label and both predictions, [2, 2, 2]."""
+    labels, a, b, counts = _cells_of(table)
+    cells, n = list(zip(labels.tolist(), a.tolist(), b.tolist(), strict=True)), int(counts.sum())
+
+    def difference(without: tuple[int, int, int] | None = None) -> float:
+        left = table.copy()
+        if without is not None:
+            left[without] -= 1
+        ours, theirs = (_rates(left.sum(axis=other)) for other in (2, 1))
+        return float(value_of(ours, view)) - float(value_of(theirs, view))
+
+    variance = table_variance(counts.tolist(), [difference(cell) for cell in cells])
+    why = ""
+    if not math.isfinite(variance) and math.isfinite(difference()):
+        why = "the estimate is undefined without one of the rows"
+    only_a, only_b = (int(table[1, i, 1 - i] + table[0, 1 - i, i]) for i in (1, 0))
+    discordant = (only_a, only_b) if view == "accuracy" else None
+    df = float(n - 1) if n > 1 else math.nan
+    return PairedError(variance, df, n, "jackknife", "rows", why, discordant)
+
+
+def _rates(table: Ints) -> Rates:
+    tn, fp, fn, tp = table.ravel().tolist()
+    return Rates(tp, fp, fn, tn)
+
+
+def _mean_error(view: str, sums: PairedSums, unlike: int, units: str) -> PairedError:
     found = sums.error(units)
+    if not unlike and view == "accuracy":  # each d is -1, 0 or 1
+        d, _, dd, *_ = map(int, sums.sums)
+        return replace(found, discordant=((dd + d) // 2, (dd - d) // 2))
     if not unlike:
         return found
     why = f"{unlike} {units} weigh differently in both models; UserGroups have an interval"

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeAlias
 
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, interval_within, taken_as_independent
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
-from streammetrics.kernels.inference.paired import PairedError, paired_jackknife
+from streammetrics.kernels.inference.paired import McNemar, PairedError, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import Directions, directed, value_of, view_of
+from streammetrics.present.views import Directions, Range, directed, range_of, value_of, view_of
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
 _NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
+Errors: TypeAlias = Callable[[str], PairedError | None]  # of a view; None: no formula
 _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
-_INDEPENDENT = "{} are taken as independent because no users are known"
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,8 +50,8 @@ class PairedResult(Generic[R], Shown):
     value_a: R
     value_b: R
     rows: int
-    # The variances of differences over independent rows, lists or groups, by view.
-    _errors: Callable[[], Mapping[str, PairedError]] = field(repr=False, compare=False)
+    # The variance of the difference in a view over independent rows, lists or groups.
+    _errors: Errors = field(repr=False, compare=False)
 
     @property
     def difference(self) -> float | Bounded:
@@ -94,7 +93,7 @@ class PairedResult(Generic[R], Shown):
             return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)
         if isinstance(a, HasIntervals) and (why := a._no_interval()):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
-        known = self._independent.get(view_of(a, asked).text)
+        known = self._errors(view_of(a, asked).text)
         if known is None:
             return PairedError(math.nan, math.nan, self.rows, "", "rows", _NO_FORMULA)
         return known
@@ -106,7 +105,8 @@ class PairedResult(Generic[R], Shown):
 
         method: "auto", or the one that the rows allow: "delong" for areas and "t" for means, both
         over independent rows, lists or groups, and "jackknife" over users, who leave both models
-        together. Student's t in each. Too little data is never an error.
+        together, or over the rows of BinaryConfusion. Student's t in each. Too little data is never
+        an error.
         """
         if view == "pvalue":
             why = "no formula for pvalue, which is itself a measure of error"
@@ -140,13 +140,14 @@ class PairedResult(Generic[R], Shown):
         )
         if not made.defined:
             return made
-        users = known.method == "jackknife"
-        note = known.reason if users else _INDEPENDENT.format(known.units)
-        note = "" if known.units == "groups" else note
+        users = isinstance(self.value_a, UserGroupsResult)
+        note = known.reason if users else taken_as_independent(known.units)
+        note = "" if known.units in ("groups", "users") else note
         made = replace(made, reason=note)
         if users:  # that of independent rows is not known
             made = replace(made, n_eff=math.nan, deff=math.nan)
-        return widened(made, difference) if isinstance(difference, Bounded) else made
+        made = widened(made, difference) if isinstance(difference, Bounded) else made
+        return interval_within(made, *self._limits(_metric_view(view)))
 
     def pvalue_of(self, view: object = None) -> float:
         """The p-value of a view: that of the interval's t. If buckets may have moved the difference
@@ -160,18 +161,50 @@ class PairedResult(Generic[R], Shown):
             effect = max(0.0, effect - off) if off > COARSE * error else effect
         return two_sided_p(effect, error, known.df)
 
+    def mcnemar(self, *, exact: bool = True, correction: bool = True) -> McNemar:
+        """McNemar's test of the accuracy of both models, over independent rows of weight 1.
+
+        exact: the binomial test; else chi-square, with the correction for continuity or without.
+        InputError for a metric without accuracy, for weights and for users.
+
+        >>> from streammetrics import BinaryConfusion, Paired
+        >>> models = Paired(BinaryConfusion())
+        >>> a, b = [1] * 14 + [0] * 16, [0] * 8 + [1] * 22
+        >>> models.update(labels=[1] * 30, scores_a=a, scores_b=b)
+        >>> found = models.compute().mcnemar()
+        >>> found.only_a, found.only_b, round(found.pvalue, 4)
+        (8, 16, 0.1516)
+        """
+        known = self.error_of("accuracy")
+        if known.discordant is None:
+            kind = type(self._model_of(self.value_a)).__name__
+            why = known.reason if known.reason != _NO_FORMULA else kind
+            raise InputError(
+                expected="independent rows of weight 1, each right or wrong in both models",
+                got=why or "users, who may have several rows",
+                where="mcnemar",
+                hint='for users and weights ask Paired(UserGroups(...)) for pvalue_of("accuracy")',
+            )
+        return McNemar.of(*known.discordant, exact=exact, correction=correction)
+
     def _values(self, view: object) -> tuple[float | Bounded, float | Bounded]:
         asked = _metric_view(view)
         a, b = (value_of(self._model_of(model), asked) for model in (self.value_a, self.value_b))
         return a, b
 
+    def _limits(self, view: object) -> Range:
+        """The least and the greatest difference in a view of the metric."""
+        least, most = range_of(self._model_of(self.value_a), view)
+        return least - most, most - least
+
+    def _range(self, view: str) -> Range | None:
+        if view in _MODELS:
+            return range_of(self._model_of(self.value_a))
+        return {"difference": self._limits(None), "pvalue": (0.0, 1.0)}.get(view)
+
     def _model_of(self, model: object) -> object:
         """The metric's result, without its groups of users."""
         return model.value if isinstance(model, UserGroupsResult) else model
-
-    @cached_property
-    def _independent(self) -> Mapping[str, PairedError]:
-        return self._errors()
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for row in rows_of_views(self, level, headlines):

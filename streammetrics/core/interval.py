@@ -110,6 +110,28 @@ class Interval:
         return f"Interval({self})"
 
 
+def bounds_within(bounds: tuple[float, float], least: float, most: float) -> tuple[float, float]:
+    """The bounds of an interval without the values below `least` and above `most`; if both are
+    infinite, the interval is undefined, and stays so."""
+    if bounds == (-math.inf, math.inf):
+        return bounds
+    return min(max(bounds[0], least), most), max(min(bounds[1], most), least)
+
+
+def interval_within(found: Interval, least: float, most: float) -> Interval:
+    """The interval without the values that the quantity cannot have; an undefined one as it is.
+
+    It contains the same possible values, so its level is the same. The standard error and the
+    p-value do not change.
+
+    >>> print(interval_within(Interval(0.75, 0.45, 1.05, method="t", n=4), 0.0, 1.0))
+    0.75, 95 % CI 0.45 to 1 (t, n = 4)
+    """
+    lower, upper = bounds_within((found.lower, found.upper), least, most)
+    same = (lower, upper) == (found.lower, found.upper)
+    return found if same else replace(found, lower=lower, upper=upper)
+
+
 class HasInterval(Protocol):
     """A result with intervals. independent: the observations that it takes as independent, "rows"
     or "lists"; "" if there is nothing to report."""
@@ -155,6 +177,11 @@ def interval_of(
     known = cast("HasInterval", result)
     found = known.interval(view, level=level, method=method)
     if cluster == "auto" and known.independent and found.defined:
-        note = f"{known.independent} are taken as independent because no users are known"
+        note = taken_as_independent(known.independent)
         return replace(found, reason="; ".join(filter(None, (note, found.reason))))
     return found
+
+
+def taken_as_independent(units: str) -> str:
+    """What an interval over rows, lists or queries assumes."""
+    return f"{units} are taken as independent because no users are known"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.checks import check_choice
 from streammetrics.core.errors import InputError, shown
-from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, run_of
+from streammetrics.core.interval import Interval, taken_as_independent
+from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.core.rows import Terms
+from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, mapping_of, run_of
+from streammetrics.kernels.inference.paired import PairedSums
+from streammetrics.kernels.inference.variances import design_effect
+from streammetrics.present.measure_names import entry_text
 from streammetrics.ranking.list_values import (
     MomentsColumn,
     averages,
@@ -22,7 +28,8 @@ from streammetrics.ranking.list_values import (
 from streammetrics.ranking.lists import id_lists
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measures import measures_of
-from streammetrics.results.list_results import Averages
+from streammetrics.results.has_intervals import Asked
+from streammetrics.results.list_results import Averages, ListMoments
 
 TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
@@ -49,9 +56,12 @@ class Evaluation(Averages):
 
     queries: tuple[Hashable, ...] = ()
     by_query: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    independent: ClassVar[str] = ""  # each interval says itself that queries are
     missing: tuple[Hashable, ...] = ()
     unjudged: tuple[Hashable, ...] = ()
-    _weights: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    # What each query, or each user, contributes to a mean; for users also their moments.
+    _terms: Mapping[str, Terms] = field(default_factory=dict, repr=False, compare=False)
+    _users: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     _remarks: tuple[str, ...] = ()
 
     @property
@@ -62,6 +72,23 @@ class Evaluation(Averages):
             query: dict(zip(self.by_query, row, strict=True))
             for query, row in zip(self.queries, zip(*columns, strict=True), strict=True)
         }
+
+    @property
+    def _units(self) -> str:
+        """What is taken as independent."""
+        return "users" if self._users else "queries"
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        plain = super(Evaluation, self)._interval(asked)
+        of_users = self._users.get(entry_text(asked.view.text, self.means))
+        if plain is None or not plain.defined:
+            return plain
+        if of_users is None:
+            return replace(plain, reason=taken_as_independent("queries"))
+        found = of_users.interval(asked)
+        deff = design_effect(found.se * found.se, plain.se * plain.se)
+        n_eff = plain.n / deff if deff > 0 else np.nan
+        return replace(found, n=plain.n, n_eff=n_eff, deff=deff)
 
     def _notes(self) -> Iterator[str]:
         yield from self._remarks
@@ -75,6 +102,7 @@ def evaluate(
     ties: str = "expected",
     empty: str = "skip",
     missing: str = "zero",
+    users: object = None,
 ) -> Evaluation:
     """The measures of a run against relevance judgments: means, intervals, and values by query.
 
@@ -97,8 +125,12 @@ def evaluate(
     Queries of the run without judgments are left out. ties="trec_eval", empty="zero" and
     missing="skip" together are pytrec_eval.
 
-    Intervals take queries as independent: Student's t, and Wilson's for HR. InputError for bad
-    input, with the query or the line; SettingsError for an unknown measure or setting.
+    Intervals take queries as independent: Student's t, and Wilson's for HR, within the range of the
+    measure. users: {query: user}, if a user has several queries, which are correlated: the interval
+    takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
+
+    InputError for bad input, with the query or the line; SettingsError for an unknown measure or
+    setting.
 
     >>> result = evaluate({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a", "b"]}, "recall@1")
     >>> result["recall@1"], result.missing
@@ -106,7 +138,8 @@ def evaluate(
     """
     settings = Settings.of(measures, ties, empty, missing)
     truth, found = judgments_of(qrels), run_of(run)
-    return evaluated(truth, found, queries_of(truth, {"run": found}, missing), settings)
+    queries = queries_of(truth, {"run": found}, missing)
+    return evaluated(truth, found, queries, settings, users_of(users, queries))
 
 
 class Settings(NamedTuple):
@@ -148,8 +181,52 @@ def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[
     return [query for query in truth if all(query in run for run in runs.values())]
 
 
+class UsersOfQueries(NamedTuple):
+    """The position of the user of each query, [n queries], and the number of users."""
+
+    of_queries: NDArray[np.intp]
+    n: int
+
+    def totals(self, terms: Terms) -> Terms:
+        """The terms of users: the sums of those of their queries, each rounded once."""
+        weights = None if terms.weights is None else self._sums(terms.weights)
+        return Terms(self._sums(terms.values), weights)
+
+    def _sums(self, column: Floats) -> Floats:
+        sums = ExactSumColumn(self.n)
+        sums.add(column, self.of_queries)
+        return np.array([float(sums.fraction(user)) for user in range(self.n)], np.float64)
+
+
+def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | None:
+    """The users of these queries from {query: user}; None without users."""
+    if given is None:
+        return None
+    users = mapping_of(given)
+    if users is None:
+        raise InputError(
+            expected="a dict {query: user}", got=shown(given), where="users", hint="pass one"
+        )
+    lacking = [query for query in queries if query not in users]
+    if lacking:
+        raise InputError(
+            expected="the user of each evaluated query",
+            got=f"none for {len(lacking):,} of {len(queries):,}, the first is {shown(lacking[0])}",
+            where="users",
+            hint="name a user for each; a query of its own user may have its own id",
+        )
+    known: dict[Hashable, int] = {}
+    found = [known.setdefault(users[query], len(known)) for query in queries]
+    return UsersOfQueries(np.array(found, np.intp), len(known))
+
+
 def evaluated(
-    truth: Judgments, run: Run, queries: Sequence[Hashable], settings: Settings, name: str = "run"
+    truth: Judgments,
+    run: Run,
+    queries: Sequence[Hashable],
+    settings: Settings,
+    users: UsersOfQueries | None,
+    name: str = "run",
 ) -> Evaluation:
     """The evaluation of one run on these queries."""
     ranked: list[Iterable[Hashable]] = [run.get(query, ()) for query in queries]
@@ -166,19 +243,22 @@ def evaluated(
         raise _of_query(error, queries, name) from None
     moments, n_empty = MomentsColumn.of(measures), 0
     columns = [np.zeros(n) for _ in measures]
-    weights = [np.ones(n) for _ in measures]
+    values, weights = np.zeros((len(measures), n)), np.ones((len(measures), n))
     ties = "expected" if settings.ties == "trec_eval" else settings.ties
     for some, is_empty, found in measured(lists, measures, ties):
         n_empty += int(np.count_nonzero(is_empty))
+        left_out = is_empty & (settings.empty == "skip")
         for j, (column, one) in enumerate(zip(columns, found, strict=True)):
             moments.add(j, one)
-            column[some] = one.values
+            column[some] = values[j, some] = one.values
+            weights[j, some] = ~left_out if one.weights is None else one.weights
             if one.weights is not None:
-                weights[j][some] = one.weights
                 column[some] /= np.maximum(one.weights, 1.0)  # whole numbers
-            if settings.empty == "skip":
-                column[some][is_empty] = np.nan
+            column[some][left_out] = np.nan
     means = averages(moments, measures, n - n_empty, n_empty, settings.empty)
+    terms = dict(zip(means.means, map(Terms, values, weights), strict=True))
+    if users is not None:
+        terms = {name: users.totals(one) for name, one in terms.items()}
     lacking = tuple(query for query in truth if query not in run)
     unjudged = tuple(query for query in run if query not in truth)
     return Evaluation(
@@ -191,9 +271,22 @@ def evaluated(
         by_query=dict(zip(means.means, columns, strict=True)),
         missing=lacking,
         unjudged=unjudged,
-        _weights={t: w for t, w, m in zip(means.means, weights, measures, strict=True) if m.pooled},
+        _terms=terms,
+        _users={} if users is None else _moments_of_users(terms, means._moments),
         _remarks=tuple(_remarks_on(n_empty, len(lacking), len(unjudged), settings)),
     )
+
+
+def _moments_of_users(
+    terms: Mapping[str, Terms], lists: Mapping[str, ListMoments]
+) -> Mapping[str, ListMoments]:
+    found = {}
+    for name, one in terms.items():
+        sums = PairedSums.of(one.values, np.zeros(len(one.values)), one.weights)
+        d, w, dd, dw, ww = sums.sums
+        limits = lists[name].limits
+        found[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")
+    return found
 
 
 def _in_order_of_trec_eval(documents: Iterable[Hashable], where: str) -> Iterable[Hashable]:

@@ -20,11 +20,15 @@ Ids: TypeAlias = Iterable[Hashable]
 Judgments: TypeAlias = dict[Hashable, Ids]  # by query: document -> grade, or relevant documents
 Run: TypeAlias = dict[Hashable, Ids]  # by query: document -> score, or documents in ranked order
 
-# Columns by the names that they have in ir_measures, ranx, PyTerrier and BEIR.
-_QUERIES: Final = ("query_id", "qid", "q_id", "query", "query-id", "topic", "groups")
-_DOCUMENTS: Final = ("doc_id", "docid", "docno", "document", "corpus-id", "item", "items", "doc")
-_GRADES: Final = ("relevance", "rel", "label", "labels", "grade", "score")
-_SCORES: Final = ("score", "scores", "sim")
+# Columns by the names that they have in ir_measures, ranx, PyTerrier, BEIR, MS MARCO and
+# recommender libraries, the first one that a table has; capitals, `_` and `-` do not matter.
+_QUERIES: Final = ("query_id", "qid", "query", "topic_id", "topic", "groups", "user_id", "user")
+_DOCUMENTS: Final = (
+    *("doc_id", "docno", "document_id", "document", "corpus_id", "passage_id", "pid", "item_id"),
+    *("item", "items", "doc"),
+)
+_GRADES: Final = ("relevance", "rel", "label", "labels", "grade", "gain", "rating", "score")
+_SCORES: Final = ("score", "scores", "sim", "prediction")
 _MOST_GRADE: Final = 1 << 31
 
 
@@ -83,20 +87,29 @@ def _is_below_0(grade: object) -> bool:
 
 def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
     """By query a mapping from documents to values, or documents alone."""
+    collect = getattr(given, "collect", None)
+    if callable(collect) and hasattr(given, "collect_schema"):  # a LazyFrame of polars
+        given = collect()
     names = _column_names(given)
     if names is not None:
         return _grouped(_columns(given, names, kind), kind)
-    if not isinstance(given, Mapping):
-        to_dict = getattr(given, "to_dict", None)  # Qrels and Run of ranx
-        if callable(to_dict):
-            given = to_dict()
-    if isinstance(given, Mapping):
-        return _nested(given, kind)
+    nested = mapping_of(given)
+    if nested is not None:
+        return _nested(nested, kind)
     if isinstance(given, (tuple, list)) and len(given) == 3 and not isinstance(given[0], tuple):
         return _grouped((given[0], given[1], given[2]), kind)
     if isinstance(given, Iterable) and not isinstance(given, (bytes, np.ndarray)):
         return _grouped(_of_rows(given, kind), kind)
     raise _other_form(given, kind)
+
+
+def mapping_of(given: object) -> Mapping[Hashable, object] | None:
+    """A mapping, or what becomes one: Qrels and Run of ranx, users as a Series; else None."""
+    if isinstance(given, Mapping):
+        return given
+    to_dict = getattr(given, "to_dict", None)
+    found = to_dict() if callable(to_dict) else None
+    return found if isinstance(found, Mapping) else None
 
 
 def _other_form(given: object, kind: Kind) -> InputError:
@@ -160,8 +173,7 @@ def _column_names(given: object) -> list[str] | None:
     """The names of the columns of a table, or None if it is no table."""
     if isinstance(given, Mapping):
         names = list(islice(given, 64))
-        known = {*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES}
-        several = [name for name in names if isinstance(name, str) and name in known]
+        several = [name for name in names if isinstance(name, str) and _bare(name) in _MEANT]
         lists = [v for v in given.values() if isinstance(v, (Mapping, str))] if several else []
         return [str(name) for name in names] if len(several) >= 3 and not lists else None
     for attribute in ("column_names", "columns"):
@@ -176,17 +188,26 @@ def _column_names(given: object) -> list[str] | None:
 def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, object, object]:
     wanted = (("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values))
     columns: list[object] = []
+    by_name = {_bare(name): name for name in reversed(names)}
     for what, known in wanted:
-        name = next((one for one in known if one in names), None)
+        name = next((by_name[_bare(one)] for one in known if _bare(one) in by_name), None)
         if name is None:
+            others = [one for one in names if _bare(one) not in _MEANT]
             raise InputError(
                 expected=f"a column of each {what}, called {', '.join(known)}",
                 got=", ".join(map(shown, names[:20])) or "no columns",
                 where=kind.name,
-                hint=_nearest_column(names, known) or f"rename the {what} column to {known[0]}",
+                hint=_nearest_column(others, known) or f"rename the {what} column to {known[0]}",
             )
         columns.append(given[name])  # type: ignore[index]
     return columns[0], columns[1], columns[2]
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+_MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES)))
 
 
 def _nearest_column(names: Sequence[str], known: Sequence[str]) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streammetrics.combine import PairedResult
 from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import nearest, shown
-from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.evaluation.evaluate import (
     Evaluation,
     Settings,
@@ -20,15 +18,13 @@ from streammetrics.evaluation.evaluate import (
     evaluated,
     interval_text,
     queries_of,
+    users_of,
 )
 from streammetrics.evaluation.judged_runs import judgments_of, run_of
 from streammetrics.experiments.report import adjust_fwer
-from streammetrics.kernels.inference.t_interval import two_sided_p
+from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.measure_names import entry_text
-from streammetrics.present.views import ViewText
 from streammetrics.ranking.measure import Measure
-from streammetrics.results.has_intervals import Asked
-from streammetrics.results.list_results import ListMoments
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,8 @@ class RunDifference:
     """One measure of a run less that of the baseline, over the same queries.
 
     mean, baseline_mean: of both runs. difference: mean - baseline_mean, lower to upper its
-    confidence interval at `level`, se its standard error, and df n - 1 queries. pvalue: two-sided,
+    confidence interval at `level`, se its standard error, and df its degrees of freedom: queries,
+    or users, less 1. pvalue: two-sided,
     of Student's paired t; 1 where it is unknown. pvalue_holm: the same, adjusted for all
     comparisons of the table by Holm's method. better, equal, worse: queries, by their values.
     reason: why there is no interval, else "".
@@ -134,19 +131,24 @@ def compare_runs(
     ties: str = "expected",
     empty: str = "skip",
     missing: str = "zero",
+    users: object = None,
 ) -> RunComparison:
     """Several runs against the same judgments, each compared with the baseline query by query.
 
     runs: two or more by name, in the forms of `evaluate`. baseline: one of the names, the first by
-    default. level: of the intervals. measures, ties, empty and missing are those of `evaluate`;
-    with missing="skip" only queries that every run has are evaluated, so that all means are over
-    the same queries.
+    default. level: of the intervals. measures, ties, empty, missing and users are those of
+    `evaluate`; with missing="skip" only queries that every run has are evaluated, so that all means
+    are over the same queries.
 
     The difference of a query is its value in the run less that in the baseline; its mean has
-    Student's paired interval, over queries as independent. The two values of a query are mostly
-    correlated, so this interval is narrower than one from two separate means. For PooledHR it is
-    that of the ratio. Many comparisons in one table find chance differences: `pvalue_holm` allows
-    for all of them.
+    Student's paired interval as that of `Paired`, over queries as independent, or over users. The
+    two values of a query are mostly correlated, so this interval is narrower than one from two
+    separate means. For PooledHR it is that of the ratio.
+
+    With k runs and m measures there are (k - 1) m comparisons: each run with the baseline, and no
+    other pair; call it again with another baseline for others. So many find chance differences:
+    `pvalue_holm` is the p-value adjusted for all of the table by Holm's method. Intervals are not
+    adjusted: level=1 - 0.05 / ((k - 1) m) is Bonferroni's.
 
     InputError and SettingsError as for `evaluate`.
     """
@@ -167,8 +169,9 @@ def compare_runs(
     queries = queries_of(
         truth, {f"runs[{shown(name)}]": run for name, run in named.items()}, missing
     )
+    known = users_of(users, queries)
     found = {
-        name: evaluated(truth, run, queries, settings, f"runs[{shown(name)}]")
+        name: evaluated(truth, run, queries, settings, known, f"runs[{shown(name)}]")
         for name, run in named.items()
     }
     raw = [
@@ -187,49 +190,36 @@ def _difference(
 ) -> RunDifference:
     """The paired difference of one measure of two runs."""
     ours, theirs = found[name], found[baseline]
-    mine, other = ours._moments[measure], theirs._moments[measure]
     by_query = ours.by_query[measure] - theirs.by_query[measure]
-    counted = ~np.isnan(by_query)  # not queries with nothing relevant, in both runs
-    by_query = by_query[counted]
-    sum_ = mine.sum_ - other.sum_
-    if mine.pooled is None:
-        moments = ListMoments(mine.n, sum_, _exact_sum(by_query * by_query))
-    else:
-        of_weights, of_squares, _ = mine.pooled
-        weights = ours._weights[measure][counted]
-        found_more = by_query * weights
-        products = of_weights, of_squares, _exact_sum(found_more * weights)
-        moments = ListMoments(mine.n, sum_, _exact_sum(found_more * found_more), products)
-    below = moments.n if moments.pooled is None else moments.pooled[0]
-    effect = float(moments.sum_ / below) if below else math.nan
-    asked = Asked(ViewText(measure), effect, level, "auto")
-    interval = moments.interval(asked)
+    by_query = by_query[~np.isnan(by_query)]  # not queries with nothing relevant, in both runs
+    pair = PairedResult(ours, theirs, len(by_query), lambda _: _error(measure, ours, theirs))
+    interval = pair.interval(measure, level=level)
     return RunDifference(
         measure=measure,
         run=name,
         baseline=baseline,
         mean=ours.means[measure],
         baseline_mean=theirs.means[measure],
-        difference=effect,
+        difference=interval.estimate,
         lower=interval.lower,
         upper=interval.upper,
         se=interval.se,
         df=interval.df,
         level=level,
-        pvalue=two_sided_p(effect, interval.se, interval.df),
+        pvalue=pair.pvalue_of(measure),
         pvalue_holm=math.nan,
         better=int(np.count_nonzero(by_query > 0)),
         equal=int(np.count_nonzero(by_query == 0)),
         worse=int(np.count_nonzero(by_query < 0)),
         queries=len(by_query),
-        reason=interval.reason,
+        reason="" if interval.defined else interval.reason,
     )
 
 
-def _exact_sum(values: NDArray[np.float64]) -> Fraction:
-    column = ExactSumColumn(1)
-    column.add(values)
-    return column.fraction()
+def _error(measure: str, ours: Evaluation, theirs: Evaluation) -> PairedError:
+    """The error of the difference: both runs have the same queries, and these the same weights."""
+    one, other = ours._terms[measure], theirs._terms[measure]
+    return PairedSums.of(one.values, other.values, one.weights).error(ours._units)
 
 
 def _p(pvalue: float) -> str:

@@ -6,10 +6,13 @@ and an error names the file and the line.
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from os import PathLike, fsdecode
-from typing import Final, NoReturn, TypeVar
+from typing import BinaryIO, Final, NoReturn, TypeVar, cast
 
 from streammetrics.core.errors import InputError, shown
 
@@ -25,6 +28,8 @@ _SCORE: Final = re.compile(
     re.IGNORECASE,
 )
 _BOM: Final = b"\xef\xbb\xbf"
+_GZIP: Final = b"\x1f\x8b"
+_TABLE: Final = "read such a table with polars or pandas, and pass the frame"
 _SPLIT: Final = "evaluate the queries in several files, or pass columns"
 
 V = TypeVar("V", int, float)
@@ -82,7 +87,7 @@ def _read(
 def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their numbers from 1, each of bounded length."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") as plain, _decompressed(plain) as file:
             total = number = 0
             while line := file.readline(MAX_LINE + 1):
                 number, total = number + 1, total + len(line)
@@ -95,6 +100,8 @@ def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[in
                 if total > MAX_BYTES:
                     _refuse(f"a file of at most {MAX_BYTES} bytes", "more", name, _SPLIT)
                 yield number, line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        _refuse("a whole file of gzip", str(error), name, "compress or download it again")
     except OSError as error:
         hint = "check the path; judgments and runs may also be dicts, data frames or columns"
         raise InputError(
@@ -102,9 +109,15 @@ def _lines(path: str | PathLike[str], name: str, what: str) -> Iterator[tuple[in
         ) from None
 
 
+def _decompressed(file: BufferedReader) -> BinaryIO:
+    """The file itself, which may be a pipe, or what gzip compressed in it; read line by line."""
+    compressed = file.peek(2)[:2] == _GZIP
+    return cast("BinaryIO", gzip.GzipFile(fileobj=file)) if compressed else file
+
+
 def _refuse_other_formats(first: bytes, name: str) -> None:
-    if first.startswith((b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")):
-        _refuse("a text file", "a compressed one", name, "decompress it first")
+    if first.startswith((b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh")):
+        _refuse("a text file, or one of gzip", "a compressed one", name, "decompress it first")
     if first.startswith(b"PAR1"):
         _refuse("a text file", "parquet", name, "read it with polars or pandas, and pass the frame")
     if first.lstrip()[:1] in (b"{", b"["):
@@ -116,8 +129,8 @@ def _grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
         hint = "correct the line"
         if len(fields) == 6:
             hint = "this looks like a run; the order is evaluate(qrels, run, measures)"
-        elif len(fields) == 3:
-            hint = "read such a table with polars or pandas, and pass the frame"
+        elif _is_table(fields):
+            hint = _TABLE
         _refuse(_QRELS, f"{len(fields)} column(s): {_cut(b' '.join(fields))}", where, hint)
     query, _, document, grade = fields
     if _GRADE.fullmatch(grade) is None:
@@ -131,11 +144,18 @@ def _score(fields: list[bytes], where: str) -> tuple[bytes, bytes, float]:
         hint = "correct the line; a tag has no spaces"
         if len(fields) == 4:
             hint = "this looks like qrels; the order is evaluate(qrels, run, measures)"
+        elif _is_table(fields):
+            hint = _TABLE
         _refuse(_RUN, f"{len(fields)} column(s): {_cut(b' '.join(fields))}", where, hint)
     score = fields[4]
     if _SCORE.fullmatch(score) is None:
         _refuse("a number as the score, not nan", _cut(score), where, "correct the score")
     return fields[0], fields[2], float(score)
+
+
+def _is_table(fields: list[bytes]) -> bool:
+    """Whether a line is of a table of three columns, or of a file of CSV."""
+    return len(fields) == 3 or b" ".join(fields).count(b",") > 1
 
 
 def _cut(data: bytes) -> str:

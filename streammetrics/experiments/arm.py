@@ -13,7 +13,15 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.proportions import share_variance
-from streammetrics.present.views import NONE, Direction, counts_of, direction_of, view_of
+from streammetrics.present.views import (
+    NONE,
+    Direction,
+    Range,
+    counts_of,
+    direction_of,
+    range_of,
+    view_of,
+)
 from streammetrics.results.has_intervals import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
@@ -91,6 +99,7 @@ class Arm:
     group of users, None for a group without rows and nan if undefined; None if rows are
     independent. together: the estimate of which they are replicates, `value` or that of coarser
     scores. direction: the direction in which the view is better, as its result declares it.
+    limits: the least and the greatest value of the view.
     largest_group: the largest share of the rows in one group of users, 0 if unknown.
     """
 
@@ -113,6 +122,7 @@ class Arm:
     together: float = math.nan
     reason: str = ""
     direction: Direction = NONE
+    limits: Range = (-math.inf, math.inf)
     largest_group: float = 0.0
 
     @property
@@ -199,6 +209,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
         direction=direction_of(figures, chosen),
+        limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
     )
 

@@ -63,20 +63,22 @@ _CONSEQUENCE: Final = (
 )
 
 
-def warn_of_same_rows(control: Accumulator, treatment: Accumulator, *, equally_many: bool) -> None:
-    """Warn if both states counted the same rows by their provenance, or if all counts of users and
-    labels are equal in both; the UserWarning says which.
+def same_rows(
+    control: Accumulator, treatment: Accumulator, *, equally_many: bool = True
+) -> str | None:
+    """Why both states may have the same rows or users, and what follows; None if they do not.
 
-    equally_many: whether both have the same number of rows; if not, only provenance and users are
-    compared. Users are taken as shared if their rows in each group are correlated.
+    They have if both counted the same rows by their provenance, or if all counts of users and
+    labels are equal in both. equally_many: whether both may have the same number of rows; if not,
+    only provenance and users are compared. Users are taken as shared if their rows in each group
+    are correlated.
     """
     said = next(_shared(control, treatment), None)
     if said is None and equally_many:
         said = _equal(control.compute(), treatment.compute())
     if said is None:
         said = _same_users(control, treatment)
-    if said is not None:
-        warnings.warn(f"compare: {said} {_CONSEQUENCE}", stacklevel=3)
+    return said and f"{said} {_CONSEQUENCE}"
 
 
 def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
@@ -259,7 +261,9 @@ def compare(
             )
         return _of_shared_users(pair, level, relative=relative)
     equally_many = pair.control.rows == pair.treatment.rows
-    warn_of_same_rows(control, treatment, equally_many=equally_many)
+    said = same_rows(control, treatment, equally_many=equally_many)
+    if said is not None:
+        warnings.warn(f"compare: {said}", stacklevel=2)
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)
@@ -280,7 +284,7 @@ def compared(
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
     lower, upper = _bounds(pair, std_error, q)
-    bounds = lower - resolution, upper + resolution
+    bounds = pair.within((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
@@ -328,7 +332,7 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
     a, b = pair.control, pair.treatment
     users = shared_users(pair, _origin(b), a.resolution + b.resolution)
     lift = found.rel_effect_size
-    bounds, lift_bounds = users.bounds(level), users.lift_bounds(lift, level)
+    bounds, lift_bounds = pair.within(users.bounds(level)), users.lift_bounds(lift, level)
     chosen = lift_bounds if relative else bounds
     return replace(
         found,

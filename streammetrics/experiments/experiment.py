@@ -18,6 +18,7 @@ from streammetrics.experiments.assignment import (
     units_of,
     why_unknown,
 )
+from streammetrics.experiments.compare import same_rows
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
@@ -108,7 +109,21 @@ class Experiment:
             sample_ratio(self.plan, units),
             several,
             contamination(self.plan, units, several),
+            tuple(self._of_same_rows()),
         )
+
+    def _of_same_rows(self) -> Iterator[str]:
+        """What says that two arms have the same rows or users, unless units are counted, which
+        shows how many are in several variants."""
+        if self.units:
+            return
+        for arms in self.states.values():
+            control = arms.get(self.plan.control, {})
+            for variant in self.plan.treatments:
+                for name, state in arms.get(variant, {}).items():
+                    said = same_rows(control[name], state) if name in control else None
+                    if said is not None:
+                        yield f"{name} of {self.plan.control} and {variant}: {said}."
 
     def _dropped(self) -> UnitsResult | None:
         """The units to drop from the states; None if none must be dropped or they are unknown."""

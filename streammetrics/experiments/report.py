@@ -332,6 +332,7 @@ class Outcome(Shown):
     srm: SampleRatioFound
     in_several: UnitsResult | None
     contamination: Contamination | None = None
+    same_rows: tuple[str, ...] = ()  # what says that arms share their rows or users
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for one in self.contrasts:
@@ -399,7 +400,7 @@ def _finding(
 
 def _notes(found: Outcome) -> list[str]:
     plan, contrasts, srm = found.plan, found.contrasts, found.srm
-    notes, mixed = [], found.contamination
+    notes, mixed = [*found.same_rows], found.contamination
     if srm.reason:
         notes.append(f"The sample ratio is not checked: {srm.reason}.")
     elif srm.alarm:

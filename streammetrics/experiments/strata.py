@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from streammetrics.core.interval import bounds_within
 from streammetrics.experiments.arm import Arm
 from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
 
 Number = int | float | Fraction
@@ -102,6 +104,11 @@ class Pair:
     used: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
+    def within(self, bounds: Bounds) -> Bounds:
+        """The interval of the effect without the values that it cannot have."""
+        least, most = self.control.limits
+        return bounds_within(bounds, least - most, most - least)
+
 
 def pair_of(control: Arm, treatment: Arm) -> Pair:
     """The pair of one epoch."""
@@ -185,6 +192,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         replicates=replicates,
         reason=reason,
         direction=first.direction,
+        limits=first.limits,
     )
 
 

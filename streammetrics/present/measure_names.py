@@ -50,6 +50,38 @@ _ENDS_IN_CUT: Final = re.compile(
 )
 
 
+_WORD: Final = re.compile(r"=\s*([a-z]{1,20})\s*(?=[,)])", re.ASCII)
+_DCG: Final = re.compile(r"""\bdcg\s*=\s*(["']?)(log2|exp-log2)\1\s*(?=[,)])""", re.ASCII)
+_RBP: Final = re.compile(r"rbp\.([0-9]{1,6})", re.ASCII | re.IGNORECASE)
+
+
+def our_parameters(text: str) -> str:
+    """The text with parameters as measures print them: words are quoted, and `dcg` of ir_measures
+    is `gain`; the text itself if it is too long.
+
+    >>> our_parameters("NDCG(gain=linear)@10"), our_parameters("nDCG(dcg='exp-log2')@5")
+    ('NDCG(gain="linear")@10', 'nDCG(gain="exponential")@5')
+    """
+    if len(text) > _LONGEST or "(" not in text:
+        return text
+    gain = {"log2": 'gain="linear"', "exp-log2": 'gain="exponential"'}
+    return _WORD.sub(r'="\1"', _DCG.sub(lambda found: gain[found[2]], text))
+
+
+def text_of_ir_measures(measure: object) -> str | None:
+    """The text of a measure of ir_measures, whose nDCG has linear gains by default; None for
+    anything else."""
+    name, parameters = getattr(measure, "NAME", None), getattr(measure, "params", None)
+    if not isinstance(name, str) or not isinstance(parameters, Mapping):
+        return None
+    given = {key: value for key, value in parameters.items() if key != "cutoff"}
+    if name == "nDCG":
+        given.setdefault("dcg", "log2")
+    inside = ",".join(f"{key}={value!r}" for key, value in given.items())
+    cut = f"@{parameters['cutoff']}" if "cutoff" in parameters else ""
+    return f"{name}({inside}){cut}" if inside else f"{name}{cut}"
+
+
 def _bare(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
@@ -85,7 +117,7 @@ def entry_text(text: str, entries: Iterable[str]) -> str:
     >>> entry_text("ndcg @ 10", ["AP", "NDCG@10"]), entry_text("P@5", ["AP"])
     ('NDCG@10', 'P@5')
     """
-    known, bare = list(entries), "".join(text.split()).replace("'", '"')
+    known, bare = list(entries), our_parameters("".join(text.split()).replace("'", '"'))
     if bare in known:
         return bare
     printed = printed_text(bare)
@@ -101,6 +133,10 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
     ("did you mean 'NDCG@10'?", "did you mean 'NDCG@10'?")
     """
     text = text.strip()[:_LONGEST]
+    if rbp := _RBP.fullmatch(text):  # of ranx
+        return f"did you mean 'RBP(p=0.{rbp[1]})'?"
+    if _bare(text) in ("ndcgcut", "mapcut"):  # of pytrec_eval, which has nine cuts
+        return f"name one cut: {text.lower()}_10"
     ends = _ENDS_IN_CUT.fullmatch(text)
     name, cut = (ends[1], f"@{ends[2]}") if ends else (text, "")
     names = {**_KNOWN, **{_bare(one): one for one in known}}

@@ -428,6 +428,15 @@ Ranges: TypeAlias = Mapping[str, Range]
 _ALL: Final[Range] = (-math.inf, math.inf)
 
 
+@runtime_checkable
+class HasRanges(Protocol):
+    """A result whose ranges follow from its values, such as the measures of ranked lists."""
+
+    def _range(self, view: str) -> Range | None:
+        """The range of a view, by its text without spaces; None: as its class declares it."""
+        ...
+
+
 def ranged(*, shares: str = "", positive: str = "", signed: str = "") -> Ranges:
     """The ranges that a class declares: names of views, separated by spaces, in [0, 1], [0, inf) or
     [-1, 1].
@@ -452,6 +461,10 @@ def range_of(result: object, view: object = None) -> Range:
     if inside is not None:
         return range_of(inside[0], inside[1] or None)
     asked = view_of(result, view)
+    if isinstance(result, HasRanges):
+        own = result._range(asked.text)
+        if own is not None:
+            return own
     for base in type(result).__mro__:
         declared = cast("Ranges", vars(base).get("ranges", {}))
         if asked.name in declared and not asked.rest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -43,6 +44,7 @@ Vectors: TypeAlias = "ArrayLike | Sequence[Sequence[int | float | str]] | Conten
 Similarity: TypeAlias = Callable[[Floats, Floats], Floats]
 
 OURS: Final = ("cosine", "share_equal", "table")
+_LIMITS: Final = {"cosine": (-1.0, 1.0), "share_equal": (0.0, 1.0)}
 LARGEST: Final = 1e100  # similarity, in size: sums of the squares of larger ones could overflow
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _TABLED: Final = 1024  # items: a table of all their pairs takes 8 MB
@@ -440,5 +442,10 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         """The mean over lists, and the number of lists of each kind."""
         self._flush()
         kept, short = self.lists.dense().tolist()
-        moments = ListMoments(kept, self.sums.fraction(), self.squares.fraction())
+        moments = ListMoments(
+            kept,
+            self.sums.fraction(),
+            self.squares.fraction(),
+            limits=_LIMITS.get(self.similarity, (-math.inf, math.inf)),
+        )
         return ListSimilarity(ratio(moments.sum_, kept), kept, short, moments)

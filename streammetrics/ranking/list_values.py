@@ -218,5 +218,6 @@ def averages(
         shares = measure.name == "HR" and first == squares
         weights = (pooled[0], pooled[1], pooled[2]) if pooled else None
         n = kept if pooled else lists  # an empty list weighs nothing
-        of_intervals[str(measure)] = ListMoments(n, first, squares, weights, shares)
+        found = ListMoments(n, first, squares, weights, shares, measure.limits)
+        of_intervals[str(measure)] = found
     return Averages(means, kept, empty, kept + empty, _moments=of_intervals)

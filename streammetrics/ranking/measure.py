@@ -7,6 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from math import inf
 from typing import ClassVar, Final, NamedTuple, Self, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -46,6 +47,7 @@ class Measure(ABC):
     cuts: ClassVar[str] = "may"  # "may", "must" or "cannot" have a cut
     rational: ClassVar[bool] = True  # values have a rest, so that their mean is correctly rounded
     pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights
+    limits: ClassVar[tuple[float, float]] = (-inf, inf)  # the least and the greatest value
 
     @abstractmethod
     def of(self, lists: Ranked) -> Values:

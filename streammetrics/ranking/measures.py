@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import Final
 
@@ -30,9 +31,15 @@ from streammetrics.kernels.ranking.gain import expected_reciprocal_rank, rank_bi
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, relevant_shown
 from streammetrics.kernels.ranking.rank_tables import GAINS
-from streammetrics.present.measure_names import did_you_mean, printed_text
+from streammetrics.present.measure_names import (
+    did_you_mean,
+    our_parameters,
+    printed_text,
+    text_of_ir_measures,
+)
 from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
 
+_SHARE: Final = (0.0, 1.0)
 _CHOOSE: Final = "choose one of these"
 _PASS: Final = "pass the probability that a user continues to the next item"
 
@@ -77,6 +84,7 @@ class _DCG(_Gained):
     """Sum of gain/log2(rank + 1) over the first k ranks (Jaervelin and Kekaelaeinen 2002)."""
 
     name = "DCG"
+    limits = (0.0, inf)
     rational = False
 
     def of(self, lists: Ranked) -> Values:
@@ -87,6 +95,7 @@ class _NDCG(_Gained):
     """DCG over the DCG of all known relevant items in their best order, both cut at k."""
 
     name = "NDCG"
+    limits = _SHARE
     rational = False
 
     @property
@@ -103,6 +112,7 @@ class _CG(_Gained):
 
     gain: str = "linear"
     name = "CG"
+    limits = (0.0, inf)
 
     def of(self, lists: Ranked) -> Values:
         return Values(*cumulative_gain(lists, self.gain, self.cut))
@@ -112,6 +122,7 @@ class _MRR(_Thresholded):
     """1/rank of the first relevant item, 0 if none is among the first k."""
 
     name = "MRR"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.reciprocal_rank(lists, self.rel, self.cut))
@@ -121,6 +132,7 @@ class _HR(_Thresholded):
     """1 if any of the first k items is relevant, else 0."""
 
     name = "HR"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.hit(lists, self.rel, self.cut))
@@ -130,6 +142,7 @@ class _PooledHR(_OverKnown):
     """Relevant items among the first k of all lists, over all known relevant items of all lists."""
 
     name = "PooledHR"
+    limits = _SHARE
     pooled = True
 
     def of(self, lists: Ranked) -> Values:
@@ -141,6 +154,7 @@ class _P(_Thresholded):
     """Relevant items among the first k, over k, even if the list is shorter."""
 
     name = "P"
+    limits = _SHARE
     cuts = "must"
 
     def of(self, lists: Ranked) -> Values:
@@ -153,6 +167,7 @@ class _R(_OverKnown):
     """Relevant items among the first k, over all known relevant items."""
 
     name = "R"
+    limits = _SHARE
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
@@ -163,6 +178,7 @@ class _RPrec(_OverKnown):
     """R-precision: relevant items among the first R, over R, the number of known relevant ones."""
 
     name = "RPrec"
+    limits = _SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
@@ -181,6 +197,7 @@ class _AP(_OverKnown):
 
     denominator: str = "all"
     name = "AP"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,6 +218,7 @@ class _ERR(Measure):
 
     max_grade: int = 4
     name = "ERR"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         if type(self.max_grade) is not int or not 1 <= self.max_grade <= MAX_GRADE:
@@ -225,6 +243,7 @@ class _RBP(_Thresholded):
 
     p: float = 0.8
     name = "RBP"
+    limits = _SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -241,6 +260,7 @@ class _Bpref(_OverKnown):
     """Binary preference: how few items judged not relevant rank above the relevant ones."""
 
     name = "Bpref"
+    limits = _SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
@@ -371,8 +391,11 @@ def parse_measure(text: str) -> Measure:
     >>> parse_measure("MRR @ 10"), parse_measure("map"), parse_measure("ndcg_cut_10")
     (MRR@10, AP, NDCG(gain="linear")@10)
     """
-    if not isinstance(text, str):
+    given: object = text
+    written = given if isinstance(given, str) else text_of_ir_measures(given)
+    if written is None:
         raise refused("a measure or its name", shown(text), "measure")
+    text = our_parameters(written)
     found = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
     measure = None if found is None else _measure(found[1])
     if measure is None:
@@ -382,6 +405,11 @@ def parse_measure(text: str) -> Measure:
             measure = None if found is None else _measure(found[1])
     if found is None:
         hint = did_you_mean(text, (), WRITE) if len(text) <= _LONGEST else WRITE
+        if "," in text and "(" not in text and len(text) <= _LONGEST:
+            first, *others = (one.strip() for one in text.split(","))
+            stem = first.rstrip("0123456789")
+            several = [first, *(f"{stem}{one}" if one.isdigit() else one for one in others)]
+            hint = f"pass several in a list: {several}"
         expected = 'a measure such as NDCG@10 or NDCG(gain="linear")@5'
         raise refused(expected, shown(text), "measure", hint)
     if measure is None:
@@ -396,6 +424,8 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
     """Measures from values or texts, one or several; SettingsError for none or a duplicate."""
     if isinstance(measures, (Measure, str)):
         measures = (measures,)
+    elif (of_ir_measures := text_of_ir_measures(measures)) is not None:
+        measures = (of_ir_measures,)
     elif not isinstance(measures, Iterable):
         raise refused("measures such as NDCG @ 10, or their names", shown(measures), "measures")
     return _measures_of(tuple(measures))

@@ -14,7 +14,7 @@ import numpy as np
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.interval import Interval
+from streammetrics.core.interval import Interval, interval_within
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
@@ -24,7 +24,7 @@ from streammetrics.kernels.inference.t_interval import (
     symmetric_bounds,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.views import ViewText, value_of, view_of
+from streammetrics.present.views import ViewText, range_of, value_of, view_of
 
 # "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
 # which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
@@ -145,7 +145,7 @@ class HasIntervals(Shown):
         view: a name, also with arguments or of a part: "f_beta(2)", "recall(micro)",
         "rates(1).precision"; None: the headline. level: in (0, 1). method: "auto", or one of the
         view's. InputError for others; with too little data, or without a formula, the interval is
-        infinite and its `reason` says why.
+        infinite and its `reason` says why. The interval is within the range of the view.
 
         >>> from streammetrics.results.rates import Rates
         >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
@@ -168,9 +168,11 @@ class HasIntervals(Shown):
         rows = getattr(self, "rows", 0)
         if why := self._no_interval():
             return asked.none(why, n=rows)
-        return self._interval(asked) or asked.none(
-            f"no formula for {text.text}; {USERS}", n=rows, formula=False
-        )
+        found = self._interval(asked)
+        if found is None:
+            why = f"no formula for {text.text}; {USERS}"
+            return asked.none(why, n=rows, formula=False)
+        return interval_within(found, *range_of(self, text.text))
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.
@@ -304,10 +306,7 @@ def widened(found: Interval, value: Bounded) -> Interval:
     if not more > COARSE * found.se:
         return found
     said = "; ".join(filter(None, (found.reason, "widened by the uncertainty within buckets")))
-    lower, upper = found.lower - down, found.upper + up
-    if found.method in ("wilson", "mapped", "logit"):  # shares stay in [0, 1]
-        lower, upper = max(lower, 0.0), min(upper, 1.0)
-    return replace(found, lower=lower, upper=upper, reason=said)
+    return replace(found, lower=found.lower - down, upper=found.upper + up, reason=said)
 
 
 def _refused(name: str, expected: str, got: object, hint: str = "pass one of these") -> InputError:

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.measure_names import did_you_mean, entry_text
-from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
+from streammetrics.present.views import (
+    ENTRIES,
+    HIGHER,
+    Directions,
+    Range,
+    Ranges,
+    directed,
+    ranged,
+)
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
 @dataclass(frozen=True, slots=True)
 class ListMoments:
     """Σ v and Σ v² over n lists. pooled: for a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
-    shares: each value is 0 or 1.
+    shares: each value is 0 or 1. limits: the least and the greatest value of a list. units: what
+    the n are called.
 
     >>> ListMoments(2, Fraction(1), Fraction(1)).variance
     0.25
@@ -28,6 +38,8 @@ class ListMoments:
     squares: Fraction
     pooled: tuple[Fraction, Fraction, Fraction] | None = None
     shares: bool = False
+    limits: Range = (-inf, inf)
+    units: str = "lists"
 
     @property
     def variance(self) -> float:
@@ -43,7 +55,9 @@ class ListMoments:
             return asked.share(int(self.sum_), self.n)
         methods = ("wilson", "t") if self.shares else ("t",)
         asked.choose(*methods)
-        return asked.spread(self.variance, self.n, df=self.n - 1.0, methods=("t",), units="lists")
+        return asked.spread(
+            self.variance, self.n, df=self.n - 1.0, methods=("t",), units=self.units
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,6 +109,10 @@ class Averages(Mapping[str, float], HasIntervals):
         moments = self._moments.get(entry_text(asked.view.text, self.means))
         return None if moments is None else moments.interval(asked)
 
+    def _range(self, view: str) -> Range | None:
+        moments = self._moments.get(entry_text(view, self.means))
+        return None if moments is None else moments.limits
+
     def __len__(self) -> int:
         return len(self.means)
 
@@ -120,6 +138,9 @@ class ListSimilarity(HasIntervals):
     def _interval(self, asked: Asked) -> Interval | None:
         return None if self._moments is None else self._moments.interval(asked)
 
+    def _range(self, view: str) -> Range | None:
+        return self._moments.limits if self._moments is not None and view == "ils" else None
+
     @property
     def rows(self) -> int:
         """All lists."""
@@ -143,6 +164,9 @@ class CatalogShare(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
+    ranges: ClassVar[Ranges] = ranged(
+        shares="coverage personalization popularity", positive="novelty"
+    )
     coverage: float
     novelty: float
     personalization: float

@@ -134,7 +134,7 @@ def test_what_buckets_leave_open_widens_it_and_an_area_stays_within_0_and_1() ->
     assert "widened" in narrow.reason and "widened" not in wide.reason
     assert narrow.upper <= 1.0
     moved = found(result, "auc", 1e-8, "jackknife", groups=64)
-    assert moved.upper > result.auc.high
+    assert result.auc.high <= moved.upper <= 1.0
     assert moved.reason == narrow.reason
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from streammetrics import (
     Accumulator,
+    BinaryConfusion,
     Bounded,
     Calibration,
     ExactAUC,
@@ -18,6 +21,7 @@ from streammetrics import (
     GroupedScores,
     HistogramAUC,
     InputError,
+    MulticlassConfusion,
     Paired,
     PerKey,
     RankingMetrics,
@@ -28,6 +32,7 @@ from streammetrics import (
 )
 from streammetrics.combine import PairedResult
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
+from streammetrics.kernels.inference.paired import paired_jackknife
 from streammetrics.kernels.inference.t_interval import critical, two_sided_p
 
 RNG = np.random.default_rng(20)
@@ -162,6 +167,43 @@ def test_a_mean_over_groups_of_users_has_the_known_error() -> None:
     assert alone.se == pytest.approx(0.09043422037196823, rel=1e-9)
 
 
+def test_every_known_value_of_two_models_on_the_same_rows(data: Path) -> None:
+    known = json.loads((data / "worked_examples_next.json").read_text())["examples"]
+    cases = [case for case in known if case["section"] == 10]
+    assert len(cases) == 9
+    for case in cases:
+        of, value = case["inputs"], case["value"]
+        if case["metric"] == "paired_auc_clustered":
+            columns = np.array([of["y"], of["score_a"], of["score_b"]])
+            kept = [np.array(of["buckets"]) != g for g in sorted(set(of["buckets"]))]
+            names = ("labels", "scores_a", "scores_b")
+            each = [
+                fed(ExactAUC(), **dict(zip(names, columns[:, rows], strict=True))) for rows in kept
+            ]
+            error = paired_jackknife(*([float(getattr(r, m)) for r in each] for m in "ab"))
+            assert (error.df, error.se) == pytest.approx((value["df"], value["se"]), rel=1e-9)
+        elif case["metric"] == "paired_auc":
+            columns = {"labels": of["y"], "scores_a": of["score_a"], "scores_b": of["score_b"]}
+            result = fed(ExactAUC(), **columns)
+            interval = result.interval()
+            found = [result.a, result.b, result.difference, interval.se]
+            assert found == pytest.approx([value[x] for x in ("a", "b", "difference", "se")])
+            assert float(result.difference) / interval.se == pytest.approx(value["z"], rel=1e-9)
+        elif case["metric"] == "paired_mean":
+            columns = {"numerators_a": of["a"], "numerators_b": of["b"]}
+            rows = fed(Ratio(), **columns).interval()
+            buckets = of["buckets"]
+            number = {i: buckets[:i].count(bucket) for i, bucket in enumerate(buckets)}
+            users = users_of(4)
+            groups = [users[bucket, number[i]] for i, bucket in enumerate(buckets)]
+            of_users = fed(UserGroups(Ratio(), 4), groups=groups, **columns).interval()
+            found = [rows.estimate, rows.se, of_users.se, of_users.df]
+            names = ("difference", "se_rows", "se_buckets", "df")
+            assert found == pytest.approx([value[x] for x in names], rel=1e-9)
+        else:
+            assert case["id"] == "10/users/gauc"  # the test above
+
+
 def test_a_grid_has_nearly_the_error_of_the_scores_and_certain_bounds() -> None:
     exact, grid = fed(ExactAUC()), fed(HistogramAUC(resolution=4))
     bounded = grid.difference
@@ -176,6 +218,53 @@ def test_a_grid_has_nearly_the_error_of_the_scores_and_certain_bounds() -> None:
         2 * off + 2 * critical(0.95, grid.error_of().df) * error, rel=1e-9
     )
     assert grid.pvalue == two_sided_p(bounded.value - off, error, grid.error_of().df)
+
+
+def test_two_confusion_matrices_have_the_error_of_all_rows_left_out_in_turn() -> None:
+    at = slice(0, 80)
+    rows = {name: column[at] for name, column in ROWS.items()}
+    found = fed(BinaryConfusion(0.6), **rows)
+    labels, tables = rows["labels"], []
+    for one in range(80):
+        kept = np.arange(80) != one
+        y, a, b = (labels[kept] > 0, *(rows[f"scores_{m}"][kept] >= 0.6 for m in "ab"))
+        tables.append([2 * (p & y).sum() / (p.sum() + y.sum()) for p in (a, b)])
+    f1 = np.subtract(*np.array(tables).T)
+    error = math.sqrt(79 / 80 * ((f1 - f1.mean()) ** 2).sum())
+    assert found.interval("f1").se == pytest.approx(error, rel=1e-9)
+    assert (found.interval("f1").method, found.interval("f1").df) == ("jackknife", 79.0)
+    right = [(rows[f"scores_{m}"] >= 0.6) == labels for m in "ab"]
+    error = t_test(right[0].astype(float) - right[1])
+    assert found.interval("accuracy").se == pytest.approx(error, rel=1e-9)
+    both = {"labels": labels, "predictions_a": right[0] * 2, "predictions_b": right[1] * 2}
+    many = fed(MulticlassConfusion(3), **{**both, "labels": labels * 0 + 2})
+    assert many.interval("accuracy").se == pytest.approx(error, rel=1e-9)
+    test = many.mcnemar()
+    only = (right[0] & ~right[1]).sum(), (right[1] & ~right[0]).sum()
+    assert test == found.mcnemar() and (test.only_a, test.only_b) == only
+
+
+def test_a_table_without_a_row_that_decides_has_no_interval() -> None:
+    one = fed(BinaryConfusion(), labels=[1, 0, 1], scores_a=[1, 0, 0], scores_b=[1, 1, 0])
+    assert one.interval("precision").reason.startswith("the estimate is undefined without one")
+    assert one.interval("accuracy").defined
+
+
+@pytest.mark.parametrize("metric", [ExactAUC(), HistogramAUC(), BinaryConfusion()])
+def test_labels_of_two_kinds_have_no_formula_for_two_classes(metric: Accumulator) -> None:
+    state = Paired(metric, "labels")
+    state.update(labels_a=LABELS, labels_b=1 - LABELS, scores=A)
+    assert "no formula for independent rows" in state.compute().interval().reason
+
+
+def test_mcnemar_needs_rows_that_are_right_or_wrong() -> None:
+    for found, got in (
+        (fed(ExactAUC()), "got ExactCurve"),
+        (fed(BinaryConfusion(), **ROWS, weights=[2] * N), "rows are weighted"),
+        (fed(UserGroups(BinaryConfusion()), **ROWS, groups=USERS), "users, who may have"),
+    ):
+        with pytest.raises(InputError, match=got):
+            found.mcnemar()
 
 
 def test_scores_in_lower_precision_are_paired_in_it() -> None:

@@ -57,6 +57,7 @@ def test_every_form_of_judgments_is_the_same(tmp_path: Path) -> None:
         table("query_id", "doc_id", "relevance", GRADES),
         pandas.DataFrame(table("qid", "docno", "label", GRADES)),
         polars.DataFrame(table("query-id", "corpus-id", "score", GRADES)),
+        polars.LazyFrame(table("User-ID", "itemId", "rating", GRADES)),
         pyarrow.table(table("q_id", "doc_id", "rel", GRADES)),
         Ranx(),
     ):

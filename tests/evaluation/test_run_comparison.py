@@ -39,9 +39,12 @@ def test_a_difference_is_that_of_the_paired_mean(data: Path) -> None:
     ends = [-0.1600929506654423, 0.2675929506654423]  # these and p: scipy 1.17.1, ttest_rel
     assert [one.lower, one.upper] == pytest.approx(ends, rel=1e-12)
     assert one.pvalue == one.pvalue_holm == pytest.approx(0.5709767756379247, rel=1e-12)
-    assert found.runs["a"]["recall@100"] - found.runs["b"]["recall@100"] == pytest.approx(
-        one.difference
-    )
+    assert found.runs["a"]["recall@100"] - found.runs["b"]["recall@100"] == one.difference
+    users = {f"q{i}": bucket for i, bucket in enumerate(case["inputs"]["buckets"])}
+    by_user = compare_runs(truth, {"b": b, "a": a}, "recall@100", users=users).differences[0]
+    assert by_user.se == pytest.approx(expected["se_buckets"], rel=1e-12)
+    assert (by_user.difference, by_user.df) == (one.difference, expected["df"])
+    assert by_user.upper == pytest.approx(one.difference + 3.182446305284263 * by_user.se, rel=1e-9)
 
 
 rng = np.random.default_rng(5)

@@ -97,7 +97,8 @@ def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
         "Rows are taken as independent, which is right only if no unit has several.",
     )
     users = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
-    assert len(of_states(*users, cluster="groups").report().notes) == 1
+    shared, unchecked = of_states(*users, cluster="groups").report().notes
+    assert "if these are the same users" in shared and unchecked == found.notes[0]
 
 
 def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:

@@ -23,9 +23,10 @@ from streammetrics import (
     Ratio,
     Regression,
     SettingsError,
+    Units,
     UserGroups,
 )
-from streammetrics.experiments import Covariate, compare
+from streammetrics.experiments import Covariate, Experiment, Plan, compare
 
 N = 400
 RNG = np.random.default_rng(9)
@@ -178,3 +179,15 @@ def test_independent_rows_are_paired_only_where_both_models_are_counted() -> Non
             paired=True,
             covariate=Covariate(control=a, treatment=b),
         )
+
+
+def test_an_experiment_without_units_notes_arms_of_the_same_rows_and_users() -> None:
+    a, b = (fed(BinaryConfusion(), labels=LABELS, scores=scores) for scores in MODELS)
+    plan = Plan(control="a", variants=("a", "b"), decision=("rates",))
+    both: Any = {"": {"a": {"rates": a}, "b": {"rates": b}}}
+    [note] = [one for one in Experiment(plan, both).report().notes if "Paired" in one]
+    assert note.startswith("rates of a and b: both states have 400 rows")
+    units: Any = {"": {name: fed(Units(), units=USERS + n) for n, name in enumerate("ab")}}
+    counted = Experiment(plan, both, units).report()
+    assert not any("Paired" in one for one in counted.notes)
+    assert counted.contamination is not None and counted.contamination.warning

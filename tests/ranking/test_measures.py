@@ -181,14 +181,13 @@ REFUSED_TEXTS = {
     ],
     "one of NDCG": ["nonsense", "auc", "f1@10", "hits@10"],
     "name=value": [
-        *("NDCG(gain=linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
-        "RBP(p=nan)",
+        *("NDCG(gain=Linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
     ],
     "each name once": ['NDCG(gain="linear",gain="linear")'],
     "a parameter of NDCG": ["NDCG(rel=1)"],
     "a parameter of MRR": ["MRR(cut=3)", "MRR(name=3)"],
     "grade from 1 to 15": ["MRR(rel=0)", "MRR(rel=1.0)"],
-    "below 1": ["RBP(p=1)", "RBP(p=0.0)", 'RBP(p="a")'],
+    "below 1": ["RBP(p=nan)", "RBP(p=1)", "RBP(p=0.0)", 'RBP(p="a")'],
     "whole lists": ["RPrec@10", "Bpref@10"],
 }
 
@@ -237,9 +236,35 @@ def test_a_name_that_is_nearly_right_gets_a_question() -> None:
         "mrr10": "MRR@10",
         "recal@5": "R@5",
         "hits@3": "HR@3",
+        "rbp.95": "RBP(p=0.95)",
     }.items():
         error = refused(lambda text=text: parse_measure(text), "")  # type: ignore[misc]
         assert error.hint == f"did you mean '{meant}'?", text
+    for text, hint in {
+        "map, ndcg@5": "pass several in a list: ['map', 'ndcg@5']",
+        "ndcg@5,10": "pass several in a list: ['ndcg@5', 'ndcg@10']",
+        "ndcg_cut": "name one cut: ndcg_cut_10",
+    }.items():
+        error = refused(lambda text=text: parse_measure(text), "")  # type: ignore[misc]
+        assert error.hint == hint
+
+
+def test_measures_of_ir_measures_keep_their_meaning() -> None:
+    theirs = pytest.importorskip("ir_measures")
+    ours = {
+        theirs.nDCG @ 10: NDCG(gain="linear") @ 10,
+        theirs.nDCG(dcg="exp-log2") @ 5: NDCG @ 5,
+        theirs.P(rel=2) @ 5: P(rel=2) @ 5,
+        theirs.RR: MRR,
+        theirs.RBP(p=0.95): RBP(p=0.95),
+        theirs.Success @ 1: HR @ 1,
+    }
+    assert measures_of(ours) == tuple(ours.values())
+    assert measures_of(theirs.AP @ 10) == (AP @ 10,)
+    for text in ("nDCG(dcg='log2')@10", "NDCG(gain=linear)@10"):
+        assert parse_measure(text) == NDCG(gain="linear") @ 10
+    assert refused(lambda: measures_of([theirs.SetF]), "one of NDCG").got == "'SetF'"
+    refused(lambda: measures_of([theirs.AP(judged_only=True)]), "name=value")
 
 
 def test_several_measures_are_values_or_texts_of_which_none_comes_twice() -> None:

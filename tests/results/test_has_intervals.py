@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import pytest
-
 from streammetrics import (
     Bounded,
     Calibration,
     HistogramAUC,
+    IntraListSimilarity,
     MulticlassAUC,
+    RankingMetrics,
     Ratio,
     Regression,
     SlidingAUC,
     Units,
 )
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.present.views import range_of
 from streammetrics.results.has_intervals import widened
+from streammetrics.results.rates import Rates
 
 AREA = Interval(
     0.75, 0.5, 1.0, se=0.125, level=0.9, df=7.0, method="delong", n=12, n_eff=6.0, deff=2.0,
@@ -89,12 +92,29 @@ def test_certain_bounds_widen_it_where_they_are_more_than_a_quarter_of_the_error
     assert "widened" in wide.reason
 
 
-@pytest.mark.parametrize(
-    ("method", "lower", "upper"), [("wilson", 0.0, 1.0), ("logit", 0.0, 1.0), ("t", -0.25, 1.25)]
-)
-def test_a_share_that_is_widened_stays_a_share(method: str, lower: float, upper: float) -> None:
-    wide = widened(Interval(0.5, 0.25, 0.75, se=0.125, method=method), Bounded(0.5, 0.0, 1.0))
-    assert (wide.lower, wide.upper) == (lower, upper)
+def test_an_interval_has_no_values_that_its_view_cannot_have() -> None:
+    losses, lists = Calibration(), RankingMetrics(["NDCG@2", "DCG@2"])
+    losses.update([1, 0, 1, 1], [0.9, 0.1, 0.9, 0.01])
+    lists.update([[1, 0], [3, 0], [0, 1]], [[2, 1]] * 3)
+    diverse = IntraListSimilarity([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+    diverse.update([[0, 1], [0, 1], [1, 2]])
+    rare = Rates(tp=1, fp=0, fn=3, tn=8)
+    for result, view, method, lower, upper in (
+        (losses.compute(), "log_loss", "t", 0.0, math.inf),
+        (losses.compute(), "brier", "t", 0.0, 1.0),
+        (lists.compute(), "NDCG@2", "t", 0.0, 1.0),
+        (lists.compute(), "DCG@2", "t", 0.0, math.inf),
+        (diverse.compute(), "ils", "t", -1.0, 1.0),
+        (rare, "mcc", "delta", -1.0, 1.0),
+        (rare, "recall", "delta", 0.0, 1.0),
+    ):
+        interval = result.interval(view, method=method, level=0.999)
+        half = critical(0.999, interval.df) * interval.se
+        free = interval.estimate - half, interval.estimate + half
+        assert free[0] < lower or free[1] > upper, view
+        ends = max(free[0], lower), min(free[1], upper)
+        assert (interval.lower, interval.upper) == ends, view
+        assert range_of(result, view) == (lower, upper), view
 
 
 def test_what_is_exact_or_undefined_is_not_widened() -> None:

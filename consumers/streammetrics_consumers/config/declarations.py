@@ -458,6 +458,9 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             Other("table", "`{}`"),
             "the fields of arguments that have no role, or another field than their role",
         ),
+        "models": Key(
+            Other("two fields"), "two models' scores (predictions, numerators), as in `Paired`"
+        ),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
             "the better direction, or a target; by default that of its view",

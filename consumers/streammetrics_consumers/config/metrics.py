@@ -26,7 +26,9 @@ from streammetrics import (
     GroupedAUC,
     GroupedScores,
     MulticlassAUC,
+    Paired,
     SettingsError,
+    UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
 from streammetrics_consumers.config.declarations import ENTRIES
@@ -48,7 +50,7 @@ Better: TypeAlias = str | float  # one of WORDS, or a target
 
 _OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
 ID_ARGUMENTS: Final = ("groups", "users", "items")
-COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
+COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups", "Paired")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
 MAX_ROWS: Final = 10_000_000  # scores of an exact state in a long-running process
@@ -181,6 +183,12 @@ def _read_metric(
         section.problem(at, error.expected, error.got, error.hint)
         return None
     given, labels = table.get("inputs", {}), dict[str, Field]()
+    if "models" in table:
+        made = _read_models(section, f"{where}.models", table["models"], event, empty)
+        if made is None:
+            return None
+        empty, fields_of_models = made
+        given = {**fields_of_models, **given} if isinstance(given, dict) else given
     if join is not None and isinstance(given, dict):
         given, labels = labels_of_join(section, where, given, join, empty)
     inputs = _read_inputs(section, where, given, event, empty, labels)
@@ -189,6 +197,29 @@ def _read_metric(
     return MetricConfig(
         name, type_name, settings, inputs, empty, _read_better(section, where, table)
     )
+
+
+def _read_models(
+    section: Section, where: str, given: object, event: EventConfig, metric: Accumulator
+) -> tuple[Accumulator, dict[str, str]] | None:
+    """`Paired` of a metric, and the field of each model by argument; None after a problem.
+
+    Users are known if [event] names them: then it is Paired of UserGroups, unless the metric has
+    groups of its own.
+    """
+    paths = given if isinstance(given, list) else []
+    if len(paths) != 2 or not all(map(is_path, paths)) or paths[0] == paths[1]:
+        hint = 'write models = ["score", "score_of_the_other"]'
+        section.problem(where, "the fields of two models", given, hint)
+        return None
+    by_user = event.user is not None and "groups" not in metric.arguments()
+    try:
+        empty = Paired(UserGroups(metric) if by_user else metric)
+    except SettingsError as error:
+        section.problem(where, error.expected, error.got, error.hint)
+        return None
+    own = (empty.columns or ("",))[0]
+    return empty, dict(zip((f"{own}_a", f"{own}_b"), paths, strict=True))
 
 
 def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
@@ -204,6 +235,10 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
         if kind not in combined:
             return kind
     known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
+    if name == "Paired":
+        hint = 'name the metric of both models, and models = ["score", "score_of_the_other"]'
+        section.problem(where, "a metric, or its module:Class", name, hint)
+        return None
     section.unknown(where, "a metric, or its module:Class", name, known)
     return None
 
@@ -266,8 +301,9 @@ def _read_inputs(
         role = ARGUMENT_ROLES.get(former.get(argument, argument))
         path = given.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
-            ids = empty.settings().get("item_ids" if argument == "items" else "ids")
-            plain = _kind(argument, of_lists, ids)
+            of_models = empty.columns or () if isinstance(empty, Paired) else ()
+            shared = next((one for one in of_models if argument[:-2] == one), argument)
+            plain = _kind(shared, of_lists, _ids(argument, empty))
             widths = empty.widths().get(argument, (None,))
             if argument == "predictions" and argument not in given:
                 widths = widths[-1:]  # a score that is one number is not a predicted class
@@ -285,6 +321,16 @@ def _read_inputs(
             where, "different fields for labels and scores", found["labels"].path, "name two fields"
         )
     return found
+
+
+def _ids(argument: str, metric: Accumulator) -> object:
+    """The kind of the ids in a column as the metric declares it; hashed for UserGroups."""
+    if isinstance(metric, Paired):
+        return _ids(argument, metric.metric)
+    if isinstance(metric, UserGroups):
+        theirs = argument in metric.metric.arguments()
+        return _ids(argument, metric.metric) if theirs else "hashed"
+    return metric.settings().get("item_ids" if argument == "items" else "ids")
 
 
 def _field(path: str, plain: Kind, widths: tuple[int | None, ...]) -> Field:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, cast
 
+from streammetrics import Paired
 from streammetrics.experiments import keeps_units
 from streammetrics.results import Direction, direction_of, views_of
 from streammetrics_consumers.config.declarations import ENTRIES
@@ -156,6 +157,10 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
     if metric.name == UNITS:
         hint = "rename it; the units of the experiment have this name"
         section.problem(where, f"a metric with a name other than {UNITS!r}", name, hint)
+        return False
+    if isinstance(metric.empty, Paired):
+        hint = "name a metric of one model; the difference of two has its interval in results"
+        section.problem(where, "a metric without models", name, hint)
         return False
     views = list(views_of(metric.empty.compute()))
     if view is not None and view not in views:

@@ -21,6 +21,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.tails import beta_p, chi2_sf
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
     jackknife_variance,
@@ -38,7 +40,9 @@ class PairedError:
     """The variance of a difference, and where it is from.
 
     df: degrees of freedom. n: the independent units, named by `units`. method: "t" for means,
-    "delong" for areas, "jackknife" for users. reason: why the variance is nan, or doubtful.
+    "delong" for areas, "jackknife" for users and for tables of counts. reason: why the variance is
+    nan, or doubtful. discordant: of an accuracy, the rows that only the first model has right, and
+    those that only the second has right; None for other views.
     """
 
     variance: float
@@ -47,6 +51,7 @@ class PairedError:
     method: str
     units: str = "rows"
     reason: str = ""
+    discordant: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,58 @@ def difference_terms(
     used: NDArray[np.bool_] = (d != 0) | (w != 0)
     bounded: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(terms), axis=0)
     return terms, used, bounded
+
+
+def table_variance(counts: Sequence[int], replicates: Sequence[float]) -> float:
+    """The variance of an estimate from a table of counts, by the jackknife over rows.
+
+    counts: the rows of each cell, [k], each at least 1. replicates: the estimate without one row of
+    each cell, [k]. (n - 1) / n Σ x (θ - mean θ)²; nan for fewer than two rows and where one is nan.
+    (Efron & Stein 1981, Ann. Stat. 9.)
+
+    >>> round(table_variance([3, 1], [2 / 3, 1.0]), 12)  # of a share: 0.75 * 0.25 / 3
+    0.0625
+    """
+    n = sum(counts)
+    if n < 2 or not all(map(math.isfinite, replicates)):
+        return math.nan
+    cells = list(zip(counts, replicates, strict=True))
+    mean = math.fsum(x * value for x, value in cells) / n
+    return (n - 1) / n * math.fsum(x * (value - mean) * (value - mean) for x, value in cells)
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """McNemar's test of two models that are right on different rows of the same rows.
+
+    only_a, only_b: rows that only the first model, and only the second, has right. statistic: the
+    smaller of both if the test is exact, else chi-square with one degree of freedom. pvalue:
+    two-sided; 1 if both are right on the same rows.
+    """
+
+    only_a: int
+    only_b: int
+    statistic: float
+    pvalue: float
+
+    @classmethod
+    def of(
+        cls, only_a: int, only_b: int, *, exact: bool = True, correction: bool = True
+    ) -> McNemar:
+        """exact: the binomial test of only_a out of both; else chi-square, (|a - b| - 1)² / (a + b)
+        with the correction for continuity, (a - b)² / (a + b) without. (McNemar 1947,
+        Psychometrika 12; Edwards 1948, Psychometrika 13.)
+
+        >>> round(McNemar.of(6, 16).pvalue, 12), McNemar.of(6, 16, exact=False).statistic
+        (0.052478790283, 3.6818181818181817)
+        """
+        n, least = only_a + only_b, min(only_a, only_b)
+        if exact:  # 2 P(X <= least), X binomial of n and 1/2
+            tail = 1.0 if 2 * least == n else 2.0 * beta_p(n - least, least + 1, 0.5, 0.5)
+            return cls(only_a, only_b, float(least), min(1.0, tail))
+        apart = max(0, abs(only_a - only_b) - int(correction))
+        statistic = ratio(apart * apart, n) if n else 0.0
+        return cls(only_a, only_b, statistic, chi2_sf(statistic, 1.0) if apart else 1.0)
 
 
 def paired_jackknife(a: Sequence[float], b: Sequence[float]) -> GroupVariance:

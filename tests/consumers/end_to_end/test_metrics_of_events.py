@@ -30,9 +30,11 @@ from streammetrics import (
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
+    Paired,
     RankingMetrics,
     Ratio,
     Regression,
+    UserGroups,
     load,
 )
 from streammetrics.results import views_of
@@ -85,6 +87,22 @@ def weighted(columns: Columns) -> dict[str, Accumulator]:
         "other": updated(BinaryConfusion(weight_unit="1/2"), **halves),
         "ctr": updated(Ratio(), columns["label"]),
     }
+
+
+def two_models(columns: Columns) -> dict[str, Accumulator]:
+    labels, groups = {"labels": columns["y"]}, {"groups": columns["user"]}
+    new = {key: [one[key] for one in columns["new"]] for key in ("p", "k")}
+    scores = {"scores_a": columns["p"], "scores_b": new["p"]}
+    kinds = {"predictions_a": columns["k"], "predictions_b": new["k"]}
+    spent = {"numerators_a": columns["p"], "numerators_b": new["p"]}
+    gauc = GroupedAUC(ids="hashed", max_rows=10**7)
+    made = {
+        "auc": (UserGroups(HistogramAUC()), {**labels, **scores}),
+        "gauc": (gauc, {**labels, **scores}),
+        "kinds": (UserGroups(MulticlassConfusion(3)), {**labels, **kinds}),
+        "spent": (UserGroups(Ratio()), {**spent, "denominators": columns["k"]}),
+    }
+    return {name: updated(Paired(metric), **of, **groups) for name, (metric, of) in made.items()}
 
 
 AN_ARRAY = "expected an array of 3 numbers"
@@ -218,6 +236,23 @@ CASES = {
             ({"w": 10**30}, "out_of_range", "w", ""),
         ],
         weighted,
+    ),
+    "two models": Case(
+        'user = "user"\nlabel = "y"',
+        'auc = { type = "HistogramAUC", models = ["p", "new.p"] }\n'
+        'gauc = { type = "GroupedAUC", models = ["p", "new.p"] }\n'
+        'kinds = { type = "MulticlassConfusion", n_classes = 3, models = ["k", "new.k"] }\n'
+        'spent = { type = "Ratio", models = ["p", "new.p"], inputs = { denominators = "k" } }',
+        rows(
+            "user y p k new",
+            *((f"u{i % 3}", i % 2, i / 20, i % 3, {"p": i % 5 / 5, "k": i % 2}) for i in range(20)),
+        ),
+        [
+            ({"new": {"p": None, "k": 1}}, "missing_field", "new.p", ""),
+            ({"new": {"p": 0.5, "k": 7}}, "metric", None, "model b"),
+            ({"user": None}, "missing_field", "user", ""),
+        ],
+        two_models,
     ),
     "lists of items": Case(
         'list = "shown"',
