@@ -10,7 +10,7 @@ from typing import ClassVar
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.present.measure_names import did_you_mean, entry_text
-from streammetrics.present.views import ENTRIES, HIGHER, Directions, directed
+from streammetrics.present.views import ENTRIES, HIGHER, Directions, Reasons, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 
@@ -46,8 +46,8 @@ class ListMoments:
         return asked.spread(self.variance, self.n, df=self.n - 1.0, methods=("t",), units="lists")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Averages(Mapping[str, float], HasIntervals):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Averages(HasIntervals, Mapping[str, float]):
     """A mean for each measure, by the printed text of the measure.
 
     result[NDCG @ 10], result["NDCG@10"] and result["ndcg@10"] are the same; a mean over no lists is
@@ -77,6 +77,8 @@ class Averages(Mapping[str, float], HasIntervals):
     independent: ClassVar[str] = "lists"
     directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
+    reasons: ClassVar[Reasons] = {ENTRIES: "no list has anything relevant"}
+
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
@@ -99,7 +101,7 @@ class Averages(Mapping[str, float], HasIntervals):
         return len(self.means)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within a list.
 
@@ -111,6 +113,7 @@ class ListSimilarity(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(none="ils")
+    reasons: ClassVar[Reasons] = {"ils": "no list has two items or more"}
     ils: float
     lists_kept: int
     lists_short: int
@@ -126,7 +129,7 @@ class ListSimilarity(HasIntervals):
         return self.lists_kept + self.lists_short
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CatalogShare(HasIntervals):
     """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
 
@@ -143,6 +146,10 @@ class CatalogShare(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("coverage", "novelty", "popularity"), "no list has an item"),
+        "personalization": "fewer than two lists have an item",
+    }
     coverage: float
     novelty: float
     personalization: float

@@ -104,6 +104,7 @@ def test_equal_runs_have_no_difference_and_no_interval() -> None:
         "measure  run    mean  difference  95 % CI       p  p (Holm)  better/equal/worse",
         f"AP       a    {one.mean:.4f}",
         f"AP       b    {one.mean:.4f}     +0.0000        —  1.0000    1.0000              0/30/0",
+        "no interval: the variance is 0, which says nothing about other rows",
     ]
 
 
@@ -111,7 +112,7 @@ def test_notes_name_the_run_that_they_are_of() -> None:
     qrels = {**QRELS, "none": {"a": 0}}
     lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}
     lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "map", level=0.9))
-    assert lines.splitlines()[0] == "31 queries, paired; differences from a"
+    assert lines.splitlines()[0] == "RunComparison: 31 queries, paired; differences from a"
     assert "  90 % CI  " in lines
     assert lines.splitlines()[-3:] == [
         "1 query with nothing relevant: left out",
