@@ -116,7 +116,6 @@ def test_every_class_that_a_public_function_returns_is_a_result_or_listed() -> N
     assert others <= {*found}, "these are no longer returned"
     results = [one for one in classes() if issubclass(one, Shown)]
     assert all(one.__eq__ is Shown.__eq__ for one in results), "pass eq=False to their dataclass"
-    )
     assert {"RocPoints", "RunComparison", "SampleRatioFound", "ScoreCurve"} <= {*found}
 
 
