@@ -179,8 +179,9 @@ def head(title: str, subtitle: str, width: object = 440) -> Spec:
 
 
 def _lines(text: str, most: int) -> str | list[str]:
-    lines = wrap(text, most, max_lines=_HEAD, placeholder=" ...")
-    return lines if len(lines) > 1 else text
+    lines = wrap(text, most, max_lines=_HEAD, placeholder=" ...") if len(text) > most else [text]
+    found = [line.replace("\xa0", " ") for line in lines]  # it has kept words together
+    return found if len(found) > 1 else found[0]
 
 
 def figure(
