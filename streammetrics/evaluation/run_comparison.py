@@ -25,7 +25,7 @@ from streammetrics.experiments.report import adjust_fwer
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.measure_names import entry_text
 from streammetrics.present.notebook import Shown
-from streammetrics.present.row_table import Line, RowTable
+from streammetrics.present.row_table import Line, RowTable, first_and_last
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import ViewText
@@ -156,7 +156,8 @@ class RunComparison(Shown):
             *("p", "p (Holm)", "better/equal/worse"),
         )
         n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
-        return RowTable(type(self).__name__, n, titles, tuple(lines), tuple(notes), left=2)
+        shown, more = first_and_last(lines, most), len(lines) > most
+        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), more, left=2)
 
 
 def compare_runs(

@@ -117,6 +117,14 @@ def table_of(result: object, most: int) -> RowTable:
     )
 
 
+def first_and_last(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
+    """The lines, or the first and the last of them with `...` between, if there are too many."""
+    if len(lines) <= most:
+        return tuple(lines)
+    half = most // 2
+    return tuple(_with_gap([*lines[: most - half], *lines[len(lines) - half :]], most))
+
+
 def _with_gap(lines: Sequence[Line], most: int) -> Iterator[Line]:
     """The lines with `...` between the first and the last of them."""
     first = most - most // 2

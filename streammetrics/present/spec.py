@@ -170,8 +170,8 @@ def head(title: str, subtitle: str, width: object = 440) -> Spec:
 
     >>> head("AUC", "")
     {'text': 'AUC'}
-    >>> head("AUC", "random 0.7, bts 0.8, " * 5, 220)["subtitle"][:2]
-    ['random 0.7, bts 0.8, random 0.7,', 'bts 0.8, random 0.7, bts 0.8, random']
+    >>> head("AUC", "thick lines: exact within, thin lines: 95 % CI", 220)["subtitle"]
+    ['thick lines: exact within, thin', 'lines: 95 % CI']
     """
     room = width if isinstance(width, int) else 440
     found: Spec = {"text": _lines(title, room // 8)}

@@ -139,3 +139,15 @@ def test_runs_levels_and_names_are_checked() -> None:
         found.difference("bst", "map")
     with pytest.raises(KeyError, match="MRR is not one of AP"):
         found.difference("best", "MRR")
+
+
+def test_of_many_lines_the_first_and_the_last_are_printed_and_the_frame_has_all() -> None:
+    measures = [f"ndcg@{k}" for k in range(1, 31)]
+    found = compare_runs(QRELS, {"a": RUNS["good"], "b": RUNS["poor"]}, measures)
+    lines = repr(found).splitlines()
+    assert [line.split()[0] for line in lines[11:14]] == ["NDCG@5", "...", "NDCG@26"]
+    assert "the first 10 and the last 10; to_frame() has all" in lines[-1]
+    rows = found.to_dict()
+    assert len(rows["name"]) == 90 and rows["key"][:3] == ["a", "b", "b"]
+    assert rows["name"][:3] == ["NDCG@1", "NDCG@1", "NDCG@1.difference"]
+    assert rows["exact_low"][2] is None and rows["ci_lower"][2] == found.differences[0].lower
