@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
@@ -19,8 +19,18 @@ from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import McNemar, PairedError, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, rows_of_views
-from streammetrics.present.views import Directions, Range, directed, range_of, value_of, view_of
+from streammetrics.present.value_rows import ValueRow, rows_of_views, why_undefined
+from streammetrics.present.views import (
+    Directions,
+    Range,
+    counts_of,
+    directed,
+    headline_of,
+    range_of,
+    value_of,
+    view_of,
+    views_of,
+)
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
 _NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
@@ -29,7 +39,7 @@ _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairedResult(Generic[R], Shown):
     """The results of two models on the same rows, and their difference a - b.
 
@@ -206,9 +216,23 @@ class PairedResult(Generic[R], Shown):
         """The metric's result, without its groups of users."""
         return model.value if isinstance(model, UserGroupsResult) else model
 
+    def __getstate__(self) -> dict[str, object]:
+        """With the variances of all views in place of the state that they are computed from."""
+        known = {view: self._errors(view) for view in views_of(self._model_of(self.value_a))}
+        return {**self.__dict__, "_errors": known.get}
+
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for row in rows_of_views(self, level, headlines):
-            yield replace(row, exact=False) if row.name == "pvalue" else row
+            if row.name == "pvalue":
+                yield replace(row, exact=False)
+            elif math.isnan(row.value):
+                yield replace(row, reason=self._why_undefined(row.counts))
+            else:
+                yield row
+
+    def _why_undefined(self, counts: Mapping[str, object]) -> str:
+        model = self._model_of(self.value_a if math.isnan(float(self.a)) else self.value_b)
+        return why_undefined(model, headline_of(model), math.nan, counts_of(model) or counts)
 
 
 _UNKNOWN = Bounded(math.nan, math.nan, math.nan)

@@ -48,8 +48,8 @@ class Computes(Protocol[R_co]):
         """Its result."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Results(Mapping[K, R], Shown):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Results(Shown, Mapping[K, R]):
     """A result for each name, key or window."""
 
     results: Mapping[K, R]
@@ -68,7 +68,7 @@ class Results(Mapping[K, R], Shown):
         yield from ((Part(str(name), name=str(name)), one) for name, one in self.items())
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PanelResult(Results[str, Any]):
     """The result of each metric by its name; to a type checker it is Any."""
 

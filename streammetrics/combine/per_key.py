@@ -24,7 +24,7 @@ from streammetrics.present.views import Part
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KeyedResult(Results[Key, R]):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 

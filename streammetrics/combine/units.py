@@ -22,7 +22,7 @@ from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, ba
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.rows import DictionaryColumn
-from streammetrics.present.views import Directions, directed
+from streammetrics.present.views import Directions, Reasons, directed
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
@@ -38,6 +38,8 @@ class UnitsResult(HasIntervals):
 
     independent: ClassVar[str] = "units"
     directions: ClassVar[Directions] = directed(none="units share")
+
+    reasons: ClassVar[Reasons] = {"units": "more units than max_units"}
 
     share: float
     sampled: int | None

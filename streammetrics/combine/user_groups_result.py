@@ -18,13 +18,13 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow
+from streammetrics.present.value_rows import ValueRow, why_undefined
 from streammetrics.present.views import counts_of, value_of, views_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UserGroupsResult(Generic[R], Shown):
     """The result of a metric, and its variance from k groups of users.
 
@@ -140,8 +140,10 @@ class UserGroupsResult(Generic[R], Shown):
         """The views of the metric, with intervals from the groups of users."""
         counts = {**counts_of(self.value), **counts_of(self)}
         for name, value in views_of(self.value, headlines=headlines).items():
-            found = self.interval(name, level=level)
-            yield ValueRow(name, value, found, counts, found.reason)
+            found, why = self.interval(name, level=level), ""
+            if not math.isfinite(value):
+                why = why_undefined(self.value, name, value, counts)
+            yield ValueRow(name, value, found, counts, why or found.reason)
 
     @cached_property
     def _together(self) -> object:

@@ -147,7 +147,7 @@ _MAX_OVERLAP: Final = 3_600  # an hour that slides by a second; a result names e
 _INT64: Final = np.iinfo(np.int64)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WindowsResult(Results[Span, R]):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 

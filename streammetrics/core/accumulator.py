@@ -332,7 +332,7 @@ class Accumulator(Declared, ABC):
 
     def copy(self) -> Self:
         """An independent state with the same rows and provenance."""
-        new = self._take(_SLOT_0)
+        new = self._take(_SLOT_0 if self._width == 1 else np.arange(self._width))
         if self._provenance:
             new.__dict__["_provenance"] = self._provenance.copy()
         return new
@@ -479,5 +479,16 @@ class Accumulator(Declared, ABC):
 
     def __reduce__(self) -> tuple[object, ...]:
         # A state file, and the arrays that its settings hold only by their hash.
+        if self._width != 1:  # of a result: the states side by side, each one a state file
+            each = [self._take(np.array([slot], np.intp)) for slot in range(self._width)]
+            return (type(self)._side_by_side, (self._empty(1), each))
         known = {c.digest: c.data for c in contents(self.settings()) if c.known}
         return (type(self)._from_file_bytes, (self.to_file_bytes(), known))
+
+    @classmethod
+    def _side_by_side(cls, empty: Self, states: Sequence[Self]) -> Self:
+        new = empty._empty(len(states))
+        for slot, state in enumerate(states):
+            new._merge_slots(state, np.array([slot], np.intp))
+            new.__dict__["_total_count"] += state._total_count
+        return new

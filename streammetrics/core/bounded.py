@@ -1,10 +1,79 @@
-"""An approximate value, with certain bounds of the exact one."""
+"""An approximate value, with certain bounds of the exact one; and equality of results."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+
+class ByValue:
+    """A dataclass that is equal to another one where every compared field is equal: undefined
+    equals undefined (nan), and arrays are compared by their values.
+
+    The equality that Python gives a dataclass depends on its version for nan, and fails for arrays;
+    a dataclass has this one with `eq=False`.
+    """
+
+    __slots__ = ()
+
+    def _compared(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in _compared(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ByValue):
+            return NotImplemented
+        if self is other:
+            return True
+        # A subclass that is no dataclass of its own has the fields of its base.
+        one, another = (getattr(x, "__dataclass_fields__", None) for x in (self, other))
+        if one is None or one is not another:
+            return False
+        # Backwards, since the first fields of a curve are large arrays.
+        return equal(self._compared()[::-1], other._compared()[::-1])
+
+    def __hash__(self) -> int:
+        return hash(_hashable(self._compared()))
+
+
+def _compared(one: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(one) if field.compare]
+
+
+def equal(one: object, other: object) -> bool:
+    """Whether two values are equal, with nan equal to nan, also within arrays, tuples, mappings and
+    dataclasses.
+
+    >>> equal((1, float("nan")), (1, float("nan"))), equal(np.array([0.5]), np.array([0.25]))
+    (True, False)
+    """
+    if one is other:
+        return True
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (one != one and other != other)
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        same = type(one) is type(other) and len(one) == len(other)
+        return same and all(map(equal, one, other))
+    if isinstance(one, ByValue) or isinstance(other, ByValue):
+        return bool(one == other)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
+    if dataclasses.is_dataclass(one) and type(one) is type(other):
+        return all(equal(getattr(one, name), getattr(other, name)) for name in _compared(one))
+    return bool(one == other)
+
+
+def _hashable(value: object) -> object:
+    """The same for every nan; Python's own hash of nan is that of the object."""
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
+    return "nan" if isinstance(value, float) and value != value else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +121,10 @@ class Bounded:
             _refuse("==", other)
         if not isinstance(other, Bounded):
             return NotImplemented
-        return (self.value, self.low, self.high) == (other.value, other.low, other.high)
+        return equal((self.value, self.low, self.high), (other.value, other.low, other.high))
+
+    def __hash__(self) -> int:
+        return hash(_hashable((self.value, self.low, self.high)))
 
     if not TYPE_CHECKING:  # a type checker reports these as errors already
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, cast
 
+from streammetrics.core.bounded import ByValue
 from streammetrics.core.errors import SettingsError, shown
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Interval:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Interval(ByValue):
     """In a share `level` of experiments the true value lies in [lower, upper].
 
     `Bounded` is different: its low and high certainly enclose the value for the given rows.

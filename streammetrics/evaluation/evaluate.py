@@ -35,7 +35,7 @@ TIES: Final = ("expected", "worst", "best", "trec_eval")
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evaluation(Averages):
     """The means of measures over the queries of a run, and their values for each query.
 
@@ -334,20 +334,3 @@ def _remarks_on(n_empty: int, n_missing: int, n_unjudged: int, settings: Setting
 
 
 # Tables in a terminal.
-
-
-def interval_text(lower: float, upper: float) -> str:
-    """Both ends of a confidence interval; a dash if it is infinite."""
-    return f"[{lower:.4f}, {upper:.4f}]" if upper < np.inf or lower > -np.inf else "—"
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Rows of cells as lines with aligned columns: some on the left, the others on the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,11 @@ import numpy as np
 from streammetrics.combine import PairedResult
 from streammetrics.core.conversion import as_float, refused
 from streammetrics.core.errors import nearest, shown
+from streammetrics.core.interval import Interval
 from streammetrics.evaluation.evaluate import (
     Evaluation,
     Settings,
-    aligned,
     evaluated,
-    interval_text,
     queries_of,
     users_of,
 )
@@ -24,11 +23,15 @@ from streammetrics.evaluation.judged_runs import judgments_of, run_of
 from streammetrics.experiments.report import adjust_fwer
 from streammetrics.kernels.inference.paired import PairedError, PairedSums
 from streammetrics.present.measure_names import entry_text
+from streammetrics.present.notebook import Shown
+from streammetrics.present.row_table import Line, RowTable, first_and_last
+from streammetrics.present.texts import between, ci_title, name_text, number
+from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.ranking.measure import Measure
 
 
-@dataclass(frozen=True, slots=True)
-class RunDifference:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunDifference(Shown):
     """One measure of a run less that of the baseline, over the same queries.
 
     mean, baseline_mean: of both runs. difference: mean - baseline_mean, lower to upper its
@@ -58,9 +61,22 @@ class RunDifference:
     queries: int
     reason: str = ""
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The difference, with its interval at the level of the comparison."""
+        ends = self.lower, self.upper
+        found = Interval(
+            self.difference, *ends, self.se, self.level, self.df, "paired t", self.queries
+        )
+        names = "mean baseline_mean baseline pvalue pvalue_holm better equal worse queries"
+        counts = {name: getattr(self, name) for name in names.split()}
+        name = f"{self.measure}.difference"
+        yield ValueRow(
+            name, self.difference, found, counts, self.reason, exact=False, keys=(self.run,)
+        )
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunComparison:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunComparison(Shown):
     """Several runs on the same queries.
 
     baseline: the name of the run that the others are compared with. runs: the evaluation of each
@@ -72,10 +88,10 @@ class RunComparison:
     >>> ours = {"q1": ["a"], "q2": ["b"], "q3": ["x", "c"]}
     >>> found = compare_runs(qrels, {"bm25": bm25, "ours": ours}, ["mrr"])
     >>> found
-    3 queries, paired; differences from bm25
-    measure  run     mean  difference            95 % CI       p  p (Holm)  better/equal/worse
+    RunComparison: 3 queries, paired; differences from bm25
+    measure  run     mean  difference             95 % CI       p  p (Holm)  better/equal/worse
     MRR      bm25  0.6111
-    MRR      ours  0.8333     +0.2222  [-0.4102, 0.8547]  0.2697    0.2697               2/1/0
+    MRR      ours  0.8333     +0.2222  -0.4102 to +0.8547  0.2697    0.2697               2/1/0
     >>> found.difference("ours", "mrr").worse
     0
     """
@@ -96,29 +112,49 @@ class RunComparison:
             raise KeyError(f"{run!r} is not one of {', '.join(others)}; {nearest(run, others)}")
         raise KeyError(f"{text} is not one of {', '.join(self.runs[self.baseline].means)}")
 
-    def __repr__(self) -> str:
-        first = self.runs[self.baseline]
-        level = f"{100 * self.level:g} % CI"
-        rows = [["measure", "run", "mean", "difference", level, "p", "p (Holm)",
-                 "better/equal/worse"]]  # fmt: skip
-        for measure, mean in first.means.items():
-            rows.append([measure, self.baseline, f"{mean:.4f}", "", "", "", "", ""])
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """The mean of each run, with its interval, and each difference; the key is the run."""
+        means = {
+            run: {row.name: replace(row, keys=(run,)) for row in rows_of(found, level=level)}
+            for run, found in self.runs.items()
+        }
+        for measure in self.runs[self.baseline].means:
+            yield from (rows[measure] for rows in means.values())
             for one in self.differences:
                 if one.measure == measure:
-                    rows.append([
-                        measure, one.run, f"{one.mean:.4f}", f"{one.difference:+.4f}",
-                        interval_text(one.lower, one.upper), _p(one.pvalue), _p(one.pvalue_holm),
+                    yield from rows_of(one, level=level)
+
+    def _table(self, most: int) -> RowTable:
+        """A line for each measure and run."""
+        first = self.runs[self.baseline]
+        lines: list[Line] = []
+        for measure, mean in first.means.items():
+            lines.append((measure, name_text(self.baseline), number(mean, 4), *[""] * 5))
+            for one in self.differences:
+                if one.measure == measure:
+                    ends = between(one.lower, one.upper, 4, signed=True)
+                    lines.append((
+                        measure, name_text(one.run), number(one.mean, 4),
+                        number(one.difference, 4, signed=True), "—" if one.reason else ends,
+                        _p(one.pvalue), _p(one.pvalue_holm),
                         f"{one.better}/{one.equal}/{one.worse}",
-                    ])  # fmt: skip
+                    ))  # fmt: skip
         shared = [n for n in first._remarks if all(n in run._remarks for run in self.runs.values())]
         notes = shared + [
-            f"{name}: {note}"
+            f"{name_text(name)}: {note}"
             for name, run in self.runs.items()
             for note in run._remarks
             if note not in shared
         ]
-        head = f"{len(first.queries):,} queries, paired; differences from {self.baseline}"
-        return "\n".join([head, *aligned(rows, left=2), *notes])
+        reasons = dict.fromkeys(one.reason for one in self.differences if one.reason)
+        notes += [f"no interval: {reason}" for reason in reasons]
+        titles = (
+            *("measure", "run", "mean", "difference", ci_title(self.level)),
+            *("p", "p (Holm)", "better/equal/worse"),
+        )
+        n = f"{len(first.queries):,} queries, paired; differences from {name_text(self.baseline)}"
+        shown, more = first_and_last(lines, most), len(lines) > most
+        return RowTable(type(self).__name__, n, titles, shown, tuple(notes), more, left=2)
 
 
 def compare_runs(

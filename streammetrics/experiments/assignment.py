@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import chi_square, log_e
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, estimates_of
+from streammetrics.present.views import Reasons
 
 ALARM: Final = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRatioFound:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SampleRatioFound(Shown):
     """The units of each arm against the declared shares.
 
     pvalue, statistic, df: the chi-square test, valid for one look. e_value, anytime_p: valid at
@@ -53,6 +56,16 @@ class SampleRatioFound:
     def alarm(self) -> bool:
         """Whether the e-value has reached 1000."""
         return self.log_e >= math.log(ALARM)
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """Both tests, with the units of each arm."""
+        for row in estimates_of(self, level, headlines):
+            yield replace(row, counts={**row.counts, **{f"units_{a}": n for a, n in self.counts}})
+
+    def _notes(self) -> Iterator[str]:
+        yield "units: " + (", ".join(f"{arm} {n:,}" for arm, n in self.counts) or "none")
+        if self.alarm:
+            yield "alarm: the units do not fit the declared shares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +143,8 @@ NOT_COUNTED = "units are not counted"
 MOST_IN_SEVERAL: Final = 0.01  # of all units; above it each conclusion has a warning
 
 
-@dataclass(frozen=True, slots=True)
-class Contamination:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Contamination(Shown):
     """The units seen in several variants.
 
     units: their number; share: of all units of the plan's variants, nan if there are none. dropped:
@@ -143,6 +156,7 @@ class Contamination:
     share: float
     dropped: bool = False
     estimated: bool = False
+    reasons: ClassVar[Reasons] = {"share": "no units"}
 
     @property
     def warning(self) -> bool:
@@ -158,6 +172,12 @@ class Contamination:
         seen = in_several_variants(self.units, share, estimated=self.estimated)
         what = " and dropped" if self.dropped else ", which may bias the difference"
         return f"{seen[0].upper()}{seen[1:]}{what}."
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        yield from estimates_of(self, level, headlines)
+
+    def _notes(self) -> Iterator[str]:
+        yield from filter(None, (self.sentence,))
 
 
 def in_several_variants(units: float, share: str = "", *, estimated: bool) -> str:

@@ -40,7 +40,7 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow
-from streammetrics.present.views import HasParts, counts_of
+from streammetrics.present.views import counts_of, has_parts
 
 # The counts of labels, lists and groups in a result; they do not depend on the model.
 _OF_LABELS: Final = {
@@ -142,7 +142,7 @@ _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about 
 AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Comparison(Shown):
     """Treatment and control, and their difference; undefined values are nan, with a reason.
 
@@ -457,7 +457,7 @@ def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputE
     elif isinstance(given, PanelResult) and len(given):
         state = f"state({next(iter(given))!r})"
         hint = f"pass one metric of each panel: compare(a.{state}, b.{state})"
-    elif isinstance(given, HasParts) or isinstance(of, PerKey):
+    elif has_parts(given) or isinstance(of, PerKey):
         hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
     elif isinstance(given, Mapping) and not isinstance(given, Shown):
         hint = "pass two of its values"

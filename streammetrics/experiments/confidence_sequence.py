@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from streammetrics.core.errors import SettingsError, shown
@@ -24,6 +25,8 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, estimates_of
 
 
 class Compared(Protocol):
@@ -76,11 +79,12 @@ def e_value(log_e: float) -> float:
         return math.inf
 
 
-class HasEvidence:
+class HasEvidence(Shown):
     """The e-value and the p-value of one look, from its `log_e`."""
 
     __slots__ = ()
     log_e: float
+    reason: str
 
     @property
     def e_value(self) -> float:
@@ -92,8 +96,14 @@ class HasEvidence:
         """min(1, 1 / e_value); over several looks the monitor uses the largest e-value."""
         return anytime_p(self.log_e)
 
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        """Each value; a bound that is infinite is not known yet."""
+        for row in estimates_of(self, level, headlines):
+            known = math.isfinite(row.value)
+            yield replace(row, reason="" if known else self.reason or "nothing is excluded")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Anytime(HasEvidence):
     """One look at a confidence sequence.
 
@@ -241,7 +251,7 @@ def _positive(name: str, value: float | None) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Guarded(HasEvidence):
     """One look at a guardrail.
 

@@ -25,7 +25,7 @@ from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.views import NONE, Direction, counts_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Contrast(Shown):
     """The reading of one treatment and one metric at one look.
 

@@ -9,17 +9,19 @@ shards are not looks at the experiment, and must not be merged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from streammetrics.core.errors import StateError, shown
+from streammetrics.core.errors import StateError
 from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
+from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import ValueRow, estimates_of
 
 _STEPS: Final = 60  # three are usual
 _EXACT: Final = 1e-6
@@ -130,8 +132,8 @@ class Look:
         return sum(offset for _, offset in self.heads), self.heads
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Watched(Shown):
     """All looks at one comparison, combined.
 
     log_e: the largest, at least 0; p_value: 1 over its e-value. lower, upper: the intersection of
@@ -149,6 +151,10 @@ class Watched:
     nested: bool
     first_reject: Heads | None
     latest: Anytime | None
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        for row in estimates_of(self, level, headlines):
+            yield replace(row, reason="" if math.isfinite(row.value) else "nothing is excluded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +223,10 @@ def _united(one: Look, other: Look) -> Look:
         if known != reading:
             raise StateError(
                 expected=f"one reading of {name!r} at one head vector",
-                got=f"{shown(known)} and {shown(reading)}",
+                got=" and ".join(
+                    f"{x.lower:.6g} to {x.upper:.6g} with ln e = {x.log_e:.6g}"
+                    for x in (known, reading)
+                ),
                 where=f"looks at {one.experiment!r}, generation {one.generation}",
                 hint="give a changed experiment a new generation",
             )

@@ -257,7 +257,7 @@ def _joined(parts: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(known[:-1]), *known[-1:])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Finding(Shown):
     """One contrast, read with all the looks at it.
 
@@ -294,7 +294,7 @@ class Finding(Shown):
         yield self.sentence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Report(Shown):
     """All findings of an experiment, decisions first, with the checks of the whole experiment.
 
@@ -323,7 +323,7 @@ class Report(Shown):
         yield from self.notes
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcome(Shown):
     """Everything read from the states of an experiment; `report` adds the looks so far."""
 

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.present.spec import (
+    NAMES,
     between,
     by_series,
     faded,
     figure,
+    legend_columns,
     not_thin,
     number,
     quantity,
@@ -31,6 +33,8 @@ CLASSES: Final = ("positives", "negatives")
 MOST_CLASSES: Final = 15  # of a confusion matrix
 REST: Final = "(rest)"
 _THIN: Final = 0.01  # of the rows, below which a bin is faded
+_LETTER: Final = 6.5  # pixels
+_LABEL: Final = 160  # the most pixels of a true class, with its series before it
 _CELL: Final = 44  # the least width of a cell, in pixels
 
 
@@ -62,7 +66,7 @@ def distribution(
     several = names != [""]
     x = quantity("x", "score", scale={"type": "log"} if log else {"zero": False})
     y = quantity("y", "share of the class in a bin", axis={"format": "~%"})
-    legend = {"title": None}
+    legend = {"title": None, "columns": legend_columns(names)}
     below = {"title": None, "orient": "bottom"}  # there is no room beside the other legend
     of_class: Spec = {"field": "class", "type": "nominal", "sort": None, "legend": below}
     of_class["scale"] = {"domain": list(CLASSES), "range": list(DASHES[:2])}
@@ -83,6 +87,8 @@ def distribution(
         },
     }
     reason = next((one.reason for one in found.values() if one.reason), "")
+    if len({row["x"] for row in rows}) == 1:
+        rows, reason = [], f"all scores are {rows[0]['x']:.4g}"
     return figure(
         "scores",
         title=title,
@@ -248,6 +254,8 @@ def confusion(
     wide = max([_CELL, *(7 * len(f"{row['count']:,}") + 10 for row in rows)])
     x: Spec = {"field": "prediction", "type": "nominal", "sort": None, "title": "predicted"}
     y: Spec = {"field": "truth", "type": "nominal", "sort": None, "title": "truth"}
+    label = max([0, *map(len, lines)]) * _LETTER
+    y["axis"] = NAMES
     x |= {"scale": {"domain": columns}, "axis": {"labelAngle": 0}}
     y["scale"] = {"domain": lines}
     shade = quantity("share", "share of the class", scale={"domain": [0, 1]})
@@ -272,7 +280,7 @@ def confusion(
         layers=layers,
         series=lines + columns,
         theme=theme,
-        size=(max(220, wide * len(columns)), max(120, 32 * len(lines))),
+        size=(max(220, wide * len(columns)) + int(min(label, _LABEL)), max(120, 32 * len(lines))),
     )
 
 

@@ -18,7 +18,8 @@ from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
 from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, roc
 from streammetrics.present.over_time import WindowValue, over_time
-from streammetrics.present.texts import decimals_for, number
+from streammetrics.present.spec import head
+from streammetrics.present.texts import ci_title, decimals_for, name_text, number
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
 from streammetrics.present.views import views_of
@@ -177,6 +178,7 @@ _CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] 
 
 
 _VIEWS: Final = {"roc": "auc", "pr": "ap", "reliability": "ece"}  # the value that a figure shows
+_NAME: Final = 24  # characters of a series beside its value
 _ACRONYM: Final = 4  # letters of a view that is written in capitals
 
 
@@ -280,11 +282,17 @@ def figure_by_series(
         return values(of_classes, title=title, x=what, theme=theme, kind=kind)
     if kind == "effects":
         effects = [one for s, of in chosen.items() for one in effects_of(of, s) or ()]
-        return values(effects, title=title, x="effect", zero=True, theme=theme, kind=kind)
+        levels = {getattr(one, "level", None) for one in chosen.values()}
+        level = levels.pop() if len(levels) == 1 else None
+        words = ci_title(level) if level else "CI"
+        words = words if hasattr(next(iter(chosen.values())), "level") else "always-valid CI"
+        return values(
+            effects, title=title, x="effect", zero=True, interval=words, theme=theme, kind=kind
+        )
     found = [one for s, of in chosen.items() for one in _values(of, s)]
     names = list(dict.fromkeys(one.name for one in found))
     x = names[0] if len(names) == 1 else "value"
-    return values(found, title=title, x=x, theme=theme)
+    return values(found, title=title, x=x, interval=ci_title(LEVEL), theme=theme)
 
 
 def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:
@@ -295,13 +303,23 @@ def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:
         found = getattr(result, view, None) if view else None
         if isinstance(found, (float, Bounded)) and math.isfinite(float(found)):
             value = float(found)
-            texts.append(f"{series} {number(value, decimals_for([value]))}".strip())
+            said = number(value, decimals_for([value]))
+            # A name and its value stay in one line.
+            texts.append(f"{_short(series)} {said}".replace(" ", "\xa0") if series else said)
     meta = cast("Mapping[str, str]", spec["usermeta"])
     if not texts or meta["reason"]:
         return spec
     name = view.upper() if len(view) <= _ACRONYM else view.replace("_", " ")
     said = f"{name}: {', '.join(texts)}" if "" not in inner else f"{name} {texts[0]}"
-    return {**spec, "title": {**cast("Spec", spec["title"]), "subtitle": said}}
+    title = cast("str | list[str]", cast("Spec", spec["title"])["text"])
+    text = title if isinstance(title, str) else " ".join(title)
+    return {**spec, "title": head(text, said, spec["width"])}
+
+
+def _short(name: str) -> str:
+    """A name without its middle, so that names with equal beginnings differ."""
+    text = name_text(name, 200)
+    return text if len(text) <= _NAME else f"{text[: _NAME // 2]}...{text[-_NAME // 3 :]}"
 
 
 def _values(result: object, series: str) -> list[NamedValue]:

@@ -6,24 +6,28 @@ All text in HTML is escaped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
+from streammetrics.core.bounded import ByValue
 from streammetrics.present.figures import figure_of
-from streammetrics.present.row_table import Line, table_of, text_table
+from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
 from streammetrics.present.spec import not_installed
 from streammetrics.present.theme import Spec
 from streammetrics.present.value_rows import (
     LEVEL,
+    Columns,
     Library,
     ValueRow,
     checked_level,
     frame_of,
     rows_of,
     rows_of_views,
+    strict,
     to_columns,
 )
-from streammetrics.present.views import Directions, Ranges
+from streammetrics.present.views import Directions, Ranges, Reasons
 
 if TYPE_CHECKING:
     import altair
@@ -50,7 +54,7 @@ SCOPE: Final = ' scope="col"'
 
 def html_table(result: object) -> str:
     """The lines of `repr`, with their bounds and intervals, and all that is said around them; the
-    first 100 lines.
+    first 50 and the last 50 lines.
 
     >>> from streammetrics import Ratio
     >>> html_table(Ratio().compute()).startswith("<table><caption>Quotient</caption>")
@@ -59,7 +63,7 @@ def html_table(result: object) -> str:
     found = table_of(result, MOST)
     head = f"<tr>{_cells('th', found.titles, SCOPE)}</tr>"
     body = "".join(map(_line, found.lines))
-    about = [f"only {MOST} lines are shown"] * found.more
+    about = [f"only the first {MOST // 2} and the last {MOST // 2} lines are shown"] * found.more
     about += filter(None, (found.about, *found.notes))
     below = escape("; ".join(about))
     foot = f'<tfoot><tr><td colspan="{len(found.titles)}">{below}</td></tr></tfoot>'
@@ -78,12 +82,13 @@ def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
     return "".join(f"<{tag}{more}>{escape(cell)}</{tag}>" for cell in cells)
 
 
-class Shown:
+class Shown(ByValue):
     """A result that is shown as a table, becomes one, and has plots.
 
-    headlines: the views to show first, () for the first one alone; directions, ranges: of its
-    views, see `views.directed` and `views.ranged`. A dataclass needs
-    `repr=False` for the table; `print` shows it in any case.
+    headlines: the views to show first, () for the first one alone. directions, ranges: of its
+    views, see `views.directed` and `views.ranged`. reasons: by view, why it can be undefined for
+    some rows. A dataclass needs `repr=False` for the table, which `print` shows in any case, and
+    `eq=False` for equality with undefined values and arrays.
     """
 
     __slots__ = ()
@@ -91,19 +96,28 @@ class Shown:
     headlines: ClassVar[tuple[str, ...]] = ()
     directions: ClassVar[Directions] = {}
     ranges: ClassVar[Ranges] = {}
+    reasons: ClassVar[Reasons] = {}
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield from rows_of_views(self, level, headlines)
 
+    def _columns(self, level: float) -> Columns:
+        """The columns of `to_frame`, with Python's numbers."""
+        return to_columns(rows_of(self, level=checked_level(level)))
+
     def to_dict(self, *, level: float = LEVEL) -> dict[str, list[object]]:
         """The values as columns of equal length, one row a value; `pandas.DataFrame`,
-        `polars.DataFrame` and `pyarrow.table` take them.
+        `polars.DataFrame` and `pyarrow.table` take them, and JSON holds them.
 
-        Columns: name, key, window_start_ms, window_end_ms, value (nan: undefined); exact_low and
-        exact_high, which certainly contain the exact value, None for an estimate; ci_lower,
-        ci_upper, ci_level, ci_method and ci_n (rows, lists or users), the confidence interval, None
-        if there is none; reason, why something is undefined, or doubtful; then each count of the
-        result, such as rows and positives. level: of the intervals.
+        Columns: name, key, window_start_ms, window_end_ms, value; exact_low and exact_high, which
+        certainly contain the exact value, None for an estimate; ci_lower, ci_upper, ci_level,
+        ci_method and ci_n (rows, lists or users), the confidence interval, None if there is none;
+        reason, why something is undefined, or doubtful; then each count of the result, such as rows
+        and positives. level: of the intervals.
+
+        What is undefined (nan) or infinite is None, so that `json.dumps` writes strict JSON that
+        reads as the same columns; `to_frame` has nan and inf. An interval with one end that is None
+        has no bound on that side. Keys of several columns are lists.
 
         >>> from streammetrics import Ratio
         >>> ctr = Ratio()
@@ -112,7 +126,7 @@ class Shown:
         >>> columns["name"], columns["value"], columns["rows"]
         (['ratio', 'numerator', 'denominator'], [0.5, 2.0, 4.0], [4, 4, 4])
         """
-        return to_columns(rows_of(self, level=checked_level(level)))
+        return strict(self._columns(level))
 
     @overload
     def to_frame(self, library: Literal["pandas"], *, level: float = ...) -> PandasFrame: ...
@@ -122,7 +136,7 @@ class Shown:
     def to_frame(self, library: None = None, *, level: float = ...) -> Frame: ...
     def to_frame(self, library: Library | None = None, *, level: float = LEVEL) -> Frame:
         """The table of `to_dict` as a frame of pandas or polars; as a list of dicts if neither is
-        installed.
+        installed. An undefined value is nan, and keys of several columns are tuples.
 
         library: "pandas" or "polars"; None: the one that the program has imported, else the one
         that is installed, pandas if both are. A column of keys of several types is text in polars.
@@ -131,7 +145,7 @@ class Shown:
         >>> Ratio().compute().to_frame("pandas")["name"].tolist()
         ['ratio', 'numerator', 'denominator']
         """
-        return frame_of(self.to_dict(level=level), library)
+        return frame_of(self._columns(level), library)
 
     def __repr__(self) -> str:
         return text_table(self)
@@ -149,3 +163,24 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return html_table(self)
+
+
+class ShownColumns(Shown):
+    """A result that is a table: each field is a column [n], and its frame has a row for each point.
+
+    A shorter field, such as the thresholds of a precision-recall curve, has none at the last point.
+    """
+
+    __slots__ = ()
+
+    def _columns(self, level: float) -> Columns:
+        names = [one.name for one in fields(self) if one.compare]  # type: ignore[arg-type]
+        found = {name: getattr(self, name).tolist() for name in names}
+        n = max(map(len, found.values()))
+        return {name: column + [None] * (n - len(column)) for name, column in found.items()}
+
+    def _table(self, most: int) -> RowTable:
+        return table_of_columns(type(self).__name__, self._columns(LEVEL), most)
+
+    def __len__(self) -> int:
+        return max(map(len, self._compared()))  # type: ignore[arg-type]

@@ -1,18 +1,20 @@
 """Rows of a result as aligned lines, for a `repr` and for the HTML of a notebook.
 
 Certain bounds and confidence intervals have a column, a heading and a notation each. A result with
-parts has a line for each headline view of each part, any other result one for each view.
+parts has a line for each headline view of each part, any other result one for each view. Of many
+lines only the first and the last are shown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sized
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from textwrap import wrap
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeGuard
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.present.texts import (
@@ -24,55 +26,77 @@ from streammetrics.present.texts import (
     name_text,
     number,
 )
-from streammetrics.present.value_rows import ALWAYS_VALID, LEVEL, ValueRow, rows_of
-from streammetrics.present.views import HasParts, counts_of, texts_of
+from streammetrics.present.value_rows import ALWAYS_VALID, LEVEL, Columns, ValueRow, rows_of
+from streammetrics.present.views import counts_of, has_parts, texts_of
 
 WIDTH: Final = 80  # of a repr
 MOST: Final = 20  # lines of a repr
-_REASONS: Final = 4  # different reasons that a repr names
+_REASONS: Final = 6  # different reasons that a repr names
 _DIGITS: Final = 5
 _SCIENTIFIC: Final = 1e9
+_TINY: Final = 1e-5  # below it, a row has exponents
 _GAP: Final = "  "
 _LEAST: Final = 12  # characters of a name
+_LEFT_OUT: Final = "..."
 Line = tuple[str, ...]  # name, rows, value, certain bounds, confidence interval
 
 
-@runtime_checkable
 class HasNotes(Protocol):
     """A result with sentences to be read below its values."""
 
     def _notes(self) -> Iterator[str]: ...
 
 
+def _has_notes(result: object) -> TypeGuard[HasNotes]:
+    return hasattr(type(result), "_notes")
+
+
+class HasTable(Protocol):
+    """A result whose lines are not one for each value."""
+
+    def _table(self, most: int) -> RowTable: ...
+
+
+def _has_table(result: object) -> TypeGuard[HasTable]:
+    return hasattr(type(result), "_table")
+
+
 @dataclass(frozen=True, slots=True)
 class RowTable:
     """The texts of a result. about: its counts and texts. notes: why values or intervals are
-    undefined, and sentences. more: whether some lines are left out. Empty columns are left out."""
+    undefined, and sentences. more: whether some lines are left out, between the first and the last;
+    a line `...` is there. left: the columns of names, at the left. Empty columns are left out."""
 
     title: str
     about: str
     titles: Line
     lines: tuple[Line, ...]
-    notes: tuple[str, ...]
-    more: bool
+    notes: tuple[str, ...] = ()
+    more: bool = False
+    left: int = 1
 
 
 def table_of(result: object, most: int) -> RowTable:
-    """The table of a result, with its first rows."""
-    has_parts = isinstance(result, HasParts)
-    rows = list(islice(rows_of(result, headlines=has_parts), most + 1))
-    shown = rows[:most]
+    """The table of a result, with its first and its last rows, `most` of them."""
+    if _has_table(result):
+        return result._table(most)
+    whole = has_parts(result)
+    shown = list(islice(rows_of(result, headlines=whole), most + 1))
+    if more := len(shown) > most:
+        shown = [*shown[: most - most // 2], *_last_rows(result, most // 2, whole)]
     heads = dict.fromkeys(_ci_title(row) for row in shown if row.ci)
     one_head = next(iter(heads)) if len(heads) == 1 else ""
     several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
     head = one_head or several
     has_bounds = any(isinstance(row.value, Bounded) for row in shown)
     titles = ("", "rows", "value", EXACT_WITHIN, head)
-    lines = [_line(row, has_parts, has_bounds, not one_head) for row in shown]
+    lines = [_line(row, whole, has_bounds, not one_head) for row in shown]
     used = [i for i in range(len(titles)) if i in (0, 2) or any(line[i] for line in lines)]
-    about = [f"{len(result):,} results"] if has_parts and isinstance(result, Sized) else []
+    about = []
+    if whole and isinstance(result, Sized):
+        about.append(f"{len(result):,} result{'s' * (len(result) != 1)}")
     counts = sorted(counts_of(result).items(), key=lambda one: one[0] != "rows")
-    about += [f"{_words(name)} {n:,}" for name, n in counts]
+    about += [_count(name, n) for name, n in counts]
     about += [
         f"{_words(name)} {name_text(text, 200)}"
         for name, text in texts_of(result).items()
@@ -81,15 +105,70 @@ def table_of(result: object, most: int) -> RowTable:
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
     notes += [reason] if reason and not shown else []
-    notes += result._notes() if isinstance(result, HasNotes) else ()
+    notes += result._notes() if _has_notes(result) else ()
+    kept = [tuple(line[i] for i in used) for line in lines]
     return RowTable(
         type(result).__name__,
         ", ".join(about),
         tuple(titles[i] for i in used),
-        tuple(tuple(line[i] for i in used) for line in lines),
+        tuple(_with_gap(kept, most) if more else kept),
         tuple(notes),
-        len(rows) > most,
+        more,
     )
+
+
+def first_and_last(lines: Sequence[Line], most: int) -> tuple[Line, ...]:
+    """The lines, or the first and the last of them with `...` between, if there are too many."""
+    if len(lines) <= most:
+        return tuple(lines)
+    half = most // 2
+    return tuple(_with_gap([*lines[: most - half], *lines[len(lines) - half :]], most))
+
+
+def _with_gap(lines: Sequence[Line], most: int) -> Iterator[Line]:
+    """The lines with `...` between the first and the last of them."""
+    first = most - most // 2
+    yield from lines[:first]
+    yield (_LEFT_OUT, *("" for _ in lines[0][1:]))
+    yield from lines[first:]
+
+
+def _last_rows(result: object, n: int, headlines: bool) -> list[ValueRow]:
+    """The last rows; nothing is computed of parts before them."""
+    if not has_parts(result):
+        return list(rows_of(result, headlines=headlines))[-n:]
+    found: list[ValueRow] = []
+    for part, one in reversed(deque(result._parts(), maxlen=n)):
+        found = [row.within(part) for row in _last_rows(one, n - len(found), headlines)] + found
+        if len(found) >= n:
+            break
+    return found
+
+
+def table_of_columns(title: str, columns: Columns, most: int) -> RowTable:
+    """A line for each row of columns of equal length; None is an empty cell, and a column of floats
+    has as many decimals in each cell."""
+    n = len(next(iter(columns.values()), ()))
+    half = most // 2
+    at = range(n) if n <= most else [*range(most - half), *range(n - half, n)]
+    cells = [_cells([values[i] for i in at]) for values in columns.values()]
+    lines = list(zip(*cells, strict=True))
+    shown = tuple(lines if n <= most else _with_gap(lines, most))
+    return RowTable(title, f"{n:,} row{'s' * (n != 1)}", tuple(columns), shown, (), n > most, 0)
+
+
+def _cells(values: Sequence[object]) -> list[str]:
+    floats = [x for x in values if isinstance(x, float)]
+    decimals = decimals_for(floats, digits=_DIGITS)
+    found = []
+    for value in values:
+        if isinstance(value, float):
+            found.append(number(value, decimals))
+        elif isinstance(value, int):
+            found.append(f"{value:,}")
+        else:
+            found.append("" if value is None else name_text(value))
+    return found
 
 
 def text_table(result: object) -> str:
@@ -112,36 +191,44 @@ def text_table(result: object) -> str:
     out = wrap(head, WIDTH, subsequent_indent="  ")
     cells = [found.titles, *found.lines] if found.lines else []
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if widths:
-        room = WIDTH - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
-        widths[0] = min(widths[0], max(room, _LEAST))
-    for name, *rest in cells:
-        numbers = [text.rjust(n) for text, n in zip(rest, widths[1:], strict=True)]
-        out.append(_GAP.join([_cut(name, widths[0]).ljust(widths[0]), *numbers]).rstrip())
+    names = range(found.left)
+    room = WIDTH - sum(widths[found.left :]) - len(_GAP) * (len(widths) - 1)
+    for i in names if widths else ():
+        widths[i] = min(widths[i], max(room // found.left, _LEAST))
+    for line in cells:
+        texts = [
+            _cut(text, n).ljust(n) if i in names else text.rjust(n)
+            for i, (text, n) in enumerate(zip(line, widths, strict=True))
+        ]
+        out.append(_GAP.join(texts).rstrip())
     if found.more:
-        out.append(f"... only the first {MOST}; to_frame() and to_dict() have all")
+        half = MOST // 2
+        out.append(f"... the first {MOST - half} and the last {half}; to_frame() has all")
     for note in found.notes:
         out += wrap(note, WIDTH, subsequent_indent="  ")
     return "\n".join(out)
 
 
-def _line(row: ValueRow, has_parts: bool, has_bounds: bool, own_head: bool) -> Line:
+def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool) -> Line:
     value, within, ci = float(row.value), row.exact_within, row.ci
     known = [value, *(within or ()), *(ci or ())]
     decimals = decimals_for(known, digits=_DIGITS) if any(map(math.isfinite, known)) else 0
     size = max((abs(x) for x in known if math.isfinite(x)), default=0.0)
     limit = _SCIENTIFIC if size >= _SCIENTIFIC else math.inf
+    limit = 0.0 if 0 < size < _TINY else limit
     bounds = ""
     if isinstance(row.value, Bounded):
         low, high = row.value.low, row.value.high
-        bounds = "" if math.isnan(low) else exact_within(low, high, decimals, scientific=limit)
+        bounds = (
+            "" if math.isnan(value + low) else exact_within(low, high, decimals, scientific=limit)
+        )
         bounds = "exact" if low == high else bounds
     elif has_bounds and row.exact and not math.isnan(value):
         bounds = "exact"
     interval = between(*ci, decimals, scientific=limit) if ci else ""
     interval += f" ({_ci_title(row).removesuffix(' CI')})" if own_head and ci else ""
     n = row.counts.get("rows")
-    rows = f"{n:,}" if has_parts and isinstance(n, int) else ""
+    rows = f"{n:,}" if of_part and isinstance(n, int) else ""
     return label(row), rows, number(value, decimals, scientific=limit), bounds, interval
 
 
@@ -184,12 +271,25 @@ def _reasons(rows: Iterable[ValueRow]) -> Iterator[str]:
     named: dict[str, list[str]] = {}
     everything = list(rows)
     for row in everything:
-        for reason in filter(None, row.reason.split("; ")):
-            named.setdefault(reason, []).append(label(row))
+        if row.ci:  # what the interval assumes, and why it is doubtful
+            for reason in filter(None, row.reason.split("; ")):
+                named.setdefault(reason, []).append(label(row))
+        elif row.reason:
+            without = "no interval: " if not math.isnan(float(row.value)) else ""
+            named.setdefault(without + row.reason, []).append(label(row))
     general = [label(row) for row in everything], [label(row) for row in everything if row.ci]
     for reason, names in islice(named.items(), _REASONS):
         some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         yield reason if names in general else f"{some}: {reason}"
+    if len(named) > _REASONS:
+        yield f"and {len(named) - _REASONS} more, in the column `reason` of to_frame()"
+
+
+def _count(name: str, n: int) -> str:
+    """A count with its name; a time since the epoch as a date."""
+    if name.endswith("_ms"):
+        return f"{_words(name.removesuffix('_ms'))} {_start(n)}"
+    return f"{_words(name.removeprefix('n_'))} {n:,}"
 
 
 def _words(name: str) -> str:

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from textwrap import wrap
 from typing import Final, NamedTuple, cast
 
 from streammetrics.core.errors import SettingsError
@@ -25,6 +26,10 @@ _CLIPS: Final = re.compile(r'(?<= )(id="|clip-path="url\(#)clip(\d+)')
 CURVE: Final = 500  # the most points of a curve
 _NARROW: Final = 260  # width of a legend on a phone, in pixels
 FIGURE: Final = 2000  # the most points of all curves of a figure
+# The axis of names: long ones lose their middle, so that names with equal beginnings differ.
+_MIDDLE: Final = "slice(datum.label, 0, 12) + '...' + slice(datum.label, -9)"
+NAMES: Final[Spec] = {"labelExpr": f"length(datum.label) > 24 ? {_MIDDLE} : datum.label"}
+_HEAD: Final = 4  # lines of a title, and of a subtitle
 VEGA_LITE: Final = "6.4"
 _EXPORTS: Final = "export {vegaEmbed, vega, vegaLite};"
 _MARKS: Final[Mapping[str, Sequence[object]]] = {"strokeDash": DASHES, "shape": SHAPES}
@@ -84,7 +89,7 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
     """
     if list(names) == [""]:
         return {}
-    plain: Spec = {"title": None, "columns": _columns(names)}
+    plain: Spec = {"title": None, "columns": legend_columns(names)}
     # Without these a legend shows the faint band of a figure instead of its line.
     stroke: Spec = {**plain, "symbolType": "stroke", "symbolOpacity": 1}
     shown: object = (stroke if strokes else plain) if legend else None
@@ -99,11 +104,11 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
     return found
 
 
-def _columns(names: Sequence[str]) -> int:
+def legend_columns(names: Sequence[str]) -> int:
     """The number of legend columns that fit into the narrowest figure.
 
-    >>> _columns(["random", "bts"]), _columns(["some length"]), _columns(["a name of some length"])
-    (3, 2, 1)
+    >>> legend_columns(["random", "bts"]), legend_columns(["a name of some length"])
+    (3, 1)
     """
     longest = max(map(len, names), default=0)
     return max(1, int(_NARROW // (min(6.5 * longest, LABEL) + 35)))
@@ -160,6 +165,25 @@ def between(
     return {**layer, "transform": [{"filter": {"field": low, "valid": True}}]} if gaps else layer
 
 
+def head(title: str, subtitle: str, width: object = 440) -> Spec:
+    """The title and the subtitle, in lines that fit: a longer one would leave the figure no room.
+
+    >>> head("AUC", "")
+    {'text': 'AUC'}
+    >>> head("AUC", "thick lines: exact within, thin lines: 95 % CI", 220)["subtitle"]
+    ['thick lines: exact within, thin', 'lines: 95 % CI']
+    """
+    room = width if isinstance(width, int) else 440
+    found: Spec = {"text": _lines(title, room // 8)}
+    return {**found, "subtitle": _lines(subtitle, room // 6)} if subtitle else found
+
+
+def _lines(text: str, most: int) -> str | list[str]:
+    lines = wrap(text, most, max_lines=_HEAD, placeholder=" ...") if len(text) > most else [text]
+    found = [line.replace("\xa0", " ") for line in lines]  # it has kept words together
+    return found if len(found) > 1 else found[0]
+
+
 def figure(
     kind: str,
     *,
@@ -180,9 +204,6 @@ def figure(
     """
     if not rows and not reason:
         reason = "there are no rows"
-    head: Spec = {"text": title}
-    if subtitle and not reason:
-        head["subtitle"] = subtitle
     layered = list(layers)
     if reason:
         said: Spec = {"type": "text", "text": reason, "limit": size[0]}
@@ -192,7 +213,7 @@ def figure(
         "$schema": SCHEMA,
         "usermeta": {"kind": kind, "shape": _short(shape), "reason": reason},
         "description": description if not reason else f"{description} Nothing is drawn: {reason}.",
-        "title": head,
+        "title": head(title, "" if reason else subtitle, size[0]),
         "data": {"name": "rows", "values": [dict(row) for row in rows] if not reason else []},
         "width": size[0],
         "height": size[1],

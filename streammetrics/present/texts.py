@@ -113,7 +113,7 @@ def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: f
         return UNDEFINED
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if abs(value) >= scientific:
+    if value and abs(value) >= scientific:
         return f"{Context(prec=7, rounding=mode).create_decimal(Decimal(value)):.6e}"
     exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=mode)
     return f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"

@@ -61,6 +61,7 @@ def theme(name: str = "light") -> Spec:
             "labelOverlap": "greedy",
             "labelSeparation": 8,
         },
+        "axisX": {"tickCount": {"expr": "ceil(width / 80)"}},  # so that each tick has its label
         "legend": {
             "orient": "top",
             "columns": 3,

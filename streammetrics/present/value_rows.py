@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval, interval_of
-from streammetrics.present.views import HasParts, Part, counts_of, texts_of, views_of
+from streammetrics.present.views import ENTRIES, Part, counts_of, has_parts, texts_of, views_of
 
 if TYPE_CHECKING:
     import pandas
@@ -79,7 +79,11 @@ class ValueRow:
         """The row in a result that has this one's result as a part."""
         name = Part(part.name).of(self.name) if part.name else self.name
         keys = (*part.keys, *self.keys)
-        return replace(self, name=name, keys=keys, window=self.window or part.window)
+        window = self.window or part.window
+        # Not `replace`, which would be the slowest step of a table of many keys.
+        return ValueRow(
+            name, self.value, self.interval, self.counts, self.reason, self.exact, keys, window
+        )
 
     def columns(self) -> dict[str, object]:
         """The cells of the row, by the columns of `to_dict`; the counts come last."""
@@ -106,13 +110,16 @@ class ValueRow:
         return fixed | counts
 
 
-@runtime_checkable
 class HasRows(Protocol):
     """A result that has rows of its own making."""
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The rows; headlines: only those of the headline views, where there are such."""
         ...
+
+
+def _has_rows(result: object) -> TypeGuard[HasRows]:
+    return hasattr(type(result), "_value_rows")
 
 
 def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) -> Iterator[ValueRow]:
@@ -125,11 +132,11 @@ def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) ->
     >>> [(row.name, row.value) for row in rows_of(ctr.compute())]
     [('ratio', 0.5), ('numerator', 2.0), ('denominator', 4.0)]
     """
-    if isinstance(result, HasParts):
+    if has_parts(result):
         for part, one in result._parts():
             for row in rows_of(one, level=level, headlines=headlines):
                 yield row.within(part)
-    elif isinstance(result, HasRows):
+    elif _has_rows(result):
         yield from result._value_rows(level, headlines)
     elif isinstance(result, (float, int, np.number, Bounded)):
         value = result if isinstance(result, Bounded) else float(result)
@@ -144,7 +151,28 @@ def rows_of_views(result: object, level: float, headlines: bool) -> Iterator[Val
     for name, value in views_of(result, headlines=headlines).items():
         interval = interval_of(result, result, name, level)
         why = reason or (interval.reason if interval.formula else "")
+        if not math.isfinite(value):
+            why = reason or why_undefined(result, name, value, counts)
         yield ValueRow(name, value, interval, counts, why)
+
+
+def estimates_of(result: object, level: float, headlines: bool) -> Iterator[ValueRow]:
+    """The same, of values that are no exact figures of rows, such as p-values."""
+    for row in rows_of_views(result, level, headlines):
+        yield replace(row, exact=False)
+
+
+def why_undefined(
+    result: object, view: str, value: float | Bounded, counts: Mapping[str, object]
+) -> str:
+    """Why a value is nan or infinite, in words: its class says so in `reasons`, by view."""
+    if counts.get("rows") == 0:
+        return "no rows"
+    for base in type(result).__mro__:
+        declared = vars(base).get("reasons", {})
+        if isinstance(declared, Mapping) and (view in declared or ENTRIES in declared):
+            return str(declared.get(view, declared.get(ENTRIES)))
+    return "0 divided by 0" if math.isnan(value) else "beyond the range of numbers"
 
 
 # Columns of rows, and their tables.
@@ -156,6 +184,21 @@ def to_columns(rows: Iterator[ValueRow]) -> Columns:
     names = dict.fromkeys(ValueRow("", math.nan).columns())
     names |= dict.fromkeys(name for row in cells for name in row)
     return {name: [row.get(name) for row in cells] for name in names}
+
+
+def strict(columns: Columns) -> Columns:
+    """The columns with values of JSON only: a number that is not finite is None, a tuple a list.
+
+    >>> strict({"value": [0.5, math.nan, math.inf], "key": [("bts", 2), "x", None]})
+    {'value': [0.5, None, None], 'key': [['bts', 2], 'x', None]}
+    """
+    return {name: list(map(_plain, values)) for name, values in columns.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return list(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 def checked_level(level: float) -> float:

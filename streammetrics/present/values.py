@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from streammetrics.present.spec import by_series, figure, level, number, quantity, some, tooltip
+from streammetrics.present.spec import (
+    NAMES,
+    by_series,
+    figure,
+    level,
+    number,
+    quantity,
+    some,
+    tooltip,
+)
+from streammetrics.present.texts import EXACT_WITHIN, between, decimals_for, exact_within
+from streammetrics.present.texts import number as text
 from streammetrics.present.theme import Spec
 
 MOST: Final = 200  # values of a figure
@@ -33,14 +44,16 @@ def values(
     title: str = "",
     x: str = "value",
     zero: bool = False,
+    interval: str = "CI",
     reason: str = "",
     theme: str = "light",
     kind: str = "values",
 ) -> Spec:
     """A line for each name, with a point for each series.
 
-    x: the quantity and its unit. zero: whether a line marks 0, as for effects. Only the first 200
-    values are drawn; the subtitle reports the others.
+    x: the quantity and its unit. zero: whether a line marks 0, as for effects. interval: the words
+    for the intervals, such as "95 % CI". The subtitle has the value if there is only one, and else
+    the meaning of the lines. Only the first 200 values are drawn; the subtitle reports the others.
 
     >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]
     0.5
@@ -51,7 +64,7 @@ def values(
     names = list(dict.fromkeys(one.name for one in drawn))
     alone = len(names) == 1 and series != [""]
     field, lines = ("series", series) if alone else ("name", names)
-    y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None}
+    y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None, "axis": NAMES}
     y["scale"] = {"domain": lines}
     place: Spec = {"y": y}
     if not alone and len(series) > 1:
@@ -91,6 +104,7 @@ def values(
         reason = "no value is defined"
     shown = series if alone else names
     more = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
+    said = _value(drawn[0], interval) if len(drawn) == 1 else _lines(rows, interval)
     what = f"{x} of {', '.join([*shown[:5], *more])}"
     return figure(
         kind,
@@ -99,11 +113,30 @@ def values(
         rows=rows,
         layers=layers,
         series=[*lines, *series],
-        subtitle=f"{left} more are not drawn" if left else "",
+        subtitle="; ".join(filter(None, (said, f"{left} more are not drawn" if left else ""))),
         reason=reason,
         theme=theme,
         size=(440, max(60, 18 * len(lines) * (1 if alone else max(len(series), 1)) + 24)),
     )
+
+
+def _value(one: NamedValue, interval: str) -> str:
+    """The value in words, with its bounds and its interval."""
+    low, high, lower, upper = one.low, one.high, one.lower, one.upper
+    known = [x for x in (one.value, low, high, lower, upper) if math.isfinite(x)]
+    decimals = decimals_for(known)
+    found = [text(one.value, decimals)]
+    if low < high:
+        found.append(f"{EXACT_WITHIN} {exact_within(low, high, decimals)}")
+    if lower < upper and math.isfinite(upper - lower):
+        found.append(f"{interval} {between(lower, upper, decimals)}")
+    return ", ".join(found)
+
+
+def _lines(rows: Sequence[dict[str, object]], interval: str) -> str:
+    """The meaning of the lines."""
+    certain = f"thick lines: {EXACT_WITHIN}" if some(rows, "low") else ""
+    return ", ".join(filter(None, (certain, f"thin lines: {interval}" * some(rows, "lower"))))
 
 
 def _row(one: NamedValue) -> dict[str, object]:

@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import (
     Final,
@@ -54,13 +54,22 @@ class Part(NamedTuple):
         return f"{self.text}.{view}" if view[:1] not in ("", "[") else f"{self.text}{view}"
 
 
-@runtime_checkable
 class HasParts(Protocol):
     """A result of several results: one for each metric, key or window."""
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result within this one, and its place."""
         ...
+
+
+def has_parts(result: object) -> TypeGuard[HasParts]:
+    """Whether a result is one of several results.
+
+    >>> from streammetrics import Panel, Ratio
+    >>> has_parts(Panel({"ctr": Ratio()}).compute()), has_parts(Ratio().compute())
+    (True, False)
+    """
+    return hasattr(type(result), "_parts")  # ten times as fast as a check of the protocol
 
 
 def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bounded]:
@@ -82,7 +91,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
     _require_result(result)
-    if isinstance(result, HasParts):
+    if has_parts(result):
         for part, one in result._parts():
             if _is_number(one):
                 yield part.text, one if isinstance(one, Bounded) else float(one)
@@ -149,7 +158,8 @@ def texts_of(result: object) -> dict[str, str]:
     >>> texts_of(GroupedAUC().compute())["compared_as"]
     'float64'
     """
-    return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
+    found = _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
+    return {name: value for name, value in found if isinstance(value, str) and value}
 
 
 def _is_number(value: object) -> TypeGuard[float | Bounded]:
@@ -241,14 +251,7 @@ class ViewText:
     @classmethod
     def of(cls, view: object) -> ViewText:
         """Parse a text, or an object that prints as one; the name is "" if it has another form."""
-        text = "".join(str(view)[:_MOST].split())
-        form = _FORM.fullmatch(text)
-        if form is None:
-            return cls(text)
-        name, called, looked_up, rest = form.groups()
-        inside = called if called is not None else looked_up
-        given = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
-        return cls(text, name, given, rest or "")
+        return _parsed("".join(str(view)[:_MOST].split()))
 
     def figure(self, result: object) -> object:
         """The value before the dot in a result, or None; InputError if its arguments do not fit.
@@ -282,6 +285,17 @@ class ViewText:
         )
 
 
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> ViewText:
+    form = _FORM.fullmatch(text)
+    if form is None:
+        return ViewText(text)
+    name, called, looked_up, rest = form.groups()
+    inside = called if called is not None else looked_up
+    given = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
+    return ViewText(text, name, given, rest or "")
+
+
 _NAMED: Final = 40  # views in a message
 
 
@@ -292,7 +306,7 @@ def _first(names: Sequence[str]) -> str:
 
 def part_of_view(result: object, view: object) -> tuple[object, str] | None:
     """The part that a view is of, and the rest of its text; None if it is no view of a part."""
-    if not isinstance(result, HasParts):
+    if not has_parts(result):
         return None
     text = (headline_of(result) if view is None else str(view)).strip()
     found, most = None, -1
@@ -424,6 +438,9 @@ def declared_of(result: object, view: object = None) -> Direction | None:
 
 Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = Mapping[str, Range]
+
+# By view, why it can be undefined for some rows, in words.
+Reasons: TypeAlias = Mapping[str, str]
 
 _ALL: Final[Range] = (-math.inf, math.inf)
 

@@ -17,14 +17,14 @@ from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, rounded, rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import area_bounds, placements
-from streammetrics.present.views import Directions, Ranges, directed, ranged
+from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import Asked, HasIntervals, RoundedWeights, widened
 
 _GUARDED = "the variance is poorly known: the interval contains Hanley and McNeil's"
 _COARSE = "widened by the uncertainty within buckets"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SlidingArea(HasIntervals):
     """An area, with the numbers of rows and positives.
 
@@ -37,6 +37,7 @@ class SlidingArea(HasIntervals):
 
     directions: ClassVar[Directions] = directed(higher="auc")
     ranges: ClassVar[Ranges] = ranged(shares="auc")
+    reasons: ClassVar[Reasons] = {"auc": "one class has no rows"}
     auc: float
     rows: int
     positives: int
@@ -46,7 +47,7 @@ class SlidingArea(HasIntervals):
         return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GroupedArea(RoundedWeights):
     """GAUC, with all counts and the precision of its comparisons.
 
@@ -77,6 +78,7 @@ class GroupedArea(RoundedWeights):
 
     directions: ClassVar[Directions] = directed(higher="gauc")
     ranges: ClassVar[Ranges] = ranged(shares="gauc")
+    reasons: ClassVar[Reasons] = {"gauc": "no group has both classes"}
     gauc: float | Bounded
     groups: int | None
     groups_kept: int | None

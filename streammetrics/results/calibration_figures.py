@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,12 +15,13 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
-from streammetrics.present.views import Directions, Ranges, directed, ranged
+from streammetrics.present.notebook import ShownColumns
+from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReliabilityTable:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReliabilityTable(ShownColumns):
     """The reliability diagram as columns, one entry for each bin of equal width.
 
     low, high: float64 [bins], the bin is low <= score < high, and the last one includes 1.0. units:
@@ -34,7 +36,7 @@ class ReliabilityTable:
     positive_share: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationFigures(OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
@@ -61,6 +63,12 @@ class CalibrationFigures(OfWeightedRows):
         shares="brier ece mce mean_score base_rate",
         positive="log_loss normalized_entropy ratio copc",
     )
+    reasons: ClassVar[Reasons] = {
+        "log_loss": "a score of 0 or 1 is wrong",
+        "normalized_entropy": "one class has no rows, or a score of 0 or 1 is wrong",
+        "ratio": "no positives",
+        "copc": "all scores are 0",
+    }
     bins: tuple[tuple[int, int, Fraction], ...]
     squares: Fraction
     hits: Fraction
@@ -130,7 +138,7 @@ class CalibrationFigures(OfWeightedRows):
         """Σ y / n: the share of positives, for clicks the click-through rate."""
         return ratio(self.positives, self._units)
 
-    @property
+    @cached_property
     def positives(self) -> int:
         """Σ y, in units of weight."""
         return sum(ones for _, ones, _ in self.bins)
@@ -176,11 +184,11 @@ class CalibrationFigures(OfWeightedRows):
             return mean_variance(n, self.squares - 2 * self.hits + y, squares[1])
         return None
 
-    @property
+    @cached_property
     def _units(self) -> int:
         return sum(zeros + ones for zeros, ones, _ in self.bins)
 
-    @property
+    @cached_property
     def _predicted(self) -> Fraction:
         return sum((predicted for _, _, predicted in self.bins), Fraction(0))
 

@@ -16,9 +16,9 @@ from streammetrics.kernels.curves.area_sums import mean_area
 from streammetrics.kernels.curves.precision_recall import Exact, unrounded
 from streammetrics.kernels.curves.segments import GroupPairs
 from streammetrics.kernels.exact.rounding import ExactArea, mean_of
-from streammetrics.present.views import Directions, Ranges, directed, ranged
+from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.areas import as_float
-from streammetrics.results.has_intervals import USERS, Asked, ByValue, RoundedWeights
+from streammetrics.results.has_intervals import USERS, Asked, RoundedWeights
 from streammetrics.results.score_curve import ScoreCurve
 
 Area: TypeAlias = "float | Bounded"
@@ -26,7 +26,7 @@ Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple wh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassCurves(ByValue, RoundedWeights):
+class ClassCurves(RoundedWeights):
     """A ScoreCurve for each class against the rest, and averages of their areas.
 
     curves: by class number. exact: areas are floats; otherwise they are `Bounded`. rows: the
@@ -40,6 +40,10 @@ class ClassCurves(ByValue, RoundedWeights):
 
     directions: ClassVar[Directions] = directed(higher="macro_auc map auc ap")
     ranges: ClassVar[Ranges] = ranged(shares="macro_auc map auc ap")
+    reasons: ClassVar[Reasons] = {
+        "macro_auc": "no class has rows of it and of the rest",
+        "map": "no class has rows",
+    }
     curves: tuple[ScoreCurve, ...]
     exact: bool
     rows: int

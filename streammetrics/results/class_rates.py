@@ -17,15 +17,15 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.term_means import Hits, cells_number
-from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged
-from streammetrics.results.has_intervals import Asked, ByValue
+from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
+from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassRates(ByValue, OneVsRest):
+class ClassRates(OneVsRest):
     """Counts of many classes by truth and prediction, and the rates that follow.
 
     n_classes: the number of classes. cells: int64 [m], ascending, the occupied cells of `matrix`,
@@ -45,6 +45,10 @@ class ClassRates(ByValue, OneVsRest):
         "top_k_accuracies",
         lower="error_rate",
     )
+    reasons: ClassVar[Reasons] = {
+        "mcc": "all rows are of one class, or all predictions are",
+        "kappa": "all rows and all predictions are of one class",
+    }
     ranges: ClassVar[Ranges] = ranged(
         shares="accuracy balanced_accuracy top_k_accuracy top_k_accuracies error_rate",
         signed="mcc kappa weighted_kappa",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, cast
-
-import numpy as np
+from typing import ClassVar, Final
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
@@ -270,23 +268,6 @@ class OfWeightedRows(RoundedWeights):
 def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
     """The units; None if every row weighs 1, so that they are the rows."""
     return None if units == rows and unit == 1 else units
-
-
-class ByValue:
-    """A dataclass whose fields may be arrays: equal where every compared field is; not hashable."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if not (isinstance(other, type(self)) or isinstance(self, type(other))):
-            return False
-        names = [field.name for field in fields(cast("Any", self)) if field.compare]
-        pairs = ((getattr(self, name), getattr(other, name)) for name in reversed(names))
-        return all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def widened(found: Interval, value: Bounded) -> Interval:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import Directions, Part, counts_of, directed
+from streammetrics.present.row_table import RowTable, table_of_columns
+from streammetrics.present.value_rows import LEVEL, Columns, ValueRow, rows_of
+from streammetrics.present.views import Directions, Part, Reasons, counts_of, directed
 
 # Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and so on.
 
@@ -44,7 +45,7 @@ Histogram = Mapping[tuple[int, int], int]  # [start, end) in seconds -> outcomes
 Labels: TypeAlias = "NDArray[np.uint8] | NDArray[np.int64] | NDArray[np.float64]"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OutcomeDelays(Shown):
     """The delays of one outcome.
 
@@ -54,6 +55,10 @@ class OutcomeDelays(Shown):
     """
 
     directions: ClassVar[Directions] = directed(none="share_unattributed share_cut")
+    reasons: ClassVar[Reasons] = {
+        "share_unattributed": "no outcomes",
+        "share_cut": "no attributed outcomes",
+    }
     attributed: int
     unattributed: int
     unknown: int
@@ -84,8 +89,8 @@ class OutcomeDelays(Shown):
                 yield f"{what}: {found}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LabelDelaysResult(Mapping[str, OutcomeDelays], Shown):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelDelaysResult(Shown, Mapping[str, OutcomeDelays]):
     """The delays of each outcome by its name."""
 
     results: Mapping[str, OutcomeDelays]
@@ -108,7 +113,7 @@ def histogram(counts: list[int]) -> Histogram:
     return {ends_s(i): count for i, count in enumerate(counts) if count}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JoinedResult(Shown):
     """The metric's `result` over impressions whose label window has closed, and other counts.
 
@@ -137,14 +142,15 @@ class JoinedResult(Shown):
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The rows of the metric, and the share of pending impressions."""
         yield from rows_of(self.result, level=level, headlines=headlines)
-        yield ValueRow("share_pending", self.share_pending, counts=counts_of(self))
+        why = "" if self.closed or self.pending else "no impressions"
+        yield ValueRow("share_pending", self.share_pending, None, counts_of(self), why)
 
     def _notes(self) -> Iterator[str]:
         for name, one in self.delays.items():
             yield f"{name}: {one.attributed:,} attributed, {one.unattributed:,} not"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PendingRows(Shown):
     """The numbers of impressions that are not yet closed, and of outcomes by kind.
 
@@ -162,8 +168,8 @@ class PendingRows(Shown):
         yield "outcomes: " + ", ".join(f"{name} {n:,}" for name, n in self.outcomes.items())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClosedRows:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClosedRows(Shown):
     """The rows that `JoinRows.close` removes: n impressions by ascending id, and m outcomes.
 
     ids: uint64 [n], the mixed words of the ids. times_ms: int64 [n]. columns: each [n], an array
@@ -186,3 +192,18 @@ class ClosedRows:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def _columns(self, level: float) -> Columns:
+        """The rows: their ids, times, columns and labels."""
+        found: Columns = {"id": self.ids.tolist(), "time_ms": self.times_ms.tolist()}
+        for name, column in {**self.columns, **self.labels}.items():
+            if isinstance(column, DictionaryColumn):
+                found[name] = [column.values[code] for code in column.codes.tolist()]
+            else:
+                found[name] = column.tolist()
+        return found
+
+    def _table(self, most: int) -> RowTable:
+        found = table_of_columns(type(self).__name__, self._columns(LEVEL), most)
+        about = f"{found.about}, conflicts {self.conflicts:,}, outcomes {len(self.outcomes):,}"
+        return replace(found, about=about)

@@ -16,13 +16,13 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import term_means
 from streammetrics.kernels.inference.term_means import Hits, Term
 from streammetrics.present.views import Directions, Ranges, directed, ranged
-from streammetrics.results.has_intervals import Asked, ByValue
+from streammetrics.results.has_intervals import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelRates(ByValue, OneVsRest):
+class LabelRates(OneVsRest):
     """Counts of each label by truth and prediction, and the rates that follow.
 
     matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as in scikit-learn.

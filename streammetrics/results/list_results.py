@@ -17,6 +17,7 @@ from streammetrics.present.views import (
     Directions,
     Range,
     Ranges,
+    Reasons,
     directed,
     ranged,
 )
@@ -60,8 +61,8 @@ class ListMoments:
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Averages(Mapping[str, float], HasIntervals):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Averages(HasIntervals, Mapping[str, float]):
     """A mean for each measure, by the printed text of the measure.
 
     result[NDCG @ 10], result["NDCG@10"] and result["ndcg@10"] are the same; a mean over no lists is
@@ -91,6 +92,8 @@ class Averages(Mapping[str, float], HasIntervals):
     independent: ClassVar[str] = "lists"
     directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
+    reasons: ClassVar[Reasons] = {ENTRIES: "no list has anything relevant"}
+
     def __getitem__(self, measure: object) -> float:
         text = entry_text(str(measure), self.means)
         if text not in self.means:
@@ -117,7 +120,7 @@ class Averages(Mapping[str, float], HasIntervals):
         return len(self.means)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within a list.
 
@@ -129,6 +132,7 @@ class ListSimilarity(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(none="ils")
+    reasons: ClassVar[Reasons] = {"ils": "no list has two items or more"}
     ils: float
     lists_kept: int
     lists_short: int
@@ -147,7 +151,7 @@ class ListSimilarity(HasIntervals):
         return self.lists_kept + self.lists_short
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CatalogShare(HasIntervals):
     """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
 
@@ -167,6 +171,10 @@ class CatalogShare(HasIntervals):
     ranges: ClassVar[Ranges] = ranged(
         shares="coverage personalization popularity", positive="novelty"
     )
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("coverage", "novelty", "popularity"), "no list has an item"),
+        "personalization": "fewer than two lists have an item",
+    }
     coverage: float
     novelty: float
     personalization: float

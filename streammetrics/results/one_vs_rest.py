@@ -23,7 +23,7 @@ from streammetrics.kernels.inference.term_means import (
     mean_influence,
 )
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged
+from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
 from streammetrics.results.has_intervals import USERS, Asked, OfWeightedRows
 from streammetrics.results.rates import Rates, weight_of_precision
 
@@ -55,6 +55,11 @@ class OneVsRest(OfWeightedRows):
     ranges: ClassVar[Ranges] = ranged(
         shares="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
     )
+    reasons: ClassVar[Reasons] = {
+        "macro_f1": "no class has rows, or predictions",
+        "balanced_accuracy": "no class has rows of it and of the rest",
+        **dict.fromkeys(("mcc", "kappa"), "no class has rows and predictions of both kinds"),
+    }
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted")
 
     @property

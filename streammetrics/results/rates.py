@@ -18,7 +18,15 @@ from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
-from streammetrics.present.views import Directions, Ranges, ViewText, directed, ranged, value_of
+from streammetrics.present.views import (
+    Directions,
+    Ranges,
+    Reasons,
+    ViewText,
+    directed,
+    ranged,
+    value_of,
+)
 from streammetrics.results.has_intervals import Asked, OfWeightedRows, widened
 
 Value = TypeVar("Value", float, Bounded)
@@ -47,6 +55,16 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         "f_alpha error_rate fpr fnr",
         signed="mcc kappa",
     )
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("recall", "fnr"), "no positives"),
+        **dict.fromkeys(("specificity", "fpr"), "no negatives"),
+        "precision": "no row is predicted positive",
+        "npv": "no row is predicted negative",
+        "balanced_accuracy": "one class has no rows",
+        "mcc": "all rows are of one class, or all predictions are",
+        "kappa": "all rows and all predictions are of one class",
+        **dict.fromkeys(("jaccard", "f1"), "no positives, and none are predicted"),
+    }
 
     @abstractmethod
     def _rate(self, rate: Rate) -> Value: ...
@@ -164,7 +182,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rates(NamedRates[float]):
     """Counts of truth against prediction, and every rate that follows from them.
 
@@ -228,7 +246,7 @@ class Rates(NamedRates[float]):
         return self.tp * self.tn - self.fp * self.fn
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BoundedRates(NamedRates[Bounded]):
     """Counts and rates at a threshold inside a bucket, any of whose rows may lie at or above it.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -34,11 +34,11 @@ from streammetrics.kernels.curves.operating_points import (
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.present.notebook import Shown
+from streammetrics.present.notebook import Shown, ShownColumns
 from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import counts_of, directed, ranged
+from streammetrics.present.views import Reasons, counts_of, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
-from streammetrics.results.has_intervals import Asked, ByValue, RoundedWeights, units_counted
+from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
 
 # A figure of a curve: float if the curve is exact, Bounded if it is of a histogram.
@@ -54,8 +54,8 @@ else:
 # Points of curves: rates at every threshold, and the thresholds that are best by some aim.
 
 
-@dataclass(frozen=True, eq=False)
-class RocPoints:
+@dataclass(frozen=True, eq=False, repr=False)
+class RocPoints(ShownColumns):
     """The ROC curve, from (0, 0) to (1, 1); a row is predicted positive iff score >= threshold.
 
     fpr, tpr, thresholds: float [k + 1], and fp, tp: int64 [k + 1], from the highest threshold down.
@@ -79,8 +79,8 @@ class RocPoints:
     tp: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class PrecisionRecallPoints:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionRecallPoints(ShownColumns):
     """The precision-recall curve; a row is predicted positive iff score >= threshold.
 
     thresholds: float [k], ascending, every different score; precision, recall: float [k + 1], the
@@ -104,7 +104,7 @@ class PrecisionRecallPoints:
     thresholds: NDArray[np.floating]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OperatingPoint(Shown):
     """A threshold, positive iff score >= threshold, and the rates at it.
 
@@ -116,12 +116,14 @@ class OperatingPoint(Shown):
     rates: Rates
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        yield ValueRow("threshold", self.threshold, counts=counts_of(self.rates))
+        why = "" if math.isfinite(self.threshold) else "nothing is predicted positive"
+        why = "a score is infinite itself" if math.isnan(self.threshold) else why
+        yield ValueRow("threshold", self.threshold, None, counts_of(self.rates), why)
         for row in rows_of(self.rates, level=level, headlines=headlines):
             yield replace(row, name=f"rates.{row.name}")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BestPoints(Generic[V_co], Shown):
     """The best value that a threshold reaches, and every threshold that reaches it.
 
@@ -134,7 +136,8 @@ class BestPoints(Generic[V_co], Shown):
     points: tuple[OperatingPoint, ...]
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        yield ValueRow("value", self.value)
+        why = "one class has no rows" if math.isnan(float(self.value)) else ""
+        yield ValueRow("value", self.value, reason=why)
         for i, point in enumerate(self.points):
             for row in rows_of(point, level=level, headlines=headlines):
                 yield replace(row, name=f"points[{i}].{row.name}")
@@ -144,7 +147,7 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(Generic[V_co], ByValue, RoundedWeights):
+class ScoreCurve(Generic[V_co], RoundedWeights):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -161,6 +164,10 @@ class ScoreCurve(Generic[V_co], ByValue, RoundedWeights):
 
     directions: ClassVar = directed(higher="auc gini ap pr_auc_trapezoid ks partial_auc")
     ranges: ClassVar = ranged(shares="auc ap pr_auc_trapezoid ks", signed="gini")
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
+        **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
+    }
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     exact: bool
@@ -434,6 +441,11 @@ class ExactCurve(ScoreCurve[float]):
         # The parent is a frozen dataclass: its fields are set in `__dict__`.
         self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
         self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # `points` reads a state; a copy and a pickle hold what it returned.
+        more = self.weight_unit, self.rows_rounded
+        return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *more))
 
     @cached_property
     def _held(self) -> Points:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.views import Directions, Ranges, directed, ranged
+from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import (
     USERS,
     Asked,
@@ -22,7 +22,7 @@ from streammetrics.results.has_intervals import (
 # MeanResult: the mean of one value per row.
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MeanResult(HasIntervals):
     """The mean of one value per row, with its interval.
 
@@ -63,7 +63,7 @@ class MeanResult(HasIntervals):
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Quotient(HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
 
@@ -76,6 +76,7 @@ class Quotient(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
+    reasons: ClassVar[Reasons] = {"ratio": "the denominator is 0"}
     numerator: float
     denominator: float
     exact: tuple[Fraction, Fraction] | None = field(repr=False)
@@ -98,7 +99,7 @@ class Quotient(HasIntervals):
         return asked.share(int(self.exact[0]), self.rows)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegressionErrors(OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
@@ -114,6 +115,7 @@ class RegressionErrors(OfWeightedRows):
 
     directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
     ranges: ClassVar[Ranges] = ranged(positive="mae mse rmse")
+    reasons: ClassVar[Reasons] = {"r2": "all labels are equal, or a score is infinite"}
     _n: int  # units of weight
     absolute: Fraction | None
     squares: Fraction | None

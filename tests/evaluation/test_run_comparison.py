@@ -107,6 +107,7 @@ def test_equal_runs_have_no_difference_and_no_interval() -> None:
         "measure  run    mean  difference  95 % CI       p  p (Holm)  better/equal/worse",
         f"AP       a    {one.mean:.4f}",
         f"AP       b    {one.mean:.4f}     +0.0000        —  1.0000    1.0000              0/30/0",
+        "no interval: the variance is 0, which says nothing about other rows",
     ]
 
 
@@ -114,7 +115,7 @@ def test_notes_name_the_run_that_they_are_of() -> None:
     qrels = {**QRELS, "none": {"a": 0}}
     lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}
     lines = repr(compare_runs(qrels, {"a": RUNS["poor"], "b": lacking}, "map", level=0.9))
-    assert lines.splitlines()[0] == "31 queries, paired; differences from a"
+    assert lines.splitlines()[0] == "RunComparison: 31 queries, paired; differences from a"
     assert "  90 % CI  " in lines
     assert lines.splitlines()[-3:] == [
         "1 query with nothing relevant: left out",
@@ -141,3 +142,15 @@ def test_runs_levels_and_names_are_checked() -> None:
         found.difference("bst", "map")
     with pytest.raises(KeyError, match="MRR is not one of AP"):
         found.difference("best", "MRR")
+
+
+def test_of_many_lines_the_first_and_the_last_are_printed_and_the_frame_has_all() -> None:
+    measures = [f"ndcg@{k}" for k in range(1, 31)]
+    found = compare_runs(QRELS, {"a": RUNS["good"], "b": RUNS["poor"]}, measures)
+    lines = repr(found).splitlines()
+    assert [line.split()[0] for line in lines[11:14]] == ["NDCG@5", "...", "NDCG@26"]
+    assert "the first 10 and the last 10; to_frame() has all" in lines[-1]
+    rows = found.to_dict()
+    assert len(rows["name"]) == 90 and rows["key"][:3] == ["a", "b", "b"]
+    assert rows["name"][:3] == ["NDCG@1", "NDCG@1", "NDCG@1.difference"]
+    assert rows["exact_low"][2] is None and rows["ci_lower"][2] == found.differences[0].lower

@@ -195,5 +195,24 @@ def test_a_table_has_values_bounds_intervals_and_counts_and_ends() -> None:
     keyed = PerKey(Ratio(), 1000)
     keyed.update(keys=[HOSTILE, *(f"key {i}" for i in range(300))], numerators=[1] * 301)
     table = html_table(keyed.compute())
-    assert table.count("<tr>") == 102 and "only 100 lines are shown" in table
+    assert table.count("<tr>") == 103 and "the first 50 and the last 50 lines" in table
     assert "<script" not in table and "&lt;script&gt;alert(1)&lt;/script&gt;: ratio" in table
+
+
+def test_titles_fit_their_figure_and_one_value_is_said_with_its_bounds_and_its_interval() -> None:
+    names = [f"a name that is far too long for one line, number {i}" for i in range(12)]
+    spec = figure_by_series(dict.fromkeys(names, BUCKETS), "roc", title="word " * 60)
+    for lines in (spec["title"]["text"], spec["title"]["subtitle"]):  # type: ignore[index]
+        assert 1 < len(lines) <= 4 and max(map(len, lines)) <= 75 and lines[-1].endswith("...")
+    said = figure_of(BUCKETS, "values")["title"]["subtitle"]  # type: ignore[index]
+    low, high = float(BUCKETS.auc.low), float(BUCKETS.auc.high)
+    assert re.fullmatch(r"0\.\d+, exact within \[0\.\d+, 0\.\d+\], 95 % CI 0\.\d+ to 0\.\d+", said)
+    numbers = [*map(float, re.findall(r"0\.\d+", said))]
+    assert numbers[1] <= low <= high <= numbers[2]
+    both = figure_by_series({"a": BUCKETS, "b": BUCKETS}, "values")["title"]
+    assert both["subtitle"] == "thick lines: exact within, thin lines: 95 % CI"  # type: ignore[index]
+    effect = compare(clicks(3, 100), clicks(9, 100), level=0.9)
+    assert "90 % CI" in figure_of(effect)["title"]["subtitle"]  # type: ignore[index]
+    one = HistogramAUC()
+    one.update([0, 1], [0.5, 0.5])
+    assert figure_of(one.compute(), "scores")["usermeta"]["reason"] == "all scores are 0.5"  # type: ignore[index]

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
@@ -20,6 +21,7 @@ from streammetrics import (
     ExactAUC,
     HistogramAUC,
     InputError,
+    Interval,
     Panel,
     PerKey,
     Ratio,
@@ -29,7 +31,7 @@ from streammetrics import (
     compare,
 )
 from streammetrics.authoring import Result
-from streammetrics.present.value_rows import rows_of
+from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import direction_of, value_of, views_of
 from streammetrics.results import html_table
 from tests.experiments.test_report import two
@@ -80,7 +82,7 @@ def test_an_exact_value_is_its_own_bounds_and_what_is_undefined_has_a_reason() -
     full.update([1, 0])
     columns = full.compute().to_dict()
     assert columns["value"] == columns["exact_low"] == columns["exact_high"] == [0.5, 1.0, 2.0]
-    assert math.isnan(empty["value"][0]) and empty["ci_lower"][0] is None
+    assert empty["value"] == [None, 0.0, 0.0] and empty["ci_lower"][0] is None
     assert (empty["reason"], empty["rows"]) == (["no rows", "", ""], [0, 0, 0])
 
 
@@ -126,7 +128,7 @@ def test_a_frame_has_the_columns_in_either_library() -> None:
         frame, other = result.to_frame("pandas"), result.to_frame("polars")
         assert [*frame] == other.columns == [*columns]
         assert frame["value"].dtype == np.float64 and other["value"].dtype == pl.Float64
-        assert repr(other["value"].to_list()) == repr(columns["value"])
+        assert other["value"].fill_nan(None).to_list() == columns["value"]
         assert other["rows"].to_list() == columns["rows"] == frame["rows"].tolist()
         assert other["exact_low"].dtype == other["ci_lower"].dtype == pl.Float64
         assert frame["ci_lower"].dtype == np.float64
@@ -181,9 +183,10 @@ def test_a_repr_of_many_parts_ends_and_no_key_reaches_the_terminal_unescaped() -
     metric = PerKey(Ratio(), 1000)
     metric.update(["\x1b[31mred\n", *(f"key {i}" for i in range(300))], numerators=[1] * 301)
     text = repr(metric.compute())
-    assert "\x1b" not in text and len(text.splitlines()) == 24
-    assert text.startswith("KeyedResult: 301 results") and "to_frame() and to_dict()" in text
-    assert html_table(metric.compute()).count("<tr>") == 102
+    assert "\x1b" not in text and len(text.splitlines()) == 25
+    assert text.startswith("KeyedResult: 301 results") and "the last 10; to_frame()" in text
+    assert "key 99: ratio" in text.splitlines()[22]
+    assert html_table(metric.compute()).count("<tr>") == 103
 
 
 def test_a_notebook_shows_the_cells_of_the_repr() -> None:
@@ -238,3 +241,45 @@ def test_an_own_result_has_a_table_without_a_line_of_its_own() -> None:
     found = Depth(0.75, 3)
     assert str(found) == "Depth: rows 3\n        value\nmean  0.75000"
     assert found.to_dict()["value"] == [0.75] and found.to_dict()["rows"] == [3]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edges(Result):
+    """Bounds and intervals of every kind."""
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        inf, nan = math.inf, math.nan
+        both = Interval.undefined("no positives", level=0.9, method="delong")
+        yield ValueRow("at_most", 0.5, Interval(0.5, -inf, 0.75, level=0.9))
+        yield ValueRow("no_width", Bounded(0.5, 0.5, 0.5), Interval(0.5, 0.5, 0.5, level=0.9))
+        yield ValueRow("unbounded", Bounded(0.5, -inf, inf))
+        yield ValueRow("undefined", Bounded(nan, nan, nan), both, reason="no positives")
+        yield ValueRow("tiny", 1.5e-12)
+        yield ValueRow("huge", 12_345_678.0)
+
+
+def test_bounds_and_intervals_of_every_kind_have_words_of_their_own() -> None:
+    lines = repr(Edges()).splitlines()
+    assert lines == [
+        "Edges",
+        "                  value  exact within             90 % CI",
+        "at_most         0.50000         exact     -inf to 0.75000",
+        "no_width        0.50000         exact  0.50000 to 0.50000",
+        "unbounded       0.50000   [-inf, inf]",
+        "undefined     undefined",
+        "tiny       1.500000e-12         exact",
+        "huge         12,345,678         exact",
+        "undefined: no positives",
+    ]
+    columns, frame = Edges().to_dict(), Edges().to_frame("polars")
+    assert columns["ci_lower"] == [None, 0.5, None, None, None, None]
+    assert columns["ci_upper"][:2] == [0.75, 0.5] and columns["ci_level"][:4] == [
+        0.9,
+        0.9,
+        None,
+        None,
+    ]
+    assert frame["ci_lower"][0] == -math.inf == frame["exact_low"][2]
+    assert math.isnan(frame["value"][3]) and frame["exact_high"][2] == math.inf
+    html = html_table(Edges())
+    assert "<td>[-inf, inf]</td><td></td>" in html and "<td></td><td></td>" in html

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from operator import mul
 from typing import Final, NamedTuple
 
@@ -161,6 +162,7 @@ class AreaBounds(NamedTuple):
     widened: bool
 
 
+@lru_cache(maxsize=16)  # the area and Gini's coefficient of one curve have the same
 def area_bounds(
     area: float,
     variance: float,

@@ -21,6 +21,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.bounded import ByValue
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.tails import beta_p, chi2_sf
 from streammetrics.kernels.inference.variances import (
@@ -35,8 +36,8 @@ SUMS: Final = 5  # d, w, d², d w, w²
 _SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 
 
-@dataclass(frozen=True, slots=True)
-class PairedError:
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedError(ByValue):
     """The variance of a difference, and where it is from.
 
     df: degrees of freedom. n: the independent units, named by `units`. method: "t" for means,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from streammetrics.core.bounded import ByValue
 from streammetrics.kernels.exact.rounding import ratio
 
 
@@ -65,8 +66,8 @@ FEW: Final = 16  # groups; with fewer, the variance itself is known to 37 % at b
 WHALE: Final = Fraction(1, 4)  # share of all weight in one group
 
 
-@dataclass(frozen=True, slots=True)
-class GroupVariance:
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupVariance(ByValue):
     """A variance from groups, and their number, which gives its degrees of freedom.
 
     variance: nan if undefined, as with fewer than two groups; `reason` states why. df: groups - 1.

@@ -1,0 +1,283 @@
+"""The law of results: what every class that a public function returns can do."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import inspect
+import json
+import math
+import pickle
+import re
+import sys
+import typing
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from streammetrics import (
+    Accumulator,
+    Bounded,
+    Calibration,
+    ExactAUC,
+    HistogramAUC,
+    Interval,
+    JoinRows,
+    LabelDelays,
+    Paired,
+    PerKey,
+    Ratio,
+    SlidingAUC,
+    UserGroups,
+    compare,
+    compare_runs,
+    evaluate,
+)
+from streammetrics.core.bounded import equal
+from streammetrics.experiments import Anytime, Contamination, Guarded, Look, Monitor, SampleRatio
+from streammetrics.present.notebook import Shown
+from streammetrics.testing import Case
+from tests.cases import CASES
+from tests.experiments.test_report import two
+
+PUBLIC = [
+    *("streammetrics", "streammetrics.combine", "streammetrics.classification"),
+    *("streammetrics.ranking", "streammetrics.join", "streammetrics.evaluation"),
+    *("streammetrics.experiments", "streammetrics.results"),
+]
+# What public names return that is no result, with the reason.
+OTHERS = {
+    "one number, with a text of one line": "Bounded Interval GroupVariance PairedError",
+    "settings, plans and other arguments": (
+        "ConfidenceSequence Content Covariate DictionaryColumn Direction Evidence Experiment "
+        "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleRatio "
+        "UserTotals"
+    ),
+    "statistics between a state and a result": "Arm Moments Pair Successes ValueRow",
+    "sentences and records, without a value": "Look Recommendation",
+}
+
+
+def returned(kind: object, seen: dict[type, None]) -> Iterator[type]:
+    """The classes of this library in a type, and in what their public members return."""
+    for inner in (*typing.get_args(kind), typing.get_origin(kind), kind):
+        if not isinstance(inner, type) or inner in seen or typing.get_args(inner):
+            if inner is not kind and typing.get_args(inner):
+                yield from returned(inner, seen)
+            continue
+        if not inner.__module__.startswith("streammetrics."):
+            continue
+        seen[inner] = None
+        yield inner
+        for base in inner.__mro__:
+            for name, member in vars(base).items():
+                if base.__module__.startswith("streammetrics.") and not name.startswith("_"):
+                    yield from returned(of(member), seen)
+        if dataclasses.is_dataclass(inner):
+            for name, kind_of in typing.get_type_hints(inner).items():
+                if not name.startswith("_"):
+                    yield from returned(kind_of, seen)
+
+
+def of(member: object) -> object:
+    """The annotated return type of a function, a method or a property."""
+    for name in ("fget", "func", "__func__"):
+        member = getattr(member, name, member)
+    if not inspect.isfunction(member):
+        return None
+    try:
+        return typing.get_type_hints(member).get("return")
+    except NameError:  # an import for types only, as of altair
+        return None
+
+
+def classes() -> set[type]:
+    seen: dict[type, None] = {}
+    for module in map(importlib.import_module, PUBLIC):
+        for name in module.__all__:
+            found = getattr(module, name)
+            list(returned(found if isinstance(found, type) else of(found), seen))
+    return {
+        one for one in seen if dataclasses.is_dataclass(one) and not issubclass(one, Accumulator)
+    }
+
+
+def test_every_class_that_a_public_function_returns_is_a_result_or_listed() -> None:
+    others = {name for names in OTHERS.values() for name in names.split()}
+    found = {one.__name__: issubclass(one, Shown) for one in classes()}
+    missing = sorted(name for name, shown in found.items() if not shown and name not in others)
+    assert not missing, "derive them from Shown, so that they have to_dict, to_frame and a table"
+    assert not [name for name in others if found.get(name)], "these have become results"
+    assert others <= {*found}, "these are no longer returned"
+    results = [one for one in classes() if issubclass(one, Shown)]
+    assert all(one.__eq__ is Shown.__eq__ for one in results), "pass eq=False to their dataclass"
+    assert {"RocPoints", "RunComparison", "SampleRatioFound", "ScoreCurve"} <= {*found}
+
+
+ROWS = settings(
+    max_examples=1,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def computed(case: Case[Any]) -> list[object]:
+    """The result of a few rows, and that of none."""
+    found: list[object] = [case.empty.compute()]
+
+    @ROWS
+    @given(st.lists(case.row, min_size=9, max_size=12))
+    def add(rows: list[Any]) -> None:
+        found.append(case.fed(rows).compute())
+
+    add()
+    return found
+
+
+def curves() -> list[object]:
+    """What curves and joins return, of some rows and of none."""
+    found: list[object] = []
+    window = SlidingAUC(8)
+    found.append(window.compute())
+    window.update([0, 1], [0.25, 0.5])
+    found.append(window.compute())
+    for rows in (0, 40):
+        delays = LabelDelays(("click",), 5000)
+        delays.update(["click"] * rows, [i * 500 for i in range(rows)])
+        found += delays.compute().values()
+        labels = [i % 3 == 0 for i in range(rows)]
+        scores = [(i * 7 % 40) / 40 for i in range(rows)]
+        for metric in (HistogramAUC(resolution=3), ExactAUC()):
+            metric.update(labels, scores)
+            curve = metric.compute()
+            found += [curve.roc(), curve.pr(), curve.best(), curve.confusion(0.41)]
+            found += curve.best().points
+        bins = Calibration(bins=4)
+        bins.update(labels, scores)
+        found.append(bins.compute().reliability())
+        join = JoinRows({"group": "key"}, {"click": "once"}, label_window_ms=1000)
+        join.update_impressions([*range(rows)], [*range(rows)], group=["a", "b"] * (rows // 2))
+        found.append(join.close(30))
+    return found
+
+
+def comparisons() -> list[object]:
+    """What compares states, runs and the arms of experiments returns."""
+    a, b = Ratio(), Ratio()
+    found: list[object] = [compare(a, b)]
+    a.update([1] * 30 + [0] * 300)
+    b.update([1] * 50 + [0] * 300)
+    found += [compare(a, b, level=0.9)]
+    qrels = {"q1": {"x": 1}, "q2": {"y": 1}, "q3": {"z": 0}}
+    runs = {"bm25": {"q1": ["y", "x"], "q2": ["y"]}, "a" * 60: {"q1": ["x"], "q2": ["y"]}}
+    pairs = compare_runs(qrels, runs, ["ndcg@10", "map"])
+    found += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
+    experiment = two((46, 10_000), (69, 10_000))
+    outcome, report = experiment.outcome(), experiment.report()
+    found += [outcome, report, *report.findings, *outcome.contrasts, outcome.srm]
+    found += [one.anytime for one in outcome.contrasts]
+    found += [SampleRatio({"a": 1, "b": 1}).at(units) for units in ({}, {"a": 900, "b": 10})]
+    looks = [Look.at("x", 1, {"s/0": n}, {"ctr": Anytime(0.1, 0.3, 0.5)}) for n in (1, 2)]
+    found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
+    found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
+    found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
+    return found
+
+
+@cache
+def examples() -> list[Any]:
+    """A result of each class and more, of some rows and of none."""
+    cases = {type(case.empty): case for case in CASES}
+    return [*(one for case in cases.values() for one in computed(case)), *curves(), *comparisons()]
+
+
+def test_every_class_of_results_has_an_example() -> None:
+    abstract = {"HasEvidence", "HasIntervals", "Results"}
+    made = {type(one).__name__ for one in examples()}
+    found = {one.__name__ for one in classes() if issubclass(one, Shown)}
+    assert found - made <= abstract, "add an example"
+
+
+def test_columns_are_strict_json_and_frames_have_their_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for one in examples():
+        columns = one.to_dict()
+        assert json.loads(json.dumps(columns, allow_nan=False)) == columns, type(one)
+        n = len(next(iter(columns.values())))
+        assert {*map(len, columns.values())} == {n}, type(one)
+        if "ci_lower" in columns:
+            check_values(one, columns)
+    for one in {type(one): one for one in examples()}.values():
+        columns, n = one.to_dict(), len(next(iter(one.to_dict().values())))
+        frame, other = one.to_frame("pandas"), one.to_frame("polars")
+        assert [*frame] == other.columns == [*columns], type(one)
+        assert len(frame) == other.height == n, type(one)
+    with monkeypatch.context() as without:
+        for name in ("pandas", "polars"):
+            without.delitem(sys.modules, name, raising=False)
+        without.setattr("streammetrics.present.value_rows.find_spec", lambda name: None)
+        for one in examples():
+            columns, rows = one.to_dict(), one.to_frame()
+            assert len(rows) == len(next(iter(columns.values()))), type(one)
+            assert all([*row] == [*columns] for row in rows), type(one)
+
+
+def check_values(one: Shown, columns: dict[str, list[Any]]) -> None:
+    """An undefined value has a reason, and neither bounds nor an interval; certain bounds hold the
+    value, and an interval has a level."""
+    names = ["value", "exact_low", "exact_high", "ci_lower", "ci_upper", "ci_level", "reason"]
+    for value, low, high, lower, upper, level, reason in zip(
+        *(columns[name] for name in names), strict=True
+    ):
+        where = (type(one), value, low, high, lower, upper, reason)
+        assert value is not None or reason, where
+        assert value is None or low is None or high is None or low <= value <= high, where
+        assert (level is None) == (lower is None and upper is None), where
+
+
+def test_a_repr_fits_a_terminal_and_its_numbers_are_aligned() -> None:
+    for one in examples():
+        text = repr(one)
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 100 and len(lines) < 50, text
+        assert lines[0].startswith(type(one).__name__) and str(one) == text
+        assert not re.search(r"\bnan\b|array\(|Fraction\(|object at", text), text
+        at = next((i for i, line in enumerate(lines) if re.search(" value( |$)", line)), None)
+        if at is not None:
+            end = lines[at].index(" value") + len(" value")
+            cells = [line[:end] for line in lines[at + 1 :] if re.search(r"\S  +\S+$", line[:end])]
+            assert cells and all(re.search(r"(\d|undefined|inf)$", cell) for cell in cells), text
+
+
+def test_copies_and_pickles_are_equal_results_undefined_ones_too() -> None:
+    for one in examples():
+        for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+            assert other == one, type(one)
+            assert repr(other) == repr(one) and other.to_dict() == one.to_dict(), type(one)
+
+
+def test_results_are_equal_where_their_fields_are_and_undefined_equals_undefined() -> None:
+    nan, other = float("nan"), float("inf") - float("inf")
+    for one, same in (
+        (Anytime(nan), Anytime(other)),
+        (Contamination(1.0, nan), Contamination(1.0, other)),
+        (Bounded(nan, nan, nan), Bounded(other, other, other)),
+        (Interval(nan, 0.0, 1.0), Interval(other, 0.0, 1.0)),
+    ):
+        assert one == same and hash(one) == hash(same)
+    assert Anytime(nan) != Anytime(0.0) and Anytime(0.0) != Guarded(0.0)
+    some, more = ExactAUC(), ExactAUC()
+    some.update([0, 1], [0.25, 0.5])
+    more.update([0, 1], [0.25, 0.75])
+    assert some.compute() == some.compute() != more.compute() != Ratio().compute()
+    keyed = PerKey(Paired(UserGroups(Ratio())))
+    assert keyed.compute() == keyed.compute()
+    assert not equal((nan,), [nan]) and not equal({"a": nan}, {"b": nan})
