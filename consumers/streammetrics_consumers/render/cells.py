@@ -211,13 +211,11 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
 
 
 def decimals_of(row: Comparison) -> int:
-    """The number of decimals of the numbers of a comparison: three digits of its effect or, if that
-    is smaller, of half the width of its interval."""
-    width = row.anytime_upper - row.anytime_lower
-    if not math.isfinite(width):
-        width = row.effect_size_ci_upper - row.effect_size_ci_lower
-    sizes = (abs(row.effect_size), width / 2)
-    return formatting.decimals_for([max(filter(math.isfinite, sizes), default=0.0)], [width])
+    """The number of decimals of the numbers of a comparison, those of its always-valid interval."""
+    bounds = row.anytime_lower, row.anytime_upper
+    if not all(map(math.isfinite, bounds)):
+        bounds = row.effect_size_ci_lower, row.effect_size_ci_upper
+    return formatting.effect_decimals(row.effect_size, *bounds)
 
 
 def contrast_numbers(row: Comparison) -> list[float]:
