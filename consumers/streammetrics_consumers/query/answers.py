@@ -352,11 +352,17 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The extra data that tables need. variants: as declared, in the order of the columns;
-    headlines: each metric and view that is shown by default."""
+    """The extra data that tables need. variants: in their order; control: of an experiment, or "";
+    headlines: the metrics and views that are shown by default; ranges: of each metric and view."""
 
     variants: tuple[str, ...] = ()
+    control: str = ""
     headlines: frozenset[tuple[str, str]] = frozenset()
+    ranges: Mapping[tuple[str, str], tuple[float, float]] = {}
+
+    def limits(self, metric: str, view: str) -> tuple[float, float]:
+        """The least and the greatest value of a view, infinite if unknown."""
+        return self.ranges.get((metric, view), (-math.inf, math.inf))
 
 
 class Results(
