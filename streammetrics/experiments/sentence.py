@@ -100,7 +100,7 @@ def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | Non
     """Why this experiment must not be trusted; "" if nothing is known against it."""
     if srm.alarm:
         e = f"above {plain(_LARGE_E)}" if srm.e_value > _LARGE_E else plain(srm.e_value)
-        counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
+        counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.counts)
         found = f"sample-ratio e-value {e}: {counts}"
         return f"{DISTRUSTED}units are not split between the variants as planned ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:

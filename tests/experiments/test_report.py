@@ -212,7 +212,7 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
     assert report.findings[0].sentence.startswith(
         "Not trustworthy: units are not split between the variants as planned (sample-ratio "
     )
-    assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
+    assert report.findings[0].sentence.endswith("bts 4,000, random 5,000).")
     assert report.notes[0] == report.findings[0].sentence
     assert report.findings[0].distrusted
 

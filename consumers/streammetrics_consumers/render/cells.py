@@ -4,7 +4,7 @@
       figure  one view of one metric: a row for each column, all with the same number of decimals
         texts value, certain bounds, statistical interval, rows
     effect    the texts of one comparison of an experiment
-    units     the number of units of each variant, and whether it is as planned
+    units     the number of units of each variant, against the planned shares
     reading   how far and how well the stream was read
 
 The text table, the terminal and the report render these, so that a number looks the same on each of
@@ -238,15 +238,18 @@ class Units:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The counts, and whether they are as planned, "" if they are not compared."""
+        """The counts, and their comparison with the planned shares, "" if there is none."""
         counts = ", ".join(f"{variant} {n}" for variant, n in self.counts) or "not counted"
-        planned = f"; as planned: p {self.p}, e-value {self.e_value}" if self.p else ""
+        planned = (
+            f"; against the planned shares: p {self.p}, e-value {self.e_value}" if self.p else ""
+        )
         return counts, planned
 
 
-def units_of(found: SampleRatio) -> Units:
-    """The texts of the sample ratio check."""
-    compared, counts = not found.reason, found.counts.items()
+def units_of(found: SampleRatio, control: str = "") -> Units:
+    """The texts of the sample ratio check, the control first."""
+    compared = not found.reason
+    counts = sorted(found.counts.items(), key=lambda one: one[0] != control)
     return Units(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
         formatting.chance(found.pvalue) if compared else "",

@@ -7,8 +7,8 @@ over time is drawn from its history.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, cast
 
 from streammetrics import Accumulator
 from streammetrics.present import (
@@ -21,7 +21,7 @@ from streammetrics.present import (
 )
 from streammetrics.results import figure_by_series
 from streammetrics_consumers.query.answers import Tables
-from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.history import History, side_by_side
 from streammetrics_consumers.query.query import OTHER, Slice
 
 Theme = Literal["light", "dark"]
@@ -53,14 +53,14 @@ def figure_of_states(
     theme: Theme,
 ) -> dict[str, object]:
     """A figure of the states of one metric in one window, with a series for each slice."""
-    order: dict[object, int] = {name: i for i, name in enumerate(tables.variants)}
-    ordered = sorted(states, key=lambda one: order.get(one[0].get("variant"), len(order)))
+    ordered = sorted(states, key=lambda one: side_by_side(one[0], tables.variants))
     shown = {
         series_name(slice_, tables.control): state.compute()
         for slice_, state in ordered[:MAX_SERIES]
     }
-    spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
-    return placed(spec, _places([slice_ for slice_, _ in ordered[:MAX_SERIES]], tables))
+    spec = figure_by_series(shown, kind, title=title, theme=theme)
+    spec = placed(spec, _places([slice_ for slice_, _ in ordered[:MAX_SERIES]], tables))
+    return _counted(spec, len(ordered))
 
 
 def figure_of_history(
@@ -100,10 +100,9 @@ def figure_of_history(
     ]
     count = len(history.series) + history.more_series
     limits = tables.limits(history.metric, history.view)
-    spec = over_time(
-        values, title=_counted(title, count), y=history.view, theme=theme, limits=limits
-    )
-    return placed(spec, _places([series.slice for series in shown], tables))
+    spec = over_time(values, title=title, y=history.view, theme=theme, limits=limits)
+    spec = placed(spec, _places([series.slice for series in shown], tables))
+    return _counted(spec, count)
 
 
 def figure_of_effects(
@@ -130,10 +129,10 @@ def figure_of_effects(
         )
         if at is not None
     ]
-    title = _counted(title, len(history.effects))
-    spec = effect_over_time(values, title=title, y=history.view, x="time", theme=theme)
+    y = f"effect on {history.view}"
+    spec = effect_over_time(values, title=title, y=y, x="time", theme=theme)
     slices: list[Slice] = [{"variant": one.treatment_variant} for one in history.effects]
-    return placed(spec, _places(slices, tables))
+    return _counted(placed(spec, _places(slices, tables)), len(history.effects))
 
 
 def _places(slices: Sequence[Slice], tables: Tables) -> dict[str, Place]:
@@ -157,6 +156,10 @@ def _places(slices: Sequence[Slice], tables: Tables) -> dict[str, Place]:
     return found
 
 
-def _counted(title: str, series: int) -> str:
-    """The title, with the number of series drawn if some are left out."""
-    return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are shown)"
+def _counted(spec: dict[str, object], series: int) -> dict[str, object]:
+    """The figure, with the number of series drawn in its subtitle if some are left out."""
+    head = cast("Mapping[str, str]", spec["title"])
+    if series <= MAX_SERIES:
+        return spec
+    said = f"{MAX_SERIES} of {series} series; {head.get('subtitle', '')}".removesuffix("; ")
+    return {**spec, "title": {**head, "subtitle": said}}
