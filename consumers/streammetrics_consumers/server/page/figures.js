@@ -16,7 +16,7 @@ const OPTIONS = {
 // Kinds whose rows have fixed positions, so that some rows can change without the others.
 const STEADY = ["windows", "effects"];
 
-const MOST_CHANGES = 100; // then it is drawn anew: Vega keeps a little of each change for ever
+const MOST_CHANGES = 50; // then it is drawn anew: Vega keeps a little of each change for ever
 
 let vega = null; // the module, once the first chart is needed
 const waiting = [];
