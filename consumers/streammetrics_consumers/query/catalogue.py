@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
-from streammetrics_consumers.query.experiment_plan import Declared, arms_of, declared
+from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
 
@@ -115,7 +115,7 @@ class Catalogue:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
-            variants, control = arms_of(seen.generation)
+            variants, control = variants_of(seen.generation)
             metrics = sorted(metrics_of(seen, Query()), key=lambda one: (one.position, one.name))
             found = Store(
                 name=self._name,

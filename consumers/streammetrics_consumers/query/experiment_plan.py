@@ -65,7 +65,7 @@ class Declared:
         return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
 
 
-def arms_of(generation: Generation) -> tuple[tuple[str, ...], str]:
+def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
     """The variants, the control first and then as declared, and the control; "" without one."""
     names = next((one.variants for one in generation.metrics if one.variants), ())
     of = declared(generation)

@@ -18,7 +18,7 @@ from streammetrics.results import (
 from streammetrics_consumers.model.commit import JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
-from streammetrics_consumers.query.experiment_plan import arms_of
+from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.query import Slice, SliceValue, iso_utc
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
@@ -54,7 +54,7 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
         srm=None,
         notes=tuple(hole_notes(snapshot)),
         join=None,
-        tables=Tables(*arms_of(snapshot.generation), frozenset(known), ranges),
+        tables=Tables(*variants_of(snapshot.generation), frozenset(known), ranges),
     )
 
 

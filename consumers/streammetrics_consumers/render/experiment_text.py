@@ -60,7 +60,7 @@ def experiment_with_texts(answer: Experiment) -> Experiment:
 
 def _shortened(sentence: str, variants: Iterable[str]) -> str:
     """A sentence with long names of variants as they are in tables."""
-    for name in variants:
+    for name in filter(None, variants):
         sentence = sentence.replace(name, formatting.name(name))
     return sentence
 
