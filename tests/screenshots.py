@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # Width, height, and pixels of the picture for each of those: files stay small.
-SIZES: Final = {"phone": (400, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
+SIZES: Final = {"phone": (390, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
 READ: Final = "20,000"  # events of obd_men
 THEMES: Final = ("light", "dark")
 DRAWN: Final = """() => [...document.querySelectorAll("figure")].every((one) =>

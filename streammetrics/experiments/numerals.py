@@ -10,11 +10,11 @@ _LEAST: Final = 1e-9  # below it, and from 1e15, numbers are in scientific notat
 
 
 def plain(
-    value: float, digits: int = 4, *, signed: bool = False, rounding: str = ROUND_HALF_EVEN
+    value: float, digits: int = 3, *, signed: bool = False, rounding: str = ROUND_HALF_EVEN
 ) -> str:
     """A number with `digits` significant digits; whole ones keep all of theirs.
 
-    >>> plain(0.00575), plain(-12345.678), plain(0.25, signed=True), plain(0.0)
+    >>> plain(0.0057512), plain(-12345.678), plain(0.25, signed=True), plain(0.0)
     ('0.00575', '-12,346', '+0.25', '0')
     """
     if not math.isfinite(value):
@@ -30,33 +30,42 @@ def plain(
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def least(value: float, digits: int = 2) -> str:
+def declared(value: float) -> str:
+    """A number that somebody chose, with its digits.
+
+    >>> declared(0.0125), declared(99.95)
+    ('0.0125', '99.95')
+    """
+    return plain(value, 6)
+
+
+def least(value: float) -> str:
     """A number for "at least": rounded towards 0.
 
     >>> least(0.0579), least(6.899), least(0.06), least(5.79e-12)
-    ('0.057', '6.8', '0.06', '5.7e-12')
+    ('0.0579', '6.89', '0.06', '5.79e-12')
     """
-    return plain(value, digits, rounding=ROUND_DOWN)
+    return plain(value, rounding=ROUND_DOWN)
 
 
-def most(value: float, digits: int = 2) -> str:
+def most(value: float) -> str:
     """A number for "at most": rounded up.
 
-    >>> most(0.0571), most(1234.5)
-    ('0.058', '1,235')
+    >>> most(0.05712), most(1234.5)
+    ('0.0572', '1,235')
     """
-    return plain(value, digits, rounding=ROUND_CEILING)
+    return plain(value, rounding=ROUND_CEILING)
 
 
 def percent(share: float) -> str:
     """A share in percent for "at least": rounded down.
 
     >>> percent(0.0579), percent(6.899), percent(23.456)
-    ('5.7 %', '680 %', '2,300 %')
+    ('5.79 %', '689 %', '2,340 %')
     """
     size = 100.0 * share
     if 100 <= size < 1e15:
-        unit = 10 ** (math.floor(math.log10(size)) - 1)
+        unit = 10 ** (math.floor(math.log10(size)) - 2)
         size = math.floor(size / unit) * unit
     return f"{least(size)} %"
 
@@ -64,10 +73,10 @@ def percent(share: float) -> str:
 def p_value(value: float) -> str:
     """A p-value, which is never 0.
 
-    >>> p_value(0.031), p_value(0.0), p_value(1.0)
-    ('p 0.031', 'p below 0.0001', 'p 1')
+    >>> p_value(0.0314), p_value(0.0), p_value(1.0)
+    ('p 0.0314', 'p below 0.0001', 'p 1')
     """
-    return "p below 0.0001" if value < 0.0001 else f"p {plain(value, 2)}"
+    return "p below 0.0001" if value < 0.0001 else f"p {plain(value)}"
 
 
 def about(count: float) -> str:

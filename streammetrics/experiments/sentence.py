@@ -19,11 +19,20 @@ from streammetrics.experiments.assignment import (
 )
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, anytime_lift
-from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
+from streammetrics.experiments.numerals import (
+    about,
+    declared,
+    least,
+    most,
+    p_value,
+    percent,
+    plain,
+)
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.verdict import Verdict, cannot_start, large_groups, why_not_started
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
+from streammetrics.present.texts import between, effect_decimals
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
@@ -90,8 +99,8 @@ _LARGE_E: Final = 1e6  # above it the exact e-value does not matter
 def why_distrusted(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
     """Why this experiment must not be trusted; "" if nothing is known against it."""
     if srm.alarm:
-        e = f"above {plain(_LARGE_E)}" if srm.e_value > _LARGE_E else plain(srm.e_value, 2)
-        counts = ", ".join(f"{arm} {n}" for arm, n in srm.counts)
+        e = f"above {plain(_LARGE_E)}" if srm.e_value > _LARGE_E else plain(srm.e_value)
+        counts = ", ".join(f"{arm} {n:,}" for arm, n in srm.counts)
         found = f"sample-ratio e-value {e}: {counts}"
         return f"{DISTRUSTED}units are not split between the variants as planned ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
@@ -126,22 +135,21 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
 
 
 def _faded(contrast: Contrast, reading: Reading) -> str:
-    word = "higher" if reading.lower > 0 else "lower"
+    word, last = "higher" if reading.lower > 0 else "lower", _last_look(contrast, reading)
     return (
         f"We can no longer tell: all looks together show that {contrast.treatment_variant} is "
-        f"{word} ({_interval(contrast, reading)}), but {_last_look(reading)}: the effect may have "
-        "faded."
+        f"{word} ({_interval(contrast, reading)}), but {last}: the effect may have faded."
     )
 
 
-def _last_look(reading: Reading) -> str:
+def _last_look(contrast: Contrast, reading: Reading) -> str:
     last = reading.last
     if not (last.lower > -math.inf or last.upper < math.inf):
         why = f" ({last.reason})" if last.reason else ""
         return f"the last look alone has no interval{why}"
     estimate = f", with the estimate {plain(reading.estimate, signed=True)}"
     known = estimate if math.isfinite(reading.estimate) else ""
-    return f"the last look alone gives {_bounds(last.lower, last.upper)}{known}"
+    return f"the last look alone gives {_bounds(contrast, last.lower, last.upper)}{known}"
 
 
 def _may_have_grown(reading: Reading) -> str:
@@ -162,10 +170,10 @@ def _no_difference(contrast: Contrast, reading: Reading) -> str:
 
 def planned(found: MoreUnits) -> str:
     """A sentence on the planned size, for a difference that is not shown yet."""
-    size = f"a difference of the planned size, {plain(found.size)},"
+    size = f"a difference of the planned size, {declared(found.size)},"
     if found.excluded:
         return f"{size.capitalize()} is excluded."
-    likely = f"with a probability of {plain(100 * found.power)} %"
+    likely = f"with a probability of {declared(100 * found.power)} %"
     if found.more:
         things = "units" if found.units else "rows"
         return f"About {about(found.more)} more {things} would show {size} {likely}."
@@ -190,8 +198,8 @@ def _target(contrast: Contrast, verdict: Verdict) -> str:
         return ""
     if verdict in ("better", "worse"):
         where = "nearer to" if verdict == "better" else "farther from"
-        return f" It is {where} the target, {plain(target)}."
-    return f" Which of the two is nearer to the target, {plain(target)}, is not certain."
+        return f" It is {where} the target, {declared(target)}."
+    return f" Which of the two is nearer to the target, {declared(target)}, is not certain."
 
 
 def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -199,20 +207,21 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
-    who, what, margin = contrast.treatment_variant, _compared(contrast), plain(rail.margin)
+    who, what, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
+    last = _last_look(contrast, reading)
     if verdict == "kept":
-        left = f"all looks together exclude harm above {most(max(0.0, -bound), 4)}"
+        left = f"all looks together exclude harm above {most(max(0.0, -bound))}"
         return f"{who} keeps the guardrail {what}: {left}; margin: {margin}."
     if verdict == "broken":
-        shown = f"harm of at least {least(-best, 4)} is shown"
-        then = f" But {_last_look(reading)}: the effect may have faded." if faded else ""
+        shown = f"harm of at least {least(-best)} is shown"
+        then = f" But {last}: the effect may have faded." if faded else ""
         return f"{who} breaks the guardrail {what}: {shown}; margin: {margin}.{then}"
     if faded:
         return (
             f"We can no longer tell whether {what} keeps its guardrail: all looks together exclude "
-            f"harm above {most(max(0.0, -bound), 4)}, but {_last_look(reading)}; margin: {margin}."
+            f"harm above {most(max(0.0, -bound))}, but {last}; margin: {margin}."
         )
-    lost = f"harm of up to {most(-bound, 4)} is not excluded"
+    lost = f"harm of up to {most(-bound)} is not excluded"
     if bound == -math.inf:
         lost = "no harm is excluded"
     return f"It is not shown yet that {what} keeps its guardrail: {lost}; margin: {margin}."
@@ -224,8 +233,8 @@ def _not_started(contrast: Contrast, reading: Reading) -> str:
         return f"Too early to judge {_compared(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:
-        bounds = _bounds(found.effect_size_ci_lower, found.effect_size_ci_upper)
-        level = plain(100 * found.level)
+        bounds = _bounds(contrast, found.effect_size_ci_lower, found.effect_size_ci_upper)
+        level = declared(100 * found.level)
         few = found.too_skew or found.least_count < BURN_IN[found.kind]  # too few for a p-value
         p = "" if few else f", {p_value(found.pvalue)}"
         fixed = f" If this is the only look: {bounds} at {level} %{p}."
@@ -238,9 +247,11 @@ def _compared(contrast: Contrast) -> str:
 
 
 def _interval(contrast: Contrast, reading: Reading) -> str:
-    bounds = _bounds(reading.lower, reading.upper)
+    bounds = _bounds(contrast, reading.lower, reading.upper)
     return f"the always-valid interval of {_compared(contrast)} is {bounds}"
 
 
-def _bounds(lower: float, upper: float) -> str:
-    return f"{plain(lower, signed=True)} to {plain(upper, signed=True)}"
+def _bounds(contrast: Contrast, lower: float, upper: float) -> str:
+    """An interval of the effect, with as many decimals as a table of effects has."""
+    decimals = effect_decimals(contrast.comparison.effect_size, lower, upper)
+    return between(lower, upper, decimals, signed=True)

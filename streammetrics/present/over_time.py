@@ -142,7 +142,8 @@ def over_time(
     hides = bands and len(series) > _INTERVALS
     hidden = f"the {' and '.join(bands)} of {len(series)} series are not drawn" if hides else ""
     with_bands = f", with {' and '.join(bands)}" if bands and not hides else ""
-    few = f"faded: fewer than {_HANDFUL} rows" if thin else ""
+    outside = " or lie outside" if "domain" in cast("Spec", axis["scale"]) else ""
+    few = f"windows of a handful of rows are faded{outside}" if thin else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(

@@ -65,6 +65,18 @@ def decimals_for(values: Iterable[float], widths: Iterable[float] = (), digits: 
     return min(max(found, least, *(1 - _exponent(span) for span in spans)), 10)
 
 
+def effect_decimals(effect: float, lower: float, upper: float) -> int:
+    """The number of decimals of an effect and of its interval: three digits of the effect or, if
+    that is smaller, of half the width of the interval.
+
+    >>> effect_decimals(0.0595, 0.0356, 0.0834), effect_decimals(0.0001, -0.05, 0.05)
+    (4, 4)
+    """
+    width = upper - lower
+    size = max(filter(math.isfinite, (abs(effect), width / 2)), default=0.0)
+    return decimals_for([size], [width])
+
+
 def number(
     value: float, decimals: int, *, signed: bool = False, scientific: float = _SCIENTIFIC
 ) -> str:

@@ -467,7 +467,8 @@ def ranged(*, shares: str = "", positive: str = "", signed: str = "") -> Ranges:
 
 def range_of(result: object, view: object = None) -> Range:
     """The least and the greatest value that a view of a result can have, as its class declares them
-    in `ranges = ranged(...)`; None: of its first view. Infinite without a declaration.
+    in `ranges = ranged(...)`, which may be a property; None: of its first view. Infinite without a
+    declaration.
 
     >>> from streammetrics.results.rates import Rates
     >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
@@ -483,8 +484,10 @@ def range_of(result: object, view: object = None) -> Range:
         if own is not None:
             return own
     for base in type(result).__mro__:
-        declared = cast("Ranges", vars(base).get("ranges", {}))
+        declared = vars(base).get("ranges", {})
+        if isinstance(declared, property):  # some ranges depend on the rows
+            declared = declared.__get__(result)
         if asked.name in declared and not asked.rest:
-            return declared[asked.name]
+            return cast("Ranges", declared)[asked.name]
     value = getattr(result, "value", None)
     return _ALL if value is None or isinstance(value, float) else range_of(value, asked.text)

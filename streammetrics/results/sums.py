@@ -84,6 +84,11 @@ class Quotient(HasIntervals):
     is_share: bool = False
 
     @property
+    def ranges(self) -> Ranges:  # type: ignore[override] # only of these rows
+        """The range of a share of rows; none is known of other ratios, nor without rows."""
+        return ranged(shares="ratio") if self.is_share and self.rows else {}
+
+    @property
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self.exact is None:

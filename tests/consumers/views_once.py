@@ -13,21 +13,23 @@ from streammetrics_consumers.query.query import Slice
 
 from streammetrics import Accumulator
 
+Found = tuple[list[Result], tuple[str, ...], dict[str, results.Range]]
+
 
 @contextmanager
 def views_computed_once() -> Iterator[None]:
     """What states of the same bytes show is computed once: it costs more than all reads of them,
     and is tested in test_answers."""
-    known: dict[object, tuple[list[Result], tuple[str, ...]]] = {}
+    known: dict[object, Found] = {}
 
     def rows_of(
         window: Window, slice_: Slice, metric: str, state: Accumulator, *, headlines: bool
-    ) -> tuple[list[Result], tuple[str, ...]]:
+    ) -> Found:
         key = metric, state.to_bytes(), headlines
         if key not in known:
             known[key] = real(window, slice_, metric, state, headlines=headlines)
-        rows, first = known[key]
-        return [replace(row, window=window, slice=slice_) for row in rows], first
+        rows, *rest = known[key]
+        return [replace(row, window=window, slice=slice_) for row in rows], *rest
 
     real = results.rows_of
 

@@ -65,7 +65,7 @@ def test_at_least_so_many_per_cent_is_false_in_less_than_a_twentieth_of_experime
 
 def test_the_sentence_says_points_where_no_lift_is_certain() -> None:
     (found,) = two((10, 9000), (690, 9000), better={"ctr": "higher"}).report().findings
-    assert found.sentence.endswith(", a difference of at least 0.066.")
+    assert found.sentence.endswith(", a difference of at least 0.0668.")
     (found,) = two((90, 9000), (690, 9000), horizon=Horizon(mde=0.002)).report().findings
     assert re.search(r"at least \d{3},?\d* % of the control's rate\.$", found.sentence)
 

@@ -106,12 +106,12 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
     "few units in several variants": ({}, {"counted": seen(19)}, "ship", f"Ship: {KEPT}", BOTH),
     "one in a hundred": (
         {}, {"counted": seen(20)}, "check_setup",
-        "Check the setup: 20 units (1 % of all) were seen in several variants, which may bias the "
-        f"difference. Otherwise: ship, because {KEPT}", BOTH,
+        "Check the setup: 20 units (1.01 % of all) were seen in several variants, which may bias "
+        f"the difference. Otherwise: ship, because {KEPT}", BOTH,
     ),
     "contamination does not hide a broken guardrail": (
         {}, {"shifts": BROKEN, "counted": seen(100)}, "do_not_ship",
-        "Do not ship: guardrail auc is broken. 100 units (5.2 % of all) were seen in several "
+        "Do not ship: guardrail auc is broken. 100 units (5.26 % of all) were seen in several "
         "variants, which may bias the difference.", AUC,
     ),
 }  # fmt: skip

@@ -159,19 +159,19 @@ def said(experiment: Experiment) -> str:
 
 def test_no_difference_is_said_with_the_interval() -> None:
     assert said(two((46, 10_000), (69, 10_000))) == (
-        "We cannot tell yet: the always-valid interval of ctr (bts - random) is -0.001043 to "
-        "+0.005643."
+        "We cannot tell yet: the always-valid interval of ctr (bts - random) is -0.00104 to "
+        "+0.00564."
     )
 
 
 def test_without_a_horizon_the_only_look_is_told() -> None:
     assert said(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
         "No always-valid interval of ctr (bts - random): neither a horizon nor an mde was declared "
-        "before the data. If this is the only look: +0.0001965 to +0.004455 at 95 %, p 0.031."
+        "before the data. If this is the only look: +0.00020 to +0.00445 at 95 %, p 0.0315."
     )
     assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
     few = two((0, 50), (10, 500), horizon=Horizon())  # p is 0.0014, but from normal theory
-    assert said(few).endswith("only look: -0.05193 to +0.03642 at 95 %.")
+    assert said(few).endswith("only look: -0.0519 to +0.0364 at 95 %.")
 
 
 def test_too_early() -> None:
@@ -192,14 +192,14 @@ def test_guardrails() -> None:
     kept = rail(0.004, (520, 10_000), (585, 10_000))
     assert kept == (
         "bts keeps the guardrail ctr (bts - random): all looks together exclude harm above "
-        "0.002691; margin: 0.004."
+        "0.0027; margin: 0.004."
     )
     broken = rail(0.001, (690, 9000), (460, 9000))
     assert broken.startswith("bts breaks the guardrail ctr (bts - random): harm of at least 0.01")
     assert broken.endswith("; margin: 0.001.")
     open_ = rail(0.001, (520, 10_000), (585, 10_000))
     assert open_ == (
-        "It is not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.002691 "
+        "It is not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.0027 "
         "is not excluded; margin: 0.001."
     )
     lower = rail(0.01, (585, 10_000), (520, 10_000))
@@ -213,7 +213,7 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
     assert report.findings[0].sentence.startswith(
         "Not trustworthy: units are not split between the variants as planned (sample-ratio "
     )
-    assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
+    assert report.findings[0].sentence.endswith("bts 4,000, random 5,000).")
     assert report.notes[0] == report.findings[0].sentence
     assert report.findings[0].distrusted
 

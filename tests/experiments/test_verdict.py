@@ -157,7 +157,7 @@ def test_a_guardrail_that_was_kept_is_open_where_the_last_look_does_not_keep_it(
     assert found.sentence.startswith("We can no longer tell whether ctr (bts - random) keeps")
     broken = finding(rail, Anytime(-0.04, -0.02), Anytime(-0.04, 0.0))
     assert (broken.verdict, broken.faded) == ("broken", True)
-    assert "But the last look alone gives -0.04 to +0" in broken.sentence
+    assert "But the last look alone gives -0.0400 to +0.0000" in broken.sentence
 
 
 def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:

@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from streammetrics.present import UNDEFINED, between, decimals_for, exact_within, number
+from streammetrics.present import (
+    UNDEFINED,
+    between,
+    decimals_for,
+    effect_decimals,
+    exact_within,
+    number,
+)
 from streammetrics.present import name_text as name
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "count",
     "decimals_for",
     "duration",
+    "effect_decimals",
     "evidence",
     "exact_within",
     "level",
@@ -101,7 +109,12 @@ def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float
     finite = [one for one in numbers if math.isfinite(one)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
     if not low < high:
-        return tuple((one, number(one, decimals_for([one]), signed=signed)) for one in finite[:1])
+        one = low
+        return (
+            ((one, number(one, decimals_for([one]), signed=signed) if one else "0"),)
+            if finite
+            else ()
+        )
     power = _exponent(high - low)
     sizes = [(size, power - i) for i in range(2) for size in (5, 2, 1)]
     marks, power = next(
@@ -123,12 +136,15 @@ def _multiples(low: float, high: float, size: int, power: int) -> list[int]:
 
 
 def chance(value: float) -> str:
-    """A p-value. It is never shown as 0: a float of 0 stands for a value below the float range.
+    """A p-value, to three digits. It is never shown as 0: a float of 0 stands for a value below the
+    float range.
 
-    >>> chance(0.00001), chance(0.8052), chance(0.0)
-    ('<0.0001', '0.8052', '<0.0001')
+    >>> chance(0.00001), chance(0.8052), chance(0.00314), chance(1.0)
+    ('<0.0001', '0.805', '0.00314', '1.00')
     """
-    return "<0.0001" if value < 0.0001 else number(value, 4)
+    if value < 0.0001:
+        return "<0.0001"
+    return number(value, 0 if math.isnan(value) else 2 - _exponent(value))
 
 
 def evidence(value: float) -> str:

@@ -352,11 +352,18 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The extra data that tables need. variants: as declared; headlines: each metric and
-    view that is shown by default, in the order of the config."""
+    """The extra data that tables need. variants: in their order; control: of an experiment, or "";
+    headlines: each metric and view that is shown by default, in the order of the config; ranges:
+    of each metric and view."""
 
     variants: tuple[str, ...] = ()
+    control: str = ""
     headlines: tuple[tuple[str, str], ...] = ()
+    ranges: Mapping[tuple[str, str], tuple[float, float]] = {}
+
+    def limits(self, metric: str, view: str) -> tuple[float, float]:
+        """The least and the greatest value of a view, infinite if unknown."""
+        return self.ranges.get((metric, view), (-math.inf, math.inf))
 
 
 class Results(

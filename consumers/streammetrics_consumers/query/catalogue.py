@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
-from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
 
@@ -34,10 +34,6 @@ class StoreMetric(Answer, frozen=True):
     headlines: tuple[str, ...]
     figures: tuple[str, ...]
     ranges: Mapping[str, tuple[Number, Number]]
-
-    def limits(self, view: str) -> tuple[float, float]:
-        """The least and the greatest value of a view."""
-        return self.ranges.get(view, (-math.inf, math.inf))
 
     def view(self, asked: str | None) -> str:
         """The view asked for, by default the first headline view; QueryError if there is none."""
@@ -119,14 +115,15 @@ class Catalogue:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
+            variants, control = variants_of(seen.generation)
             metrics = sorted(metrics_of(seen, Query()), key=lambda one: (one.position, one.name))
             found = Store(
                 name=self._name,
                 outline="",
                 generation=seen.generation.id,
                 generations=generations,
-                variants=next((m.variants for m in metrics if m.variants), ()),
-                control=None if experiment is None else experiment.plan.control,
+                variants=variants,
+                control=control or None,
                 groupings=_groupings(metrics),
                 metrics=tuple(_with_time(self._of(now, one), compared) for one in metrics),
                 windows=_windows(seen, metrics),

@@ -24,7 +24,7 @@ from streammetrics.experiments import (
     Plan,
     Report,
 )
-from streammetrics.results import counts_of
+from streammetrics.results import counts_of, range_of
 from streammetrics_consumers.config.states import ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
@@ -265,7 +265,8 @@ class InGroups:
         if self._counts != row.counts:
             return row.interval
         if row.view not in self._intervals:
-            self._intervals[row.view] = interval_answer(self._result.interval(row.view))
+            limits = range_of(self._result.value, row.view)
+            self._intervals[row.view] = interval_answer(self._result.interval(row.view), limits)
         return self._intervals[row.view]
 
 

@@ -65,6 +65,14 @@ class Declared:
         return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
 
 
+def variants_of(generation: Generation) -> tuple[tuple[str, ...], str]:
+    """The variants, the control first and then as declared, and the control; "" without one."""
+    names = next((one.variants for one in generation.metrics if one.variants), ())
+    of = declared(generation)
+    control = "" if of is None else of.plan.control
+    return tuple(sorted(names, key=lambda name: name != control)), control
+
+
 def declared(generation: Generation) -> Declared | None:
     """The experiment of a generation; None if it has none."""
     metrics = {

@@ -29,7 +29,7 @@ from streammetrics_consumers.query.answers import (
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.query import Query, Slice
 from streammetrics_consumers.query.results import slice_key
 
 T = TypeVar("T")
@@ -110,13 +110,10 @@ def history_of(
     for row in rows:
         if row.window in shown:
             found.setdefault(slice_key(row.slice), {})[row.window] = row
-    order: dict[object, int] = {name: i for i, name in enumerate(results.tables.variants)}
-
-    def as_declared(key: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
-        slice_ = next(iter(found[key].values())).slice
-        return order.get(slice_.get("variant"), len(order)), key
-
-    by_slice = [found[key] for key in sorted(found, key=as_declared)]
+    ordered = sorted(
+        found.values(),
+        key=lambda rows: side_by_side(next(iter(rows.values())).slice, results.tables.variants),
+    )
     by_name: dict[str, dict[Window, Comparison]] = defaultdict(dict)
     for one in comparisons:
         by_name[one.name][one.window] = one
@@ -127,13 +124,27 @@ def history_of(
         view=view,
         windows=tuple(shown),
         more=len(windows) - len(shown),
-        series=tuple(_series([by.get(w) for w in shown]) for by in by_slice[:most]),
-        more_series=max(len(by_slice) - most, 0),
+        series=tuple(_series([by.get(w) for w in shown]) for by in ordered[:most]),
+        more_series=max(len(ordered) - most, 0),
         effects=tuple(
             _effect([by.get(w) for w in shown], next(iter(by.values())), thinned(points(name)))
             for name, by in by_name.items()
         ),
     )
+
+
+def side_by_side(slice_: Slice, variants: Sequence[str]) -> tuple[object, ...]:
+    """The sort key by which the variants of each slice stand together, in their order.
+
+    >>> slices = [{"variant": v, "phase": p} for v in ("new", "old") for p in (1, 2)]
+    >>> [" ".join(map(str, one.values())) for one in
+    ...  sorted(slices, key=lambda one: side_by_side(one, ("old", "new")))]
+    ['old 1', 'new 1', 'old 2', 'new 2']
+    """
+    rest = {name: value for name, value in slice_.items() if name != "variant"}
+    order: dict[object, int] = {name: i for i, name in enumerate(variants)}
+    variant = slice_.get("variant")
+    return slice_key(rest), order.get(variant, len(order)), slice_key(slice_)
 
 
 def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Interval
-from streammetrics.results import Bounded, counts_of, headlines_of, interval_of, views_of
+from streammetrics.results import (
+    Bounded,
+    counts_of,
+    headlines_of,
+    interval_of,
+    range_of,
+    views_of,
+)
 from streammetrics_consumers.model.commit import JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
+from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.query import Slice, SliceValue, iso_utc
 
+Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
 COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
@@ -23,10 +33,14 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
     rows of headline views."""
     rows: list[Result] = []
     known: dict[tuple[str, str], None] = {}
+    ranges: dict[tuple[str, str], Range] = {}
     for window, slice_, metric, state in states:
-        found, first = rows_of(window, slice_, metric, state, headlines=headlines)
+        found, first, limits = rows_of(window, slice_, metric, state, headlines=headlines)
         rows.extend(found)
         known.update(dict.fromkeys((metric, view) for view in first))
+        for view, (low, high) in limits.items():
+            least, greatest = ranges.get((metric, view), (low, high))
+            ranges[metric, view] = min(least, low), max(greatest, high)
     positions = {one.name: one.position for one in snapshot.generation.metrics}
     return Results(
         generation=snapshot.generation.id,
@@ -42,8 +56,9 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
         notes=tuple(hole_notes(snapshot)),
         join=None,
         tables=Tables(
-            next((m.variants for m in snapshot.generation.metrics if m.variants), ()),
+            *variants_of(snapshot.generation),
             tuple(sorted(known, key=lambda one: (positions.get(one[0], 0), one[0]))),
+            ranges,
         ),
     )
 
@@ -83,14 +98,16 @@ def rows_of(
     state: Accumulator,
     *,
     headlines: bool = False,
-) -> tuple[list[Result], tuple[str, ...]]:
-    """A row for each view of a plain metric's state, and its headline views. headlines: only the
-    rows of those, which cost a fraction."""
+) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
+    """A row for each view of a plain metric's state, its headline views, and the views' ranges.
+    headlines: only the rows of headline views, which cost a fraction."""
     result = state.compute()
     counts, digest, kind = counts_of(result), state.digest(), type(state).__name__
     rows = []
+    ranges: dict[str, Range] = {}
     for view, figure in views_of(result, headlines=headlines).items():
         value, low, high = bounds(figure)
+        ranges[view] = range_of(result, view)
         interval = interval_of(result, state, view)  # by users if the state has them
         rows.append(
             Result(
@@ -104,10 +121,10 @@ def rows_of(
                 high=high,
                 counts=counts,
                 digest=digest,
-                interval=interval_answer(interval) if interval.formula else None,
+                interval=interval_answer(interval, ranges[view]) if interval.formula else None,
             )
         )
-    return rows, headlines_of(result)
+    return rows, headlines_of(result), ranges
 
 
 def bounds(figure: float | Bounded) -> tuple[float, float, float]:
@@ -136,11 +153,12 @@ def to_json(results: Results) -> bytes:
     return answers.dumps({name: found[name] for name in found if name != "tables"})
 
 
-def interval_answer(found: Interval) -> answers.Interval:
-    """The interval of a row."""
+def interval_answer(found: Interval, limits: Range) -> answers.Interval:
+    """The interval of a row, without what is beyond the limits of its view."""
+    low, high = limits if math.isfinite(found.lower + found.upper) else (-math.inf, math.inf)
     return answers.Interval(
-        lower=found.lower,
-        upper=found.upper,
+        lower=max(found.lower, low),
+        upper=min(found.upper, high),
         level=found.level,
         method=found.method,
         n=found.n,

@@ -4,7 +4,7 @@
       figure  one view of one metric: a row for each column, all with the same number of decimals
         texts value, certain bounds, statistical interval, rows
     effect    the texts of one comparison of an experiment
-    units     the number of units of each variant, and whether it is as planned
+    units     the number of units of each variant, against the planned shares
     reading   how far and how well the stream was read
 
 The text table, the terminal and the report render these, so that a number looks the same on each of
@@ -216,13 +216,11 @@ def p_column(rows: Sequence[Comparison]) -> tuple[str, list[float]]:
 
 
 def decimals_of(row: Comparison) -> int:
-    """The number of decimals of the numbers of a comparison: three digits of its effect or, if that
-    is smaller, of half the width of its interval."""
-    width = row.anytime_upper - row.anytime_lower
-    if not math.isfinite(width):
-        width = row.effect_size_ci_upper - row.effect_size_ci_lower
-    sizes = (abs(row.effect_size), width / 2)
-    return formatting.decimals_for([max(filter(math.isfinite, sizes), default=0.0)], [width])
+    """The number of decimals of the numbers of a comparison, those of its always-valid interval."""
+    bounds = row.anytime_lower, row.anytime_upper
+    if not all(map(math.isfinite, bounds)):
+        bounds = row.effect_size_ci_lower, row.effect_size_ci_upper
+    return formatting.effect_decimals(row.effect_size, *bounds)
 
 
 def contrast_numbers(row: Comparison) -> list[float]:
@@ -245,15 +243,18 @@ class Units:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The counts, and whether they are as planned, "" if they are not compared."""
+        """The counts, and their comparison with the planned shares, "" if there is none."""
         counts = ", ".join(f"{variant} {n}" for variant, n in self.counts) or "not counted"
-        planned = f"; as planned: p {self.p}, e-value {self.e_value}" if self.p else ""
+        planned = (
+            f"; against the planned shares: p {self.p}, e-value {self.e_value}" if self.p else ""
+        )
         return counts, planned
 
 
-def units_of(found: SampleRatio) -> Units:
-    """The texts of the sample ratio check."""
-    compared, counts = not found.reason, found.counts.items()
+def units_of(found: SampleRatio, control: str = "") -> Units:
+    """The texts of the sample ratio check, the control first."""
+    compared = not found.reason
+    counts = sorted(found.counts.items(), key=lambda one: one[0] != control)
     return Units(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
         formatting.chance(found.pvalue) if compared else "",

@@ -7,8 +7,8 @@ over time is drawn from its history.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, cast
 
 from streammetrics import Accumulator
 from streammetrics.present import (
@@ -20,55 +20,62 @@ from streammetrics.present import (
     placed,
 )
 from streammetrics.results import figure_by_series
-from streammetrics_consumers.query.history import History
+from streammetrics_consumers.query.answers import Tables
+from streammetrics_consumers.query.history import History, side_by_side
 from streammetrics_consumers.query.query import OTHER, Slice
 
 Theme = Literal["light", "dark"]
 MAX_SERIES: Final = 12  # curves in one figure; more cannot be told apart
 
 
-def series_name(slice_: Slice) -> str:
-    """The name of a slice in a legend.
+def series_name(slice_: Slice, control: str = "") -> str:
+    """The name of a slice in a legend, with the control marked.
 
     >>> series_name({"variant": "bts", "phase": None})
     'bts, null'
+    >>> series_name({"variant": "old"}, "old")
+    'old (control)'
     """
     if OTHER in slice_:
         return OTHER
     names = sorted(slice_, key=lambda name: (name != "variant", name))
-    values = ("null" if slice_[name] is None else str(slice_[name]) for name in names)
+    values = ["null" if slice_[name] is None else str(slice_[name]) for name in names]
+    if control != "control" and slice_.get("variant") == control:
+        values[0] += " (control)"
     return ", ".join(values) or "all rows"
 
 
 def figure_of_states(
     states: Sequence[tuple[Slice, Accumulator]],
-    variants: Sequence[str],
+    tables: Tables,
     kind: str,
     title: str,
     theme: Theme,
 ) -> dict[str, object]:
     """A figure of the states of one metric in one window, with a series for each slice."""
-    order: dict[object, int] = {name: i for i, name in enumerate(variants)}
-    ordered = sorted(states, key=lambda one: order.get(one[0].get("variant"), len(order)))
-    shown = {series_name(slice_): state.compute() for slice_, state in ordered[:MAX_SERIES]}
-    spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
-    return placed(spec, _places([slice_ for slice_, _ in ordered[:MAX_SERIES]], variants))
+    ordered = sorted(states, key=lambda one: side_by_side(one[0], tables.variants))
+    shown = {
+        series_name(slice_, tables.control): state.compute()
+        for slice_, state in ordered[:MAX_SERIES]
+    }
+    spec = figure_by_series(shown, kind, title=title, theme=theme)
+    spec = placed(spec, _places([slice_ for slice_, _ in ordered[:MAX_SERIES]], tables))
+    return _counted(spec, len(ordered))
 
 
 def figure_of_history(
     history: History,
-    variants: Sequence[str],
+    tables: Tables,
     title: str,
     theme: Theme,
-    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, object]:
-    """The values by window, with a series for each slice. limits: of the values."""
+    """The values by window, with a series for each slice, within the limits of the view."""
     shown = history.series[:MAX_SERIES]
     values = [
         WindowValue(
             start_ms=window.start_ms,
             end_ms=window.end_ms,
-            series=series_name(series.slice),
+            series=series_name(series.slice, tables.control),
             value=value,
             low=low,
             high=high,
@@ -92,14 +99,14 @@ def figure_of_history(
         and window.end_ms is not None
     ]
     count = len(history.series) + history.more_series
-    spec = over_time(
-        values, title=_counted(title, count), y=history.view, theme=theme, limits=limits
-    )
-    return placed(spec, _places([series.slice for series in shown], variants))
+    limits = tables.limits(history.metric, history.view)
+    spec = over_time(values, title=title, y=history.view, theme=theme, limits=limits)
+    spec = placed(spec, _places([series.slice for series in shown], tables))
+    return _counted(spec, count)
 
 
 def figure_of_effects(
-    history: History, variants: Sequence[str], title: str, theme: Theme
+    history: History, tables: Tables, title: str, theme: Theme
 ) -> dict[str, object]:
     """The effect since the start, look by look, with its always-valid interval against zero."""
     values = [
@@ -122,22 +129,22 @@ def figure_of_effects(
         )
         if at is not None
     ]
-    title = _counted(title, len(history.effects))
-    spec = effect_over_time(values, title=title, y=history.view, x="time", theme=theme)
+    y = f"effect on {history.view}"
+    spec = effect_over_time(values, title=title, y=y, x="time", theme=theme)
     slices: list[Slice] = [{"variant": one.treatment_variant} for one in history.effects]
-    return placed(spec, _places(slices, variants))
+    return _counted(placed(spec, _places(slices, tables)), len(history.effects))
 
 
-def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place]:
+def _places(slices: Sequence[Slice], tables: Tables) -> dict[str, Place]:
     """The colour of a slice is that of its variant, as in every table; its mark is of the rest.
 
-    >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], ("a", "b"))
+    >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], Tables(("a", "b")))
     {'b': Place(colour=1, mark=1), '(other)': Place(colour=2, mark=2)}
     """
     if not all("variant" in one or OTHER in one for one in slices):
         return {}
     named = [one["variant"] for one in slices if OTHER not in one]
-    colours = {name: i for i, name in enumerate(variants or dict.fromkeys(named))}
+    colours = {name: i for i, name in enumerate(tables.variants or dict.fromkeys(named))}
     rests: dict[str, int] = {}
     found: dict[str, Place] = {}
     for one in slices:
@@ -145,10 +152,14 @@ def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place
         rest = series_name({name: one[name] for name in one if name != "variant"})
         alone = OTHER in one or len(one) == 1
         mark = colour if alone else rests.setdefault(rest, len(rests))
-        found[series_name(one)] = Place(colour, mark)
+        found[series_name(one, tables.control)] = Place(colour, mark)
     return found
 
 
-def _counted(title: str, series: int) -> str:
-    """The title, with the number of series drawn if some are left out."""
-    return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are shown)"
+def _counted(spec: dict[str, object], series: int) -> dict[str, object]:
+    """The figure, with the number of series drawn in its subtitle if some are left out."""
+    head = cast("Mapping[str, str]", spec["title"])
+    if series <= MAX_SERIES:
+        return spec
+    said = f"{MAX_SERIES} of {series} series; {head.get('subtitle', '')}".removesuffix("; ")
+    return {**spec, "title": {**head, "subtitle": said}}

@@ -30,6 +30,7 @@ from streammetrics_consumers.render.verdict_words import (
 )
 
 NAMES: Final = 5  # of guardrails that a line names
+METRIC: Final = 64  # letters of the longest name that a config gives a metric
 ALIKE: Final = 30.0  # the greatest ratio of two extents that one axis shows
 SHOWN: Final = ("better", "worse", "higher", "lower")  # verdicts that a size may follow
 _UNRESOLVED: Final = ("open", "not_started", "disbelieved")
@@ -40,20 +41,28 @@ _SYMBOLS: Final[Mapping[Tone, str]] = {"bad": "âœ•", "warn": "!", "neutral": "â—
 def experiment_with_texts(answer: Experiment) -> Experiment:
     """The answer about an experiment, with the text of each number in its table."""
     advice, mixed = answer.recommendation, answer.contamination
+    control, arms = ("", ()) if answer.plan is None else (answer.plan.control, answer.plan.variants)
     if advice is None:
         return answer
     text = ExperimentText(
         symbol=ACTION_SYMBOLS[advice.action],
         tone=ACTION_TONES[advice.action],
         worst=tone_of(advice, mixed),
-        advice=parted(advice.sentence, mixed),
-        standing=standing(answer.state, answer.sentence, mixed, advice),
-        units="" if answer.srm is None else "".join(units_of(answer.srm).line),
+        advice=tuple(_shortened(one, arms) for one in parted(advice.sentence, mixed)),  # type: ignore[arg-type]
+        standing=_shortened(standing(answer.state, answer.sentence, mixed, advice), arms),
+        units="" if answer.srm is None else "".join(units_of(answer.srm, control).line),
         arms=tuple(arms_of(answer.comparisons)),
         progress=progress_text(answer.progress, answer.looks),
         axes=dict(_axes(answer.comparisons)),
     )
     return replace(answer, text=text, comparisons=compared(answer.comparisons))
+
+
+def _shortened(sentence: str, variants: Iterable[str]) -> str:
+    """A sentence with long names of variants as they are in tables."""
+    for name in filter(None, variants):
+        sentence = sentence.replace(name, formatting.name(name))
+    return sentence
 
 
 def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
@@ -101,7 +110,8 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
 
 def _decision(row: Comparison) -> str:
     lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
-    return f"{formatting.name(row.metric)} {words(row.verdict)}" + (f" ({lift})" if lift else "")
+    lift = f" ({lift})".replace(" %", "\u00a0%") if lift else ""  # it stays on one line
+    return f"{formatting.name(row.metric, METRIC)} {words(row.verdict)}{lift}"
 
 
 def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
@@ -123,7 +133,7 @@ def _guardrails(n: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
-    return ", ".join([*map(formatting.name, names[:NAMES]), *more])
+    return ", ".join([*(formatting.name(one, METRIC) for one in names[:NAMES]), *more])
 
 
 def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:

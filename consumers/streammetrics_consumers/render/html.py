@@ -203,7 +203,7 @@ def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
     sentences.pop(material.verdict, None)  # it is shown above
     yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
     if results.srm is not None:
-        yield _units(results.srm)
+        yield _units(results.srm, results.tables.control)
     yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
 
 
@@ -257,11 +257,12 @@ def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _units(found: SampleRatio) -> str:
-    """The units of each variant, and whether they are as planned."""
-    units, caption = units_of(found), "units"
+def _units(found: SampleRatio, control: str) -> str:
+    """The units of each variant, against the planned shares."""
+    units, caption = units_of(found, control), "units"
     if units.e_value:
-        caption += f"; as planned: e-value {html.escape(units.e_value)} (1,000 is an alarm)"
+        e_value = html.escape(units.e_value)
+        caption += f"; against the planned shares: e-value {e_value} (1,000 is an alarm)"
     return _table(caption, ("variant", "units"), 1, units.counts)
 
 

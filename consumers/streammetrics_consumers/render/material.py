@@ -118,16 +118,15 @@ class _Reader:
     def spec(self, metric: str, kind: str) -> dict[str, object]:
         """The figure as a specification."""
         query = replace(self._query, by=self._by, metric=metric)
-        variants = self.results.tables.variants
+        tables = self.results.tables
         if kind == WINDOWS:
-            _, history = self._histories.read(query, metric, effects="none")
-            limits = self._known(metric).limits(history.view)
-            return charts.figure_of_history(history, variants, metric, "light", limits)
+            results, history = self._histories.read(query, metric, effects="none")
+            return charts.figure_of_history(history, results.tables, metric, "light")
         if kind == EFFECTS:
             _, history = self._histories.read(query, metric, effects="total")
-            return charts.figure_of_effects(history, variants, metric, "light")
+            return charts.figure_of_effects(history, tables, metric, "light")
         return self._answers.states(query, lambda states: charts.figure_of_states(
-            states, variants, kind, metric, "light"))  # fmt: skip
+            states, tables, kind, metric, "light"))  # fmt: skip
 
     def _known(self, metric: str) -> StoreMetric:
         return self._catalogue.known(metric, self._query.generation)

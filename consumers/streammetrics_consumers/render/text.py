@@ -399,7 +399,7 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
             yield line.append(": ").append_text(sentence)
     yield Text("")
     if results.srm is not None:
-        yield _sample_ratio(results.srm)
+        yield _sample_ratio(results.srm, results.tables.control)
     yield from (Text(formatting.name(note, 1000), "dim") for note in notes_of(results))
 
 
@@ -429,8 +429,8 @@ def _numbers(row: Comparison, effect: ComparisonText, truth: Truth | None) -> di
     }
 
 
-def _sample_ratio(found: SampleRatio) -> Text:
-    units = units_of(found)
+def _sample_ratio(found: SampleRatio, control: str) -> Text:
+    units = units_of(found, control)
     counts, planned = units.line
     return Text(f"units: {counts}").append(planned, "bold red" if units.alarm else "")
 

@@ -142,12 +142,11 @@ class Api:
             effects: Effects = "total" if kind == EFFECT else "none"
             asked, slices = parameters.get("view"), self._grouped(query)
             results, history = self._histories.read(slices, metric, asked, effects=effects)
-            variants = results.tables.variants
+            tables = results.tables
             if kind == EFFECT:
-                spec = charts.figure_of_effects(history, variants, metric, theme)
+                spec = charts.figure_of_effects(history, tables, metric, theme)
             else:
-                limits = self._catalogue.known(metric, query.generation).limits(history.view)
-                spec = charts.figure_of_history(history, variants, metric, theme, limits)
+                spec = charts.figure_of_history(history, tables, metric, theme)
             return _json(dumps(cast("Json", spec)))
         if query.window == "all":
             raise QueryError(
@@ -155,9 +154,9 @@ class Api:
                 hint="name total, latest or START/END, or draw the kind history",
             )  # fmt: skip
         query = self._grouped(query)
-        variants = self._cache.rows(query).tables.variants
+        tables = self._cache.rows(query).tables
         spec = self._cache.states(
-            query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
+            query, lambda states: charts.figure_of_states(states, tables, kind, metric, theme)
         )
         return _json(dumps(cast("Json", spec)))
 

@@ -219,7 +219,7 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
     assert not [row for row in found["results"] if "/" in row["metric"]]
     text = table(results, Style(), title="clicks")
     for said in ("since the start: new - old", "+0.250", "p, always valid", "design effect",
-                 "new is better", "units: new 1,000, old 1,000"):  # fmt: skip
+                 "new is better", "units: old 1,000, new 1,000"):  # fmt: skip
         assert said in text, text
     rows = read_results(ledger, parse_query("all")).comparisons
     assert [(row.window.start_ms, row.looks) for row in rows] == [(None, 1), (0, 0), (3_600_000, 0)]

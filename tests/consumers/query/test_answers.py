@@ -18,10 +18,10 @@ from streammetrics_consumers.query.answers import (
     Window,
     dumps,
 )
-from streammetrics_consumers.query.results import in_order, rows_of, to_json
+from streammetrics_consumers.query.results import in_order, interval_answer, rows_of, to_json
 from streammetrics_consumers.server.openapi import openapi_json
 
-from streammetrics import HistogramAUC, Ratio
+from streammetrics import HistogramAUC, Interval, Ratio
 from streammetrics.experiments import SampleRatio
 from tests.consumers.render.corpus import results
 
@@ -109,8 +109,22 @@ def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -
 
 
 def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
-    rows, known = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
+    rows, known, _ = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
     assert known == ("auc",) and len(rows) > 1
+
+
+def test_a_ratio_has_the_range_of_a_share_while_all_of_its_rows_are_0_or_1() -> None:
+    ctr, revenue = Ratio(), Ratio()
+    ctr.update([1, 0, 0])
+    revenue.update([1, 0, 12.5])
+    for state, expected in ((ctr, (0.0, 1.0)), (revenue, (-math.inf, math.inf))):
+        _, _, ranges = rows_of(SINCE_THE_START, {}, "ctr", state)
+        assert ranges["ratio"] == expected
+    beyond = Interval(0.9, 0.7, 1.1)
+    cut = interval_answer(beyond, (0.0, 1.0))
+    assert (cut.lower, cut.upper) == (0.7, 1.0)
+    unknown = Interval(0.9, -math.inf, math.inf, reason="one row")
+    assert interval_answer(unknown, (0.0, 1.0)).upper == math.inf
 
 
 def test_units_are_an_alarm_where_the_library_says_so() -> None:

@@ -40,7 +40,7 @@ def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Re
             interval: Interval | None = None) -> Result:  # fmt: skip
         return Result(
             window, slice_, metric, "Any", view, value, value - width, value + width, counts, "",
-            None if interval is None else interval_answer(interval),
+            None if interval is None else interval_answer(interval, (0.0, 1.0)),
         )  # fmt: skip
 
     known = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
@@ -76,7 +76,7 @@ def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] =
         srm=None,
         notes=(),
         join=None,
-        tables=Tables(variants, known),
+        tables=Tables(variants, headlines=known),
     )
 
 

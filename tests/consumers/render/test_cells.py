@@ -56,7 +56,7 @@ def test_what_is_undefined_has_no_text_on_the_page() -> None:
     row = replace(
         shown.comparisons[0], pvalue=nan, effect_size_ci_lower=nan, effect_size_ci_upper=nan
     )
-    for one, texts in ((row, ("—", "—")), (replace(row, pvalue=0.5), ("—", "0.5000"))):
+    for one, texts in ((row, ("—", "—")), (replace(row, pvalue=0.5), ("—", "0.500"))):
         [found] = results_with_texts(replace(shown, comparisons=(one,))).comparisons
         assert isinstance(found.text, ComparisonText)
         assert (found.text.once, found.text.p_once) == texts

@@ -43,10 +43,10 @@ def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
     new, b = arms_of(rows)
     assert (new.variant, new.tone, new.symbol) == ("new", "neutral", "○")
     assert new.line == (
-        "ctr better (+10.0 %); guardrails unresolved: r0, r1, r2, r3, r4, and 2 more; "
+        "ctr better (+10.0\u00a0%); guardrails unresolved: r0, r1, r2, r3, r4, and 2 more; "
         "1 guardrail kept"
     )
-    assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25 %)")
+    assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25\u00a0%)")
     [one] = arms_of([replace(row("ctr", "disbelieved"), distrusted=True), row("r", "broken")])
     assert (one.tone, one.line) == ("bad", "ctr disbelieved; guardrail broken: r")
     assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]

@@ -46,7 +46,7 @@ def test_every_figure_that_a_store_names_is_drawn(compared: Client) -> None:
         for kind in metric["figures"]:
             assert compared.get(f"/api/figure?metric={metric['name']}&kind={kind}").is_success
     spec = compared.get("/api/figure?metric=auc&kind=roc").json()
-    assert {row["series"] for row in spec["data"]["values"]} == {"a", "b"}
+    assert {row["series"] for row in spec["data"]["values"]} == {"a (control)", "b"}
 
 
 def test_a_figure_that_is_not_there_says_what_is(client: Client) -> None:

@@ -7,7 +7,7 @@ import { Figure } from "/assets/figures.js";
 import { CHARTS } from "/assets/filters.js";
 import { name, span } from "/assets/printed.js";
 import { AT_FIRST, slicesTable } from "/assets/slices.js";
-import { effects, figures, sliceName } from "/assets/tables.js";
+import { effects, figures, METRIC, sliceName } from "/assets/tables.js";
 import { isDark } from "/assets/theme.js";
 
 const NEAR = "200px 0px"; // how far out of view a card is already drawn
@@ -61,7 +61,7 @@ function variantsOf(store, rows) {
 class Card {
   constructor(metric, go) {
     const id = `metric-${cards.size}-${Math.random().toString(36).slice(2)}`;
-    this.link = h("a", {}, name(metric.name));
+    this.link = h("a", {}, name(metric.name, METRIC));
     this.link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -131,9 +131,9 @@ class Card {
     const parts = [alone ? sliceName(slice) : "", window.start_ms === null ? "" : `${span(window)}, ${window.state}`];
     const label = (alone || window.start_ms === null ? parts.filter(Boolean).join("; ") : "") || span({ start_ms: null });
     const tables = alone
-      ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name)}, ${label}` },
+      ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name, METRIC)}, ${label}` },
           figures(rows, label, who))]
-      : slicesTable(rows, this.sorting, who, name(metric.name));
+      : slicesTable(rows, this.sorting, who, name(metric.name, METRIC));
     if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
     return tables;
   }

@@ -1,5 +1,9 @@
 // Elements with untrusted names: text is inserted as text, never as markup.
 
+// A name written from right to left, which must not turn around the words and numbers beside it.
+const LETTERS = "[\\p{Script=Arabic}\\p{Script=Hebrew}\\p{Script=Syriac}\\p{Script=Thaana}\\p{Script=Nko}]+";
+const FROM_RIGHT = new RegExp(`(${LETTERS}(?: +${LETTERS})*)`, "u");
+
 /** An element with attributes and children. Texts become text nodes; null children are left out. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -10,9 +14,20 @@ export function h(tag, attributes = {}, ...children) {
     }
   }
   for (const child of children.flat()) {
-    if (child !== null && child !== undefined) element.append(child);
+    if (child !== null && child !== undefined) element.append(...isolated(child));
   }
   return element;
+}
+
+/** A text with each run of words from right to left in an element of its own. */
+function isolated(child) {
+  if (typeof child !== "string" || !FROM_RIGHT.test(child)) return [child];
+  return child.split(FROM_RIGHT).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const run = document.createElement("bdi");
+    run.append(part);
+    return run;
+  });
 }
 
 /**

@@ -16,6 +16,8 @@ const OPTIONS = {
 // Kinds whose rows have fixed positions, so that some rows can change without the others.
 const STEADY = ["windows", "effects"];
 
+const MOST_CHANGES = 50; // then it is drawn anew: Vega keeps a little of each change for ever
+
 let vega = null; // the module, once the first chart is needed
 const waiting = [];
 let working = false;
@@ -36,6 +38,7 @@ export class Figure {
     this.shape = null;
     this.data = null;
     this.rows = null; // those of the chart, by their JSON
+    this.changes = 0; // since it was drawn
     this.wanted = null;
     this.isSeen = false;
     this.mark = null; // the last request, and its moment
@@ -101,7 +104,7 @@ export class Figure {
     const size = textSize();
     const whole = JSON.stringify([shape, spec.config, size]);
     say(this.note, [spec.title?.subtitle ?? ""].flat().join(" "));
-    if (this.view !== null && whole === this.shape) {
+    if (this.view !== null && whole === this.shape && this.changes < MOST_CHANGES) {
       if (data !== this.data) await this.change(spec);
       this.data = data;
       this.chart.setAttribute("aria-label", spec.description);
@@ -119,6 +122,7 @@ export class Figure {
     const [lazy, fields] = withLazyTooltips(fitted(spec, size));
     this.view = (await vegaEmbed(inner, lazy, { ...OPTIONS, tooltip: tooltips(fields) })).view;
     this.rows = null;
+    this.changes = 0;
     this.shape = whole;
     this.data = data;
     this.chart.setAttribute("aria-label", spec.description);
@@ -127,6 +131,7 @@ export class Figure {
 
   /** Change the rows of the existing chart. Of a month of windows, one has changed. */
   async change(spec) {
+    this.changes += 1;
     const rows = new Map();
     for (const row of spec.data.values) {
       let text = JSON.stringify(row);

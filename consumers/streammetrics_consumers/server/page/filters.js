@@ -120,7 +120,7 @@ function conditions(view) {
 }
 
 function metrics(store, view) {
-  const options = store.metrics.map((one) => [one.name, name(one.name)]);
+  const options = store.metrics.map((one) => [one.name, name(one.name, 64)]);
   return added([["", "all metrics"], ...options], view.metric ?? "", name(view.metric));
 }
 

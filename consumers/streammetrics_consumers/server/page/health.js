@@ -34,7 +34,7 @@ export function begin() {
   const list = h("dl");
   for (const [key, label, title, target] of FIELDS) {
     fields[key] = h("dd", {}, "…");
-    const term = target ? h("a", { href: `#${target}` }, label) : label;
+    const term = target ? h("a", { href: `#${target}`, title }, label) : label;
     list.append(h("div", { "data-field": key, title }, h("dt", {}, term), fields[key]));
   }
   byId("health").replaceChildren(h("p", {}, state, " ", sentence), list);
@@ -73,5 +73,5 @@ function tick() {
   const { committed_s: age, since_s: since } = last.body;
   const passed = (Date.now() - last.atMs) / 1000;
   if (age !== null) say(fields.commit, `${duration(age + passed)} ago`);
-  else say(fields.commit, since ? `none for ${duration(since + passed)}` : "none seen");
+  else say(fields.commit, since ? `none in the last ${duration(since + passed)}` : "none seen");
 }

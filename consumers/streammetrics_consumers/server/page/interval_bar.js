@@ -14,9 +14,10 @@ export function scaleOf(numbers, axis, holdsZero = false) {
   return { low: low - room, high: high + room, holdsZero, axis };
 }
 
-/** The labelled marks of a scale, to stand below the last bar of a table. */
-export function axisOf(scale) {
-  const line = h("span", { class: "axis", "aria-hidden": "true" });
+/** The labelled marks of a scale. `isLast`: of the rows that share it, below which a table has them; where
+ * each row is a card, all have them. */
+export function axisOf(scale, isLast) {
+  const line = h("span", { class: isLast ? "axis last" : "axis", "aria-hidden": "true" });
   for (const [at, text] of scale?.axis ?? []) {
     const one = h("span", {}, text);
     one.style.left = `${share(scale, at)}%`;

@@ -52,10 +52,10 @@ function quarantine({ open, reasons, newest }) {
     name(one.partition, 80), String(one.offset), name(one.reason), one.field ? name(one.field) : "",
   ]);
   const said = `Refused events, by reason: ${count(open)} open. After a fix of the config or the event format, `
-    + "`streammetrics retry` counts them.";
+    + "streammetrics retry counts them.";
   return [
     table("refused", said, ["Reason", "Events"], by),
-    table("newest", "The newest refused events. `streammetrics quarantine` lists all, with their contents.",
+    table("newest", "The newest refused events. streammetrics quarantine lists all, with their contents.",
       ["Log", "Offset", "Reason", "Field"], each),
   ];
 }

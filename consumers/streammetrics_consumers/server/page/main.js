@@ -13,8 +13,10 @@ import * as lateAndRefused from "/assets/late_and_refused.js";
 import * as notice from "/assets/notice.js";
 import { onPrint } from "/assets/print.js";
 import { count } from "/assets/printed.js";
+import { doubtsOf } from "/assets/tables.js";
 import { onTheme } from "/assets/theme.js";
 
+const MOST_DOUBTS = 10; // caveats that are listed
 const CONNECT_MS = 500; // how long the first requests wait for the events
 const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
 const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", find: "", generation: null };
@@ -69,6 +71,8 @@ async function showView(signal) {
   signal.throwIfAborted();
   const results = same ? looked(counted, view, found) : counted;
   latest = { words, results };
+  performance.clearMarks(); // of the last update: the page may be open for weeks
+  performance.clearMeasures();
   performance.mark("answered");
   shownAtMs = Date.now();
   filters.learn(results.results);
@@ -76,6 +80,7 @@ async function showView(signal) {
   if (experiment.show(found)) announce(found.recommendation.sentence);
   joined.show(results.join);
   notice.incomplete(results);
+  footnotes(results.results);
   shown = { view, results };
   const many = showCards();
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;
@@ -91,8 +96,18 @@ function showCards() {
   const { view, results } = shown;
   const many = cards.show(store, view, results, change);
   const found = view.find === "" ? "" : ` with “${view.find}”`;
-  say(byId("metrics-title"), (many === 1 ? "1 metric" : `${count(many)} metrics`) + found);
+  const none = many === 0 && found === "" && !isFiltered(view); // as long as nothing is counted
+  const shows = none ? store.metrics.length : many;
+  say(byId("metrics-title"), (shows === 1 ? "1 metric" : `${count(shows)} metrics`) + (none ? " without rows" : found));
+  byId("filters").hidden = none;
   return many;
+}
+
+/** The caveats of the intervals, to which each † leads. */
+function footnotes(rows) {
+  const why = doubtsOf(rows);
+  const rest = why.length > MOST_DOUBTS ? `; and ${count(why.length - MOST_DOUBTS)} more` : "";
+  say(byId("doubts"), why.length ? `† ${why.slice(0, MOST_DOUBTS).join("; ")}${rest}.` : "");
 }
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));

@@ -35,7 +35,7 @@ export function slicesTable(rows, { by, down, find, view }, who, label) {
     h("thead", {}, h("tr", {}, ...headings.map((text, i) =>
       h("th", { scope: "col", "aria-sort": by === i ? (down ? "descending" : "ascending") : null },
         sortable[i] ? h("button", { type: "button", class: "sort", "data-sort": i }, text, arrow(by === i, down))
-          : [h("span", { class: "hidden" }, "Drawn"), axisOf(scale)])))),
+          : [h("span", { class: "hidden" }, "Drawn"), axisOf(scale, true)])))),
     h("tbody", {}, ...found.slice(0, MOST).map((one) => rowOf(one, scale, who))));
   const rest = found.length - MOST;
   return [

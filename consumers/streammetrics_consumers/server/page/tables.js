@@ -5,6 +5,7 @@ import { axisOf, intervalBar, scaleOf } from "/assets/interval_bar.js";
 import { name, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
+export const METRIC = 64; // letters of the longest name that a config gives a metric
 export const PLACES = 8; // colours; each variant also has its name and its mark
 const SHAPES = 6;
 
@@ -64,13 +65,14 @@ function whyUndefined(rows) {
 
 const level = (rows) => rows.find((row) => row.interval !== null)?.text.level;
 
-/** A mark with the caveats of the intervals, such as that users are not known; null without any. */
+/** The caveats of the intervals of these rows, such as that users are not known. */
+export const doubtsOf = (rows) =>
+  [...new Set(rows.filter((row) => !row.text.reason).map((row) => row.interval?.reason).filter(Boolean))];
+
+/** A mark with these caveats, which leads to the foot of the page, where they are; null without any. */
 export function doubt(rows) {
-  const known = rows.filter((row) => !row.text.reason);
-  const why = [...new Set(known.map((row) => row.interval?.reason).filter(Boolean))].join("; ");
-  if (!why) return null;
-  return h("abbr", { class: "doubt", title: why }, h("span", { "aria-hidden": "true" }, "†"),
-    h("span", { class: "hidden" }, `, ${why}`));
+  const why = doubtsOf(rows).join("; ");
+  return why ? h("a", { class: "doubt", href: "#doubts", title: why, "aria-label": `Caveat: ${why}` }, "†") : null;
 }
 
 /** The numbers of a row that its drawing shows. */
@@ -111,7 +113,7 @@ function line(row, { scale, approximate, intervals, who, isLast }) {
     h("td", { class: "number value" }, data(row.value, text.value)),
     approximate ? h("td", { class: "number" }, text.certain || "exact") : null,
     intervals ? h("td", { class: "number" }, text.interval || "none") : null,
-    h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale) : null),
+    h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale, true) : null),
     h("td", { class: "number" }, text.rows || "0"),
   );
 }
@@ -149,12 +151,12 @@ export function effects(comparisons, caption, named, axes = {}) {
     const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${text.margin}`) : null;
     const arms = named ? armsOf(one) : name(one.treatment_variant, 24); // the caption names the control
     const cell = (label, kind, ...parts) =>
-      h("td", { class: kind, role: "cell", "data-label": labels[label].replace(" interval", "") }, ...parts);
+      h("td", { class: kind, role: "cell", "data-label": labels[label].replace(" interval", "") }, h("span", {}, ...parts));
     body.append(
       h(
         "tr",
         { "data-verdict": one.verdict, "data-tone": text.tone, role: "row", title: one.sentence },
-        named ? h("th", { scope: "row", role: "rowheader" }, name(one.metric), rail) : null,
+        named ? h("th", { scope: "row", role: "rowheader" }, name(one.metric, METRIC), rail) : null,
         apart
           ? h(named ? "td" : "th", named ? { role: "cell" } : { scope: "row", role: "rowheader" },
             arms, named ? null : rail)
@@ -165,7 +167,7 @@ export function effects(comparisons, caption, named, axes = {}) {
         cell("lift", "number", text.lift),
         cell("interval", "number", always ? text.always : text.once),
         h("td", { class: "drawn", role: "cell" },
-          intervalBar(scale, { value: effect, lower, upper, margin }), isLast ? axisOf(scale) : null),
+          intervalBar(scale, { value: effect, lower, upper, margin }), axisOf(scale, isLast)),
         cell("p", "number", always ? text.p : text.p_once),
       ),
     );
@@ -173,10 +175,11 @@ export function effects(comparisons, caption, named, axes = {}) {
   table.append(body);
   const reasons = Map.groupBy(comparisons.filter((one) => one.text.reason), (one) => one.text.reason);
   const notes = [...reasons].map(([why, some]) => {
-    const names = [...new Set(some.map((one) => name(one.metric)))].join(", ");
+    const names = [...new Set(some.map((one) => name(one.metric, METRIC)))].join(", ");
     return h("p", { class: "note" }, `—${named ? ` of ${names}` : ""}: ${why}.`);
   });
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table, ...notes);
+  const label = named ? title : `${name(comparisons[0].metric, METRIC)}, ${title}`;
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table, ...notes);
 }
 
 const armsOf = (one) => `${name(one.treatment_variant, 20)} − ${name(one.control_variant, 20)}`;

@@ -49,7 +49,7 @@ def test_every_verdict_has_its_word_symbol_and_colour(
             cells = seen.page.locator("#experiment tbody tr td:last-child").all_inner_texts()
             assert cells == ["<0.0001", "—"]
         if name == "mixed":
-            assert seen.text("#sentence .attention").startswith("100 units (2.5 % of all)")
+            assert seen.text("#sentence .attention").startswith("100 units (2.56 % of all)")
             assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
             assert seen.page.locator("#experiment").get_attribute("data-tone") == "warn"
 

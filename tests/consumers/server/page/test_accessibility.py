@@ -1,0 +1,131 @@
+"""The rules of axe-core, which are those of WCAG 2.2 that a program can check and more, over every
+scene and state of the page in both themes; and the order in which keys reach its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from streammetrics_consumers.server.process import serving
+
+from tests import page_scenes
+from tests.consumers.server.page.seen import Seen
+from tests.consumers.server.page.stream import Stream
+from tests.consumers.server.page.test_verdicts import ALONE
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Seen]
+SHOWN = "html:is([data-state=ready], [data-state=empty])"
+ALL_DRAWN = """async () => {
+  const { whole } = await import("/assets/cards.js");
+  await whole();
+  for (const card of document.querySelectorAll(".card")) card.style.contentVisibility = "visible";
+}"""
+FOCUSED = """() => {
+  const one = document.activeElement;
+  if (one === document.body) return "none";
+  const { top, bottom, width } = one.getBoundingClientRect();
+  const strip = document.getElementById("health");
+  const above = one.closest("header, .skip, #health") !== null;
+  const least = above ? 0 : strip.getBoundingClientRect().bottom;
+  if (!(width > 0 && top < innerHeight && bottom > least)) return null;  // not in view yet
+  const { last } = globalThis;
+  globalThis.last = one;
+  const follows = last?.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return last?.isConnected ? (follows ? "after" : "before") : "first";
+}"""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The store of a scene of `tests.page_scenes`, made once."""
+    made: dict[str, Path] = {}
+
+    def store(name: str) -> Path:
+        if name not in made:
+            made[name] = page_scenes.SCENES[name](tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return store
+
+
+def violations(seen: Seen, where: str) -> list[str]:
+    """What axe finds in each theme: the rule, and the first element that breaks it."""
+    found = []
+    for theme in ("light", "dark"):
+        seen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+        response = Axe().run(seen.page, options={"resultTypes": ["violations"]}).response
+        assert response["passes"], where  # it has run
+        found += [
+            f"{where}, {theme}: {one['id']}: {one['nodes'][0]['html'][:200]}"
+            for one in response["violations"]
+        ]
+    return found
+
+
+@pytest.mark.parametrize("name", page_scenes.SCENES)
+def test_no_scene_breaks_a_rule_of_accessibility(
+    name: str, scene: Callable[[str], Path], open_page: Open
+) -> None:
+    with serving(str(scene(name)), "127.0.0.1", 0, ALONE) as url:
+        seen = open_page(url)
+        found = []
+        for width in (1280, 390):
+            seen.page.set_viewport_size({"width": width, "height": 900})
+            seen.page.wait_for_selector(SHOWN, state="attached")
+            if name != "fifty":  # of which those in view are drawn
+                seen.page.evaluate(ALL_DRAWN)
+            found += violations(seen, f"{width} pixels")
+    assert found == []
+
+
+def test_no_view_and_no_state_breaks_one(scene: Callable[[str], Path], open_page: Open) -> None:
+    found = []
+    with serving(str(scene("three")), "127.0.0.1", 0, ALONE) as url:
+        seen = open_page(url)
+        for query in ("?by=variant,country", "?metric=auc", "?window=all", "#late"):
+            seen.go(url + query).until("ready")
+            seen.page.evaluate(ALL_DRAWN)
+            found += violations(seen, query)
+        seen.go(f"{url}?metric=nothing").until("broken")
+        found += violations(seen, "broken")
+        seen.go(url).until("ready")
+    seen.until("stale")
+    found += violations(seen, "stale")
+    assert found == []
+
+
+def test_names_of_any_kind_break_none(tmp_path: Path, open_page: Open) -> None:
+    names = "\u05d9\u05e9\u05df", "<b onclick=alert(1)>b</b>", "a_long_name_" * 12
+    with Stream.counted(tmp_path, names).serve() as stream:
+        seen = open_page(stream.url, width=390).until("ready")
+        seen.page.evaluate(ALL_DRAWN)
+        assert violations(seen, "names") == []
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert seen.page.locator("#experiment bdi").first.inner_text() == names[0]
+        assert "a_long_name_a_long_name_a_long_name_a..." in seen.text("#arms")
+        assert seen.page.locator("[onclick]").count() == 0
+
+
+def test_keys_reach_each_part_in_the_order_of_the_page_and_it_is_in_view(
+    scene: Callable[[str], Path], open_page: Open
+) -> None:
+    with serving(str(scene("three")), "127.0.0.1", 0, ALONE) as url:
+        seen = open_page(f"{url}?by=variant,country").until("ready")
+        seen.page.evaluate(ALL_DRAWN)  # a chart that is drawn later moves what is below it
+        forwards = list(focused(seen, "Tab", 200))
+        backwards = list(focused(seen, "Shift+Tab", len(forwards) - 1))
+    assert 30 < len(forwards) < 200 and "before" not in forwards
+    assert len(backwards) == len(forwards) - 1 and "after" not in backwards[1:]
+
+
+def focused(seen: Seen, key: str, times: int) -> Iterator[str]:
+    """Where each element that a key reaches is, seen from the last, until it leaves the page."""
+    for _ in range(times):
+        seen.page.keyboard.press(key)
+        place = seen.page.wait_for_function(FOCUSED).json_value()
+        if place == "none":
+            return
+        yield place
