@@ -16,7 +16,7 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
-from streammetrics.kernels.inference.paired import McNemar, PairedError, paired_jackknife
+from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views, why_undefined
@@ -37,6 +37,26 @@ _NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(..
 Errors: TypeAlias = Callable[[str], PairedError | None]  # of a view; None: no formula
 _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class McNemar(Shown):
+    """McNemar's test of two models that are right on different rows of the same rows.
+
+    only_a, only_b: rows that only the first model, and only the second, has right. statistic: the
+    smaller of both if the test is exact, else chi-square with one degree of freedom. pvalue:
+    two-sided; 1 if both are right on the same rows.
+    """
+
+    directions: ClassVar[Directions] = directed(none="statistic pvalue")
+    only_a: int
+    only_b: int
+    statistic: float
+    pvalue: float
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        for row in rows_of_views(self, level, headlines):
+            yield replace(row, exact=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,7 +215,8 @@ class PairedResult(Generic[R], Shown):
                 where="mcnemar",
                 hint='for users and weights ask Paired(UserGroups(...)) for pvalue_of("accuracy")',
             )
-        return McNemar.of(*known.discordant, exact=exact, correction=correction)
+        tested = mcnemar(*known.discordant, exact=exact, correction=correction)
+        return McNemar(*known.discordant, *tested)
 
     def _values(self, view: object) -> tuple[float | Bounded, float | Bounded]:
         asked = _metric_view(view)

@@ -153,7 +153,7 @@ def test_all_weights_of_a_state_together_stay_below_two_to_the_63(empty: Any, ce
 def test_a_unit_of_weight_is_a_whole_number_or_a_fraction(empty: Any, cells: int) -> None:
     assert changed(empty, weight_unit="1/10") == changed(empty, weight_unit=TENTH)
     assert changed(empty, weight_unit=1) == empty != changed(empty, weight_unit=2)
-    with pytest.raises(SettingsError, match=r"Fraction\(1, 10\)"):
+    with pytest.raises(SettingsError, match='weight_unit="1/10"'):
         changed(empty, weight_unit=0.1)
     with pytest.raises(InputError, match="not a multiple of 2"):
         changed(empty, weight_unit=2).update(**columns(empty, 2))

@@ -352,9 +352,8 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The extra data that tables need. variants: in their order; control: of an experiment, or "";
-    headlines: each metric and view that is shown by default, in the order of the config; ranges:
-    of each metric and view."""
+    """The extra data that tables need. control: of an experiment, or ""; headlines: each metric and
+    view that is shown by default, in the order of the config; ranges: of each metric and view."""
 
     variants: tuple[str, ...] = ()
     control: str = ""

@@ -142,38 +142,26 @@ def table_variance(counts: Sequence[int], replicates: Sequence[float]) -> float:
     return (n - 1) / n * math.fsum(x * (value - mean) * (value - mean) for x, value in cells)
 
 
-@dataclass(frozen=True, slots=True)
-class McNemar:
-    """McNemar's test of two models that are right on different rows of the same rows.
+def mcnemar(
+    only_a: int, only_b: int, *, exact: bool = True, correction: bool = True
+) -> tuple[float, float]:
+    """The statistic and the two-sided p-value of McNemar's test, from the rows that only the first
+    model, and only the second, has right.
 
-    only_a, only_b: rows that only the first model, and only the second, has right. statistic: the
-    smaller of both if the test is exact, else chi-square with one degree of freedom. pvalue:
-    two-sided; 1 if both are right on the same rows.
+    exact: the binomial test of only_a out of both, whose statistic is the smaller; else chi-square
+    with one degree of freedom, (|a - b| - 1)² / (a + b) with the correction for continuity and
+    (a - b)² / (a + b) without. (McNemar 1947, Psychometrika 12; Edwards 1948, Psychometrika 13.)
+
+    >>> mcnemar(6, 16, exact=False)[0], round(mcnemar(6, 16)[1], 12)
+    (3.6818181818181817, 0.052478790283)
     """
-
-    only_a: int
-    only_b: int
-    statistic: float
-    pvalue: float
-
-    @classmethod
-    def of(
-        cls, only_a: int, only_b: int, *, exact: bool = True, correction: bool = True
-    ) -> McNemar:
-        """exact: the binomial test of only_a out of both; else chi-square, (|a - b| - 1)² / (a + b)
-        with the correction for continuity, (a - b)² / (a + b) without. (McNemar 1947,
-        Psychometrika 12; Edwards 1948, Psychometrika 13.)
-
-        >>> round(McNemar.of(6, 16).pvalue, 12), McNemar.of(6, 16, exact=False).statistic
-        (0.052478790283, 3.6818181818181817)
-        """
-        n, least = only_a + only_b, min(only_a, only_b)
-        if exact:  # 2 P(X <= least), X binomial of n and 1/2
-            tail = 1.0 if 2 * least == n else 2.0 * beta_p(n - least, least + 1, 0.5, 0.5)
-            return cls(only_a, only_b, float(least), min(1.0, tail))
-        apart = max(0, abs(only_a - only_b) - int(correction))
-        statistic = ratio(apart * apart, n) if n else 0.0
-        return cls(only_a, only_b, statistic, chi2_sf(statistic, 1.0) if apart else 1.0)
+    n, least = only_a + only_b, min(only_a, only_b)
+    if exact:  # 2 P(X <= least), X binomial of n and 1/2
+        tail = 1.0 if 2 * least == n else 2.0 * beta_p(n - least, least + 1, 0.5, 0.5)
+        return float(least), min(1.0, tail)
+    apart = max(0, abs(only_a - only_b) - int(correction))
+    statistic = ratio(apart * apart, n) if n else 0.0
+    return statistic, chi2_sf(statistic, 1.0) if apart else 1.0
 
 
 def paired_jackknife(a: Sequence[float], b: Sequence[float]) -> GroupVariance:

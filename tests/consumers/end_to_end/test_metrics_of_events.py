@@ -95,7 +95,7 @@ def two_models(columns: Columns) -> dict[str, Accumulator]:
     scores = {"scores_a": columns["p"], "scores_b": new["p"]}
     kinds = {"predictions_a": columns["k"], "predictions_b": new["k"]}
     spent = {"numerators_a": columns["p"], "numerators_b": new["p"]}
-    gauc = GroupedAUC(ids="hashed", max_rows=10**7)
+    gauc = GroupedAUC(ids="hashed", max_rows=10**7, score_type="float32")
     made = {
         "auc": (UserGroups(HistogramAUC()), {**labels, **scores}),
         "gauc": (gauc, {**labels, **scores}),
