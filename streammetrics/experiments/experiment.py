@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
@@ -26,25 +27,27 @@ from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.plan import Plan, known
 from streammetrics.experiments.report import Outcome, Report
 
-States = Mapping[str, Mapping[str, Mapping[str, Accumulator]]]
+Arms = Mapping[str, Mapping[str, Accumulator]]
+States = Mapping[str, Arms]
 UnitStates = Mapping[str, Mapping[str, Units]]
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A plan and the states: states[epoch][variant][metric], units[epoch][variant].
+    """A plan and the states: states[variant][metric], and the counted units: units[variant].
 
-    Without epochs, use one of any name. An experiment is pure: it changes nothing, and its findings
-    are a function of the rows and the plan, however the rows were sharded. metrics: names that may
-    have no state yet. SettingsError for a variant of the states that the plan does not name, and,
-    from the findings, for a metric of the plan that is neither in the states nor in `metrics`.
+    With epochs, states[epoch][variant][metric] and units[epoch][variant]. An experiment is pure:
+    it changes nothing, and its findings are a function of the rows and the plan, however the rows
+    were sharded. metrics: names that may have no state yet. SettingsError for a variant of the
+    states that the plan does not name, and, from the findings, for a metric of the plan that is
+    neither in the states nor in `metrics`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
     >>> a.update([1] * 46 + [0] * 9954)
     >>> b.update([1] * 69 + [0] * 9931)
     >>> plan = Plan(control="random", variants=("random", "bts"), decision=("ctr",))
-    >>> experiment = Experiment(plan, {"": {"random": {"ctr": a}, "bts": {"ctr": b}}})
+    >>> experiment = Experiment(plan, {"random": {"ctr": a}, "bts": {"ctr": b}})
     >>> [(one.name, round(one.comparison.pvalue, 3)) for one in experiment.contrasts()]
     [('ctr.ratio/bts', 0.031)]
     """
@@ -54,10 +57,24 @@ class Experiment:
     units: UnitStates = field(default_factory=dict)
     metrics: Collection[str] = ()
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            plan: Plan,
+            states: Arms | States,
+            units: Mapping[str, Units] | UnitStates = ...,
+            metrics: Collection[str] = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        if any(isinstance(one, Accumulator) for of in self.states.values() for one in of.values()):
+            object.__setattr__(self, "states", {"": self.states})
+        if any(isinstance(one, Units) for one in self.units.values()):
+            object.__setattr__(self, "units", {"": self.units})
         for what, epochs in (("states", self.states), ("units", self.units)):
             for epoch, arms in epochs.items():
-                where = f"{what}[{epoch!r}]"
+                where = f"{what}[{epoch!r}]" if epoch else what
                 known(arms, self.plan.variants, where, "variants of the plan")
 
     def srm(self) -> SampleRatioFound:

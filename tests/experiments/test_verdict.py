@@ -221,9 +221,11 @@ def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(InputError, match="got 'ratoi'; did you mean 'ratio'"):
         two(*rates, decision=("ctr.ratoi",)).report()
     with pytest.raises(SettingsError, match="got 'bst'; did you mean 'bts'"):
-        Experiment(plan(), {"": {"bst": {"ctr": clicks(4, 9)}}})
-    with pytest.raises(SettingsError, match=r"units\[''\].*got 'bst'; did you mean 'bts'"):
-        Experiment(plan(), {}, {"": {"bst": units(range(3))}})
+        Experiment(plan(), {"bst": {"ctr": clicks(4, 9)}})
+    with pytest.raises(SettingsError, match=r"^units\['may'\].*got 'bst'"):
+        Experiment(plan(), {}, {"may": {"bst": units(range(3))}})
+    with pytest.raises(SettingsError, match=r"^units: .*got 'bst'; did you mean 'bts'"):
+        Experiment(plan(), {}, {"bst": units(range(3))})
 
 
 def test_an_infinite_log_loss_is_no_matter_of_time() -> None:

@@ -10,5 +10,5 @@ horizon, better = Horizon(mde=0.05), {"ctr": "higher"}
 plan = Plan(
     control="control", variants=tuple(states), decision=("ctr",), better=better, horizon=horizon
 )
-report = Experiment(plan, {"": states}).report()
+report = Experiment(plan, states).report()
 print(report)
