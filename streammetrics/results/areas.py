@@ -73,7 +73,7 @@ class GroupedArea(RoundedWeights):
     >>> result.rows, result.rows_kept
     (3, 2)
     >>> print(result.exactness)
-    exact unless ids collide (probability about 5.4e-20); scores compared as float32
+    exact unless ids collide (probability about 5.4e-20); scores compared as float64
     """
 
     directions: ClassVar[Directions] = directed(higher="gauc")

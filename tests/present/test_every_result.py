@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from streammetrics import (
     Accumulator,
+    BinaryConfusion,
     Bounded,
     Calibration,
     ExactAUC,
@@ -179,6 +180,9 @@ def comparisons() -> list[object]:
     runs = {"bm25": {"q1": ["y", "x"], "q2": ["y"]}, "a" * 60: {"q1": ["x"], "q2": ["y"]}}
     pairs = compare_runs(qrels, runs, ["ndcg@10", "map"])
     found += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
+    models = Paired(BinaryConfusion())
+    models.update(labels=[1, 0, 1], scores_a=[0.9, 0.2, 0.7], scores_b=[0.9, 0.8, 0.1])
+    found.append(models.compute().mcnemar())
     experiment = two((46, 10_000), (69, 10_000))
     outcome, report = experiment.outcome(), experiment.report()
     found += [outcome, report, *report.findings, *outcome.contrasts, outcome.srm]

@@ -56,8 +56,10 @@ def test_many_updates_leave_no_elements_no_listeners_and_no_old_charts(
         before = counted(page)
         first = page.query_selector("figure .figure-inner .figure-inner")
         assert first is not None
-        for moment in range(4, UPDATES):
+        for moment in range(4, 10 * UPDATES):  # a busy machine draws several answers at once
             update(page, moment)
+            if moment >= UPDATES and not first.evaluate("one => one.isConnected"):
+                break
         assert page.evaluate("globalThis.charts") > UPDATES
         assert not first.evaluate("one => one.isConnected")
         assert page.locator("figure canvas").count() == 2
