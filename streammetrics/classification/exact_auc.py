@@ -17,6 +17,8 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type
 from streammetrics.core.weights import Unit
+from streammetrics.kernels.curves.area import Pairs
+from streammetrics.kernels.curves.pairs_between import LabelPairs
 from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
 from streammetrics.results.score_curve import ExactCurve, ScoreCurve
 
@@ -95,5 +97,11 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
     if bag.dropped:
         none = np.empty(0, result_type(bag.rule.values)), np.zeros((2, 0), np.int64)
         return ScoreCurve(*none, True, bag.total, bag.why_dropped, weight_unit, rows_rounded)
-    planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
+    sums = bag.pair_sums(lambda layout, _: LabelPairs() if layout.form == "planes" else None)
+    if sums is None:
+        planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
+    else:
+        planes = [
+            Pairs(won - ties, ties, p, n) for won, ties, p, n in (s[:, 0].tolist() for s in sums)
+        ]
     return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit, rows_rounded)

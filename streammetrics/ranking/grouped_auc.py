@@ -15,6 +15,7 @@ from streammetrics.core.checks import check_choice, check_max_rows
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
+from streammetrics.core.multiset.bag_layout import Layout
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES, codes_of, result_type
@@ -29,6 +30,7 @@ from streammetrics.kernels.curves.area_sums import (
     area_terms,
     mean_area,
 )
+from streammetrics.kernels.curves.pairs_between import LabelPairs
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.rounding import ExactArea
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
@@ -250,8 +252,13 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     def _counted(self) -> tuple[AreaCounts, GroupPairs]:
         """The counts, and the pairs of each group; the bag must not have been dropped."""
         bag = self.bag
-        layout, (run,) = bag.settled()
-        groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
+        sums = bag.pair_sums(_pairs_of_groups)
+        if sums is None:
+            layout, (run,) = bag.settled()
+            groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
+        else:
+            not_lost, ties, p, n = sums[0][:, sums[0][2] + sums[0][3] > 0]
+            groups = GroupPairs(not_lost, ties, p, n, {})
         p, n = groups.positives, groups.negatives
         live = (p > 0) & (n > 0)
         counts = AreaCounts(
@@ -275,6 +282,10 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         totals = AreaTotals(self.empty())
         totals.count(*self._counted())
         return totals
+
+
+def _pairs_of_groups(layout: Layout, groups: int) -> LabelPairs | None:
+    return LabelPairs(layout.group_shift, groups) if layout.form == "narrow" else None
 
 
 # The totals of a GroupedAUC whose groups are complete.

@@ -127,7 +127,7 @@ def test_float32_takes_half_the_memory_and_bytes_until_a_score_is_none(name: str
         sizes[kind] += metric.nbytes, len(metric.to_bytes())
     narrow, auto, wide = sizes["float32"], sizes["auto"], sizes["float64"]
     assert np.allclose(auto[:2], narrow[:2], rtol=0.01)
-    assert np.allclose(auto[2:], wide[2:], rtol=0.01)
+    assert np.allclose(auto[2:], wide[2:], rtol=0.04)  # a read may keep two bits a row
     assert wide[0] > 1.6 * auto[0] and wide[1] > 1.5 * auto[1]
 
 

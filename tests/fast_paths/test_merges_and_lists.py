@@ -27,8 +27,8 @@ from streammetrics import (
     load,
 )
 from streammetrics.core.multiset import bag as bag_module
-from streammetrics.core.multiset import sorted_run
-from streammetrics.core.multiset.sorted_run import BUFFERED
+from streammetrics.core.multiset import sorted_run, tiers
+from streammetrics.core.multiset.tiers import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
 from streammetrics.testing.laws import exact_text
@@ -184,8 +184,8 @@ def flat(columns: dict[str, list[np.ndarray]]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["ExactAUC", "ExactAUC float64", "GroupedAUC", "GroupedScores"])
 def test_sorted_runs_of_any_size_hold_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, constant, size in (
-        (sorted_run, "BUFFERED", 50),
-        (sorted_run, "FAN", 4),
+        (tiers, "BUFFERED", 50),
+        (tiers, "FAN", 4),
         (sorted_run, "_RANGE", 13),
         (bag_module, "_WAIT", 20),
         (bag_module, "_PIECE", 37),
@@ -203,7 +203,7 @@ def test_sorted_runs_of_any_size_hold_the_rows(name: str, monkeypatch: pytest.Mo
         if rng.random() < 0.2:
             state = load(state.to_bytes()) if rng.random() < 0.5 else state + metric.empty()
     monkeypatch.undo()
-    assert sorted_run.BUFFERED == BUFFERED
+    assert tiers.BUFFERED == BUFFERED
     assert state.to_bytes() == simple(metric, columns, 3_000).to_bytes()
 
 

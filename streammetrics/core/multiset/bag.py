@@ -17,6 +17,7 @@ from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.sorted_run import Run, Words
+from streammetrics.core.multiset.tiers import Ints, PairSum
 from streammetrics.core.parts.counts import distinct
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import (
@@ -117,15 +118,26 @@ class BagColumn(Column):
     def points(self) -> Callable[[], tuple[Scores, NDArray[np.int64]]]:
         """A function that returns the different scores of the one slot at this time, ascending [k],
         and their counts by label [labels, k]. Runs never change, so none is copied."""
-        layout, runs = self.settled()
-        totals = self.totals.copy()
+        self._index_waiting()
+        self._purge()
+        keys, totals = self.keys.twin(), self.totals.copy()
 
         def count() -> tuple[Scores, NDArray[np.int64]]:
-            table = table_of(self.rule, layout, runs, totals, None)
+            table = table_of(self.rule, keys.layout, keys.runs(), totals, None)
             scores = in_type(scores_of(table.codes), result_type(self.rule.values))
             return cast("Scores", scores), np.array(table.counts, np.int64)
 
         return count
+
+    def pair_sums(self, made: Callable[[Layout, int], PairSum | None]) -> list[Ints] | None:
+        """The sums over all keys of each store and over their pairs, which `made` defines for this
+        layout and number of groups; None if it does not, or if they cannot be kept."""
+        self._index_waiting()
+        self._purge()
+        pairs = made(self.keys.layout, 1 if self.ids is None else self.ids.n)
+        found = [] if pairs is None else [store.sums(pairs) for store in self.keys.stores]
+        kept = [sums for sums in found if sums is not None]
+        return kept if len(kept) == len(self.keys.stores) else None
 
     def labels(self) -> NDArray[np.uint8]:
         """The different labels of all rows, ascending."""
@@ -244,7 +256,9 @@ class BagColumn(Column):
         self._count()
 
     def take(self, slots: Slots) -> Self:
-        layout, _ = self.settled()
+        self._index_waiting()
+        self._purge()
+        layout = self.keys.layout
         new = type(self)(self.rule, len(slots), values=self.values)
         new.totals, new.over, new.surplus = (
             self.totals[slots],

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from streammetrics.core.ids.group_ids import Indices
 from streammetrics.core.multiset.bag_layout import U64, Fields, Layout
 from streammetrics.core.multiset.bag_table import Table
-from streammetrics.core.multiset.sorted_run import Run, Tiers, narrowed
+from streammetrics.core.multiset.sorted_run import Run, narrowed
+from streammetrics.core.multiset.tiers import Tiers
 from streammetrics.core.parts.score_bits import Codes, Values, widened
 from streammetrics.core.rows import ranges
 

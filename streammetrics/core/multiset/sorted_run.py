@@ -1,10 +1,6 @@
 """Multisets of integer keys, as sorted runs: keys in ascending order with their counts.
 
 A key has one or two unsigned words: `low`, and above it `high` if 64 bits do not hold the key.
-
-An update appends to the pending keys. Once there are enough, they are sorted and become a run; runs
-of similar size are collected, and many are merged at once. So a key is sorted only a few times, and
-an update costs no more because many keys are already held.
 """
 
 from __future__ import annotations
@@ -47,7 +43,7 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
 Words: TypeAlias = NDArray[np.unsignedinteger]
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
-_RANGE: Final = 1 << 17  # keys that are merged at once
+_RANGE: Final = 1 << 16  # keys that are merged at once
 _FEW_HIGHS: Final = 4
 
 
@@ -160,11 +156,13 @@ def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
 def merged(runs: Sequence[Run]) -> Run:
     """One sorted run of sorted runs, all with `high` or none; the runs do not change.
 
-    Each key range of all runs is sorted by itself, in the cache: numpy's SIMD sort beats a merge.
+    Each key range of all runs is sorted by itself, in the cache. numpy's SIMD sort beats a merge,
+    unless most keys are of one run: the stable sort merges.
     """
     if len(runs) == 1:
         return runs[0]
     n = sum(map(len, runs))
+    skewed = 4 * max(map(len, runs)) >= 3 * n
     room, end = Run.room(n, runs[0]), 0
     sizes: list[int] = []
     counts: list[Words | None] = []
@@ -173,7 +171,7 @@ def merged(runs: Sequence[Run]) -> Run:
         if not some:
             continue
         here = room.slice(end, end + sum(map(len, some)))
-        run = _counted(_sorted(Run.join(some, here), in_runs=True))
+        run = _counted(_sorted(Run.join(some, here), in_runs=True, skewed=skewed))
         here.low[: len(run)] = run.low
         if here.high is not None and run.high is not None:
             here.high[: len(run)] = run.high
@@ -195,15 +193,16 @@ def _ones(n: int) -> NDArray[np.uint8]:
     return np.ones(n, np.uint8)
 
 
-def _sorted(run: Run, *, in_runs: bool = False) -> Run:
-    """Sort keys, perhaps in place; in_runs: they are sorted runs one after another."""
+def _sorted(run: Run, *, in_runs: bool = False, skewed: bool = False) -> Run:
+    """Sort keys, perhaps in place; in_runs: they are sorted runs one after another, of which one
+    has most keys if `skewed`."""
     low, high, counts = run.low, run.high, run.counts
     if not len(low):
         return run
     if counts is not None:
         return _sorted_with(low, high, counts, in_runs)
     if high is None:
-        low.sort()
+        low.sort(kind="stable" if skewed else None)
         return run
     least, most = int(high.min()), int(high.max())
     if least == most:
@@ -302,101 +301,3 @@ def narrowed(counts: NDArray[np.int64]) -> Words:
     """Positive counts in the narrowest unsigned type that holds them."""
     top = int(counts.max()) if len(counts) else 0
     return counts.astype(np.min_scalar_type(top))
-
-
-# Runs in tiers: if most keys differ, more of them are kept pending, so that they are sorted once.
-
-BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
-GROWN: Final = 16  # times BUFFERED, at most, and times the keys of a run
-FAN: Final = 128  # runs of one tier that are merged at once
-
-
-class Tiers:
-    """A growing multiset of keys with words of one type."""
-
-    __slots__ = ("enough", "kind", "n_pending", "pending", "runs", "two_words")
-
-    def __init__(self, kind: type[np.uint32] | type[np.uint64], two_words: bool = False) -> None:
-        self.kind, self.two_words = kind, two_words
-        self.pending: list[Run] = []  # in any order, not shared
-        self.n_pending = 0
-        self.enough = BUFFERED  # pending keys at which they are sorted
-        self.runs: list[Run] = []  # sorted; perhaps shared, never changed
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return sum(r.nbytes for r in self.pending) + sum(r.nbytes for r in self.runs)
-
-    def __len__(self) -> int:
-        """Entries held; a key may have several."""
-        return self.n_pending + sum(map(len, self.runs))
-
-    def add(self, keys: Run) -> None:
-        """Add keys in any order; the caller gives up their arrays."""
-        if not len(keys):
-            return
-        self.pending.append(keys)
-        self.n_pending += len(keys)
-        if self.n_pending >= self.enough:
-            self.flush()
-
-    def add_sorted(self, run: Run) -> None:
-        """Add a sorted run, which may be shared."""
-        if len(run):
-            self.runs.append(run)
-            self._merge_likes()
-
-    def flush(self) -> list[Run]:
-        """Sort the pending keys; return all runs."""
-        if self.pending:
-            if 2 * sum(map(len, self.runs)) <= self.n_pending and self._singly(self.runs):
-                self.pending += self.runs  # merging so few later would sort all pending keys again
-                self.runs = []
-            run = combined(self.pending, ours=True)
-            self.pending, self.n_pending, self.enough = [], 0, BUFFERED
-            if self._singly([run]):
-                self.enough = min(max(BUFFERED, GROWN * len(run)), GROWN * BUFFERED)
-            self.runs.append(run)
-            self._merge_likes()
-        return self.runs
-
-    def settle(self) -> Run:
-        """All keys as one sorted run. The multiset does not change."""
-        runs = self.flush()
-        if len(runs) != 1:
-            self.runs = [merged(runs) if runs else self._nothing()]
-        return self.runs[0]
-
-    def twin(self) -> Tiers:
-        """The same multiset. The runs are shared."""
-        new = Tiers(self.kind, self.two_words)
-        new.runs = list(self.flush())
-        return new
-
-    def _singly(self, runs: list[Run]) -> bool:
-        """Whether keys are best sorted many at once: single words, most of them different."""
-        return not self.two_words and all(run.counts is None for run in runs)
-
-    def _nothing(self) -> Run:
-        return Run(np.empty(0, self.kind), np.empty(0, np.uint64) if self.two_words else None)
-
-    def _merge_likes(self) -> None:
-        """Merge the runs of a tier once there are `FAN`, and so on upwards."""
-        if len(self.runs) < FAN:
-            return
-        tiers: dict[int, list[Run]] = {}
-        for run in self.runs:
-            tiers.setdefault(_tier(len(run)), []).append(run)
-        for start in sorted(tiers):
-            tier = start
-            while len(tiers.get(tier, ())) >= FAN:
-                run = merged(tiers.pop(tier))
-                tier = _tier(len(run))
-                tiers.setdefault(tier, []).append(run)
-        self.runs = [run for runs in tiers.values() for run in runs]
-
-
-def _tier(n: int) -> int:
-    """The tier of a run of n keys: a tier spans a factor of `FAN` in size."""
-    return (max(n, 1).bit_length() - 1) // (FAN.bit_length() - 1)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from streammetrics.core.multiset import sorted_run
-from streammetrics.core.multiset.sorted_run import Run, Tiers, Words, combined, equal_cuts, merged
+from streammetrics.core.multiset import tiers as tiers_module
+from streammetrics.core.multiset.sorted_run import Run, Words, combined, equal_cuts, merged
+from streammetrics.core.multiset.tiers import Tiers
 
 RNG = np.random.default_rng(2)
 Key = tuple[int, int]
@@ -115,8 +117,8 @@ def test_firsts_are_where_keys_differ() -> None:
 
 @pytest.fixture
 def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sorted_run, "BUFFERED", 20)
-    monkeypatch.setattr(sorted_run, "FAN", 4)
+    monkeypatch.setattr(tiers_module, "BUFFERED", 20)
+    monkeypatch.setattr(tiers_module, "FAN", 4)
 
 
 @pytest.mark.usefixtures("small_tiers")

@@ -20,7 +20,7 @@ import pytest
 from streammetrics import Units
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids import group_ids
-from streammetrics.core.multiset import bag, bag_keys, bag_layout, bag_table, sorted_run
+from streammetrics.core.multiset import bag, bag_keys, bag_layout, bag_table, sorted_run, tiers
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Layout, Rule, layout_for
 from streammetrics.core.multiset.bag_table import read_table
@@ -306,7 +306,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every buffer so small that few rows fill it."""
     for module, name, size in (
         *((counts, "_FEW_PENDING", 10), (unit_set, "_FEW", 4), (record_set, "_FEW", 5)),
-        *((record_set, "_BATCHES", 3), (sorted_run, "BUFFERED", 20), (sorted_run, "FAN", 3)),
+        *((record_set, "_BATCHES", 3), (tiers, "BUFFERED", 20), (tiers, "FAN", 3)),
         *((sorted_run, "_CHUNK", 9), (sorted_run, "_RANGE", 13), (bag_keys, "_CHUNK", 7)),
         *((bag, "_WAIT", 20), (bag, "_PIECE", 17), (bag_table, "_CHUNK", 5)),
         *((bag_layout, "_CHUNK", 11), (group_ids, "_BLOCK", 16), (group_ids, "_CHUNK", 8)),

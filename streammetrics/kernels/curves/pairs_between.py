@@ -1,0 +1,140 @@
+"""Pairs of one row in a large sorted run and one in a small one, without reading the large run.
+
+Keys are those of `segments`. With L(b) keys of the large run below the key b, and P(i) positives
+among its first i keys, a positive b of a group that begins at s does not lose to
+(L - P(L)) - (s - P(s)) negatives, and a negative b of a group that ends at e does not beat
+P(e) - P(L) positives. So each new key costs one search, whose cost hardly depends on the size of
+the large run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.multiset.sorted_run import Run
+from streammetrics.kernels.curves.segments import Ints, Words, group_pairs, sorted_pairs
+
+_WORD: Final = 6  # bits of the number of a bit in a word of 64
+_PIECE: Final = 1 << 16  # keys of the small run at a time
+
+
+class LabelRanks:
+    """A sorted run, and a bit for each key, from which the positives before it are counted.
+
+    words: [n]. group_shift: as in LabelPairs.
+    """
+
+    def __init__(self, words: Words, group_shift: int | None) -> None:
+        n = len(words)
+        packed = np.zeros((n >> _WORD) + 1 << 3, np.uint8)  # bytes; at least one bit is spare
+        for i in range(0, n, _PIECE):
+            some = (words[i : i + _PIECE] & words.dtype.type(1)).astype(np.bool_)
+            bits = np.packbits(some, bitorder="little")
+            packed[i >> 3 : (i >> 3) + len(bits)] = bits
+        self.words, self.group_shift, self.bits = words, group_shift, packed.view("<u8")
+        self.before = np.zeros(len(self.bits), np.int64)
+        np.cumsum(np.bitwise_count(self.bits[:-1]), out=self.before[1:])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, without the keys."""
+        return self.bits.nbytes + self.before.nbytes
+
+    def positives(self, at: NDArray[np.intp]) -> Ints:
+        """The positives among the first `at` keys; [n]."""
+        word = at >> _WORD
+        lower = (np.uint64(1) << (at & 63).astype(np.uint64)) - np.uint64(1)
+        found: Ints = self.before[word] + np.bitwise_count(self.bits[word] & lower)
+        return found
+
+    def between(self, newer: Run, groups: int) -> Ints:
+        """The sums of the pairs of a row of this run and one of another, which count no row."""
+        out = np.zeros((4, groups), np.int64)
+        for i in range(0, len(newer), _PIECE):
+            _add_pairs(self, newer.low[i : i + _PIECE], out)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPairs:
+    """The sums that `core.multiset.tiers` keeps for areas: of each group the pairs won or tied, the
+    pairs tied, positives and negatives; int64 [4, groups].
+
+    The group of a key is `key >> group_shift`, or 0 if that is None.
+    """
+
+    group_shift: int | None = None
+    groups: int = 1
+
+    def alone(self, run: Run) -> Ints:
+        """The sums of a run, in which no group has `LARGE` rows."""
+        return _alone(run.low, self.group_shift, self.groups)
+
+    def ranked(self, run: Run) -> LabelRanks:
+        """A run prepared for searches."""
+        return LabelRanks(run.low, self.group_shift)
+
+
+def _alone(words: Words, group_shift: int | None, groups: int) -> Ints:
+    out = np.zeros((4, groups), np.int64)
+    if group_shift is None:
+        one = sorted_pairs(words)
+        out[:, 0] = one.wins + one.ties, one.ties, one.positives, one.negatives
+        return out
+    found = group_pairs(words, group_shift)
+    rows = found.positives + found.negatives
+    at = _groups(words[np.cumsum(rows) - rows], group_shift)
+    for i, of_group in enumerate((found.not_lost, found.ties, found.positives, found.negatives)):
+        out[i, at] = of_group
+    return out
+
+
+def _add_pairs(older: LabelRanks, newer: Words, out: Ints) -> None:
+    words, group_shift, one = older.words, older.group_shift, newer.dtype.type(1)
+    first, last = newer[0] & ~one, newer[-1] | one
+    if group_shift is None:
+        starts = np.zeros(1, np.intp)
+        begins, ends = np.zeros(1, np.intp), np.full(1, len(words))
+    else:
+        shift = newer.dtype.type(group_shift)
+        step = newer.dtype.type(1 << group_shift)
+        new = (newer[1:] ^ newer[:-1]) >= step
+        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
+        least = newer[starts] >> shift << shift
+        begins, ends = words.searchsorted(least), words.searchsorted(least | (step - one), "right")
+        first, last = least[0], least[-1] | (step - one)
+    # Only this range of the large run is searched.
+    low, high = int(words.searchsorted(first)), int(words.searchsorted(last, "right"))
+    near = words[low:high]
+    below = near.searchsorted(newer)
+    positive = (newer & one) != 0
+    ties = np.zeros(len(newer), np.int64)
+    if high > low:
+        # The key before a positive, or from a negative on, has its value: there may be ties.
+        before = near.take(np.maximum(below - 1, 0))
+        after = near.take(np.minimum(below, len(near) - 1))
+        tied = np.where(positive, (before ^ newer) == one, (after ^ newer) <= one)
+        at = np.flatnonzero(tied)
+        if len(at):
+            other = newer[at] ^ one  # the key of the same value with the other label
+            ties[at] = near.searchsorted(other, "right") - near.searchsorted(other)
+    below += low
+    ranks = older.positives(below)
+    not_lost = np.where(positive, below, 0) - ranks
+    p = np.add.reduceat(positive, starts, dtype=np.int64)
+    n = np.diff(starts, append=len(newer)) - p
+    p_begin, p_end = older.positives(begins), older.positives(ends)
+    at = _groups(newer[starts], group_shift)
+    # Sums may wrap around; their total is right, since it fits.
+    out[0, at] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)
+    out[1, at] += np.add.reduceat(ties, starts)
+
+
+def _groups(words: Words, group_shift: int | None) -> NDArray[np.intp]:
+    if group_shift is None:
+        return np.zeros(len(words), np.intp)
+    return (words >> words.dtype.type(group_shift)).astype(np.intp)

@@ -1,0 +1,149 @@
+"""Reads of a growing exact state, which count what is new, against all pairs of its rows."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import ExactAUC, GroupedAUC, load
+from streammetrics.core.multiset import bag, sorted_run, tiers
+from streammetrics.core.multiset.tiers import Summed
+from streammetrics.kernels.curves import pairs_between
+
+Columns = dict[str, np.ndarray]
+SCORES = {
+    "different": lambda n, rng: rng.standard_normal(n),
+    "as float32": lambda n, rng: rng.random(n, np.float32),
+    "some tied": lambda n, rng: rng.integers(-3_000, 3_000, n) / 1_024,
+    "many tied": lambda n, rng: rng.integers(-9, 10, n) / 8,
+    "extreme": lambda n, rng: np.where(
+        rng.random(n) < 0.2,
+        rng.choice([-np.inf, -1e300, -0.0, 0.0, 1e-300, 3.0, np.inf], n),
+        rng.standard_normal(n) * 1e300,
+    ),
+}
+
+
+def drawn(n: int, scores: str, rng: np.random.Generator) -> Columns:
+    labels = (rng.random(n) < rng.choice([0.0, 0.1, 0.5, 1.0], p=[0.1, 0.4, 0.4, 0.1])).astype(int)
+    groups = rng.choice([-5, 0, 1, 2, 2**40, int(rng.integers(100))], n)
+    return {"labels": labels, "scores": SCORES[scores](n, rng), "groups": groups}
+
+
+def area(labels: np.ndarray, scores: np.ndarray) -> Fraction | None:
+    """From all keys in order: Σ ranks of positives, where ties have their mean rank."""
+    order = np.sort(scores)
+    twice = np.searchsorted(order, scores) + np.searchsorted(order, scores, "right") + 1
+    p, n = int(labels.sum()), int((1 - labels).sum())
+    if not p * n:
+        return None
+    return Fraction(int(twice[labels == 1].sum()) - p * (p + 1), 2 * p * n)
+
+
+def expected(rows: Columns, *, grouped: bool) -> float:
+    whole = [np.ones(len(rows["labels"]), bool)]
+    of = [rows["groups"] == g for g in np.unique(rows["groups"])] if grouped else whole
+    found = [(area(rows["labels"][at], rows["scores"][at]), int(at.sum())) for at in of]
+    kept = [(value, size) for value, size in found if value is not None]
+    rows_kept = sum(size for _, size in kept)
+    return float(sum(v * size for v, size in kept) / rows_kept) if kept else float("nan")
+
+
+def joined(one: Columns, other: Columns) -> Columns:
+    return {name: np.concatenate([one[name], other[name]]) for name in one}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every size so small that few rows reach it, and how often a read counted only new rows."""
+    for module, name, size in (
+        *((tiers, "BUFFERED", 50), (tiers, "FAN", 5), (tiers, "_FEW", 2), (tiers, "_LIKE", 2)),
+        *((sorted_run, "_RANGE", 40), (sorted_run, "_CHUNK", 7), (bag, "_WAIT", 20)),
+        (pairs_between, "_PIECE", 16),
+    ):
+        monkeypatch.setattr(module, name, size)
+    found, grown = [0], Summed.grown
+
+    def spy(self: Summed, *given: Any) -> Summed:
+        found[0] += 1
+        return grown(self, *given)
+
+    monkeypatch.setattr(Summed, "grown", spy)
+    return found
+
+
+def read(metric: Any, *, grouped: bool) -> float:
+    result = metric.compute()
+    return result.gauc if grouped else result.auc
+
+
+@pytest.mark.parametrize(
+    ("grouped", "scores", "more"),
+    [*product((False, True), SCORES, [""]), (False, "as float32", "different")],
+)
+def test_reads_while_a_state_grows_are_those_of_all_its_rows(
+    grouped: bool, scores: str, more: str, small: list[int]
+) -> None:
+    rng = np.random.default_rng([len(scores), grouped, len(more)])
+    for doubled in (False, True):
+        made = GroupedAUC if grouped else ExactAUC
+        metric: Any = made()
+        rows = drawn(0, scores, rng)
+        for step in range(30):
+            kind = more if more and step > 15 else scores
+            new = drawn(int(rng.choice([0, 1, 3, 20, 120])), kind, rng)
+            given = new if grouped else {k: new[k] for k in ("labels", "scores")}
+            action = rng.integers(10)
+            if action < 6:
+                metric.update(**given)
+            elif action < 8:
+                part = made()
+                part.update(**given)
+                metric.merge(part)
+                assert read(part, grouped=grouped) == pytest.approx(
+                    expected(new, grouped=grouped), rel=0, abs=0, nan_ok=True
+                )
+            elif action == 8:
+                new = {name: column[:0] for name, column in new.items()}
+                other = [metric.copy(), pickle.loads(pickle.dumps(metric)), load(metric.to_bytes())]
+                metric = other[rng.integers(3)]
+            elif doubled:
+                new, doubled = rows, False
+                metric += metric.copy() if rng.random() < 0.5 else metric
+            else:
+                new = {name: column[:0] for name, column in new.items()}
+            rows = joined(rows, new)
+            if rng.random() < 0.7:
+                data = metric.to_bytes() if rng.random() < 0.3 else None
+                bystander = metric.copy()
+                value = read(metric, grouped=grouped)
+                wanted = expected(rows, grouped=grouped)
+                assert value == wanted or (np.isnan(value) and np.isnan(wanted))
+                assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
+                assert data is None or metric.to_bytes() == data
+        simple = made()
+        simple.update(**(rows if grouped else {k: rows[k] for k in ("labels", "scores")}))
+        assert metric.to_bytes() == simple.to_bytes()
+    # Equal keys are counted if most repeat, and float64 in groups have keys of two words.
+    whole = scores == "many tied" or (grouped and scores in ("different", "extreme"))
+    assert small[0] > 2 or whole
+
+
+def test_a_read_of_a_result_is_that_of_its_time(small: list[int]) -> None:
+    rng = np.random.default_rng(3)
+    metric = ExactAUC()
+    metric.update(rng.integers(0, 2, 400), rng.random(400))
+    metric.compute()
+    metric.update([0, 1, 1], [0.25, 0.5, 0.75])
+    before = metric.compute()
+    assert small == [1]
+    other = load(metric.to_bytes())
+    metric.update([0] * 50, np.linspace(0, 1, 50))
+    metric.compute()
+    assert before.ap == other.compute().ap
+    assert before.scores.tolist() == other.compute().scores.tolist()
