@@ -160,8 +160,8 @@ class Decoder:
         """The columns of a chunk's events; its Arrow messages must have one schema.
 
         Raises SourceError if a table lacks a required column."""
-        messages = _without_tombstones(chunk)
-        bad = self._refused_unread(messages)
+        messages, longest = _without_tombstones(chunk)
+        bad = self._refused_unread(messages, longest)
         tombstones = len(chunk) - len(messages)
         record_columns: Mapping[str, Column] = {}
         unfit: Mapping[int, Unfit] = {}
@@ -296,20 +296,18 @@ class Decoder:
             tombstones,
         )
 
-    def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
+    def _refused_unread(self, messages: Chunk, longest: int) -> dict[int, Unfit]:
         """Messages that are refused before parsing: too large, or in an unreadable batch."""
-        if messages.columns is not None:
-            return {}
         one = self.format not in ("ndjson", "array", "arrow")
         limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
-        values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
         bad = {
             i: too_large(cut.size, limit)
             if cut.unreadable is None
             else Unfit("unreadable", None, cut.unreadable)
             for i, cut in messages.cut.items()
         }
-        if max(map(len, values), default=0) > limit:
+        if longest > limit:
+            values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
             for i, value in enumerate(values):
                 if len(value) > limit:
                     bad.setdefault(i, too_large(len(value), limit))
@@ -345,9 +343,13 @@ class EventIds:
     times_ms: NDArray[np.int64]
 
 
-def _without_tombstones(chunk: Chunk) -> Chunk:
-    """The chunk without messages that have no value."""
-    if chunk.columns is not None or None not in chunk.values:
-        return chunk
-    found = [i for i, value in enumerate(chunk.values) if value is not None]
-    return some_rows(chunk, np.array(found, np.intp))
+def _without_tombstones(chunk: Chunk) -> tuple[Chunk, int]:
+    """The chunk without messages that have no value, and the size of the longest one in bytes; 0
+    for a chunk with columns."""
+    if chunk.columns is not None:
+        return chunk, 0
+    try:
+        return chunk, max(map(len, chunk.values), default=0)  # type: ignore[arg-type]
+    except TypeError:  # None has no length
+        found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return _without_tombstones(some_rows(chunk, np.array(found, np.intp)))

@@ -8,11 +8,12 @@ toward the past). A leap second is refused: Unix time cannot represent it.
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from streammetrics_consumers.model.chunk import end_to_end
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -40,19 +41,24 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
     >>> ms.tolist(), good.tolist()
     ([1500, 0, 0], [True, True, False])
     """
-    ms = np.zeros(len(texts), np.int64)
-    good = np.zeros(len(texts), np.bool_)
-    lengths = np.fromiter(map(len, texts), np.intp, len(texts))
-    for length in set(lengths.tolist()):
-        if not _SHORTEST <= length <= _LONGEST:
-            continue
-        alike = lengths == length
-        block = texts if alike.all() else compress(texts, alike.tolist())
-        # One byte for each character, whatever it is, so that all rows stay equally long.
-        joined = "".join(block).encode("ascii", "replace")
-        ms[alike], good[alike] = _parse(np.frombuffer(joined, np.uint8).reshape(-1, length))
+    data, offsets = end_to_end(texts)
+    sizes = np.diff(offsets)
+    if len(texts) and sizes.min() == sizes.max():
+        ms, good = _of_size(data.reshape(len(texts), -1))
+    else:
+        ms, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
+        for size in np.flatnonzero(np.bincount(sizes[sizes <= _LONGEST])).tolist():
+            alike = np.flatnonzero(sizes == size)
+            ms[alike], good[alike] = _of_size(data[offsets[alike, None] + np.arange(size)])
     ms[~good] = 0
     return ms, good
+
+
+def _of_size(chars: Bytes) -> tuple[Ints, Flags]:
+    """chars: [n, length], texts of equal size -> milliseconds [n], good [n]."""
+    if not _SHORTEST <= chars.shape[1] <= _LONGEST:
+        return np.zeros(len(chars), np.int64), np.zeros(len(chars), np.bool_)
+    return _parse(chars)
 
 
 def _parse(chars: Bytes) -> tuple[Ints, Flags]:
