@@ -160,8 +160,8 @@ class Decoder:
         """The columns of a chunk's events; its Arrow messages must have one schema.
 
         Raises SourceError if a table lacks a required column."""
-        messages, longest = _without_tombstones(chunk)
-        bad = self._refused_unread(messages, longest)
+        messages = _measured(chunk)
+        bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
         record_columns: Mapping[str, Column] = {}
         unfit: Mapping[int, Unfit] = {}
@@ -296,7 +296,7 @@ class Decoder:
             tombstones,
         )
 
-    def _refused_unread(self, messages: Chunk, longest: int) -> dict[int, Unfit]:
+    def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
         """Messages that are refused before parsing: too large, or in an unreadable batch."""
         one = self.format not in ("ndjson", "array", "arrow")
         limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
@@ -306,7 +306,7 @@ class Decoder:
             else Unfit("unreadable", None, cut.unreadable)
             for i, cut in messages.cut.items()
         }
-        if longest > limit:
+        if (messages.longest or 0) > limit:
             values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
             for i, value in enumerate(values):
                 if len(value) > limit:
@@ -343,13 +343,13 @@ class EventIds:
     times_ms: NDArray[np.int64]
 
 
-def _without_tombstones(chunk: Chunk) -> tuple[Chunk, int]:
-    """The chunk without messages that have no value, and the size of the longest one in bytes; 0
-    for a chunk with columns."""
+def _measured(chunk: Chunk) -> Chunk:
+    """The chunk without messages that have no value, and with the size of its longest value."""
     if chunk.columns is not None:
-        return chunk, 0
+        return chunk
     try:
-        return chunk, max(map(len, chunk.values), default=0)  # type: ignore[arg-type]
+        sizes = map(len, chunk.values)  # type: ignore[arg-type]
+        return replace(chunk, longest=max(sizes, default=0))
     except TypeError:  # None has no length
         found = [i for i, value in enumerate(chunk.values) if value is not None]
-    return _without_tombstones(some_rows(chunk, np.array(found, np.intp)))
+    return _measured(some_rows(chunk, np.array(found, np.intp)))

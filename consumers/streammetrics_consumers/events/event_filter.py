@@ -96,7 +96,7 @@ class EventFilter:
         if rows is not None:
             values = [values[i] for i in rows.tolist()]
         if chunk.fields is None:
-            return self._json.test(values, self._inside)
+            return self._json.test(values, self._inside, chunk.longest)
         self._require(chunk.fields, chunk.partition.topic)
         there = [path for path in self.paths if path in chunk.fields]
         texts, bad = read_csv(values, chunk.fields, there)
@@ -219,9 +219,11 @@ class _JsonFields:
         self._getters = {".".join(path): _field_getter(path, attributes) for path in self._paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
-    def test(self, values: Sequence[bytes], tests: Mapping[str, _Test]) -> Flags:
+    def test(
+        self, values: Sequence[bytes], tests: Mapping[str, _Test], longest: int | None
+    ) -> Flags:
         """Which events meet all tests or cannot be parsed."""
-        unread, events, errors = decoded(self._decode, values)
+        unread, events, errors = decoded(self._decode, values, longest)
         keep = np.ones(len(values), np.bool_)
         for i in errors:
             keep[i] = self._test_slowly(values[i], tests)

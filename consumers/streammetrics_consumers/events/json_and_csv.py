@@ -106,13 +106,16 @@ class JsonReader:
         self._columns = {path: _column(attributes[path].split(".")) for path in fields}
         self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
 
-    def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
-        """The good records' values by path, in order, and the reason for each bad record."""
+    def read(
+        self, values: Sequence[bytes], longest: int | None = None
+    ) -> tuple[Fields, dict[int, Unfit]]:
+        """The good records' values by path, in order, and the reason for each bad record. longest:
+        no record has more bytes."""
         found: Fields = {path: [] for path in self._columns}
         bad: dict[int, Unfit] = {}
         for start in range(0, len(values), _BLOCK):
             block = values[start : start + _BLOCK]
-            unread, events, errors = decoded(self.decode, block)
+            unread, events, errors = decoded(self.decode, block, longest)
             for path, column in self._columns.items():
                 found[path] += column(events)
             for i, why in unread.items():
@@ -147,7 +150,7 @@ class JsonReader:
 
 
 def decoded(
-    decode: Callable[[bytes], object], values: Sequence[bytes]
+    decode: Callable[[bytes], object], values: Sequence[bytes], longest: int | None
 ) -> tuple[dict[int, Unfit], list[object], dict[int, str]]:
     """The reason for each record that must not reach a decoder, not UTF-8 or nested too deeply; the
     decoded events of the others, in order; the error message for each that the decoder refuses."""
@@ -155,7 +158,7 @@ def decoded(
     if not b"\n".join(values).isascii():
         beyond = [i for i, value in enumerate(values) if not value.isascii()]
         unread.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
-    if max(map(len, values), default=0) > _SHORT:
+    if longest is None or longest > _SHORT:
         deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
         unread.update((i, TOO_DEEP) for i in deep)
     if unread:
