@@ -17,10 +17,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.demo import CONFIG
 from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.events.fields import paths
+from streammetrics_consumers.events.json_and_csv import JsonReader
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
@@ -31,17 +32,6 @@ ROUNDS: Final = 15
 TARGET: Final = 2.1
 LOG: Final = Partition("bench", "events.jsonl", "id", 0)
 BAD: Final = {"none bad": 0, "one bad in a chunk": 1, "1 % bad": 82, "50 % bad": 4096}
-
-
-class Read(msgspec.Struct, gc=False):
-    """The fields that the config reads."""
-
-    ts: str
-    variant: str | int
-    label: int | float | bool
-    score: int | float
-    user: str | int
-    segment: str | int | float | bool | None = None
 
 
 def good_events() -> list[bytes]:
@@ -106,8 +96,8 @@ def demo() -> Config:
 
 def main() -> None:
     """Print the table."""
-    decoder, lines = Decoder(demo()), good_events()
-    read = msgspec.json.Decoder(Read).decode
+    config, lines = demo(), good_events()
+    decoder, read = Decoder(config), JsonReader(paths(config.fields)).decode
 
     def decoding(count: int) -> Callable[[], None]:
         made = chunks(with_bad(lines, count))
