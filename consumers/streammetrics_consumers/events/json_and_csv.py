@@ -160,6 +160,8 @@ def decoded(
         beyond = [i for i, value in enumerate(values) if not value.isascii()]
         unread.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
     if longest is None or longest > _SHORT:
+        longest = max(map(len, values), default=0)
+    if longest > _SHORT:
         deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
         unread.update((i, TOO_DEEP) for i in deep)
     if unread:

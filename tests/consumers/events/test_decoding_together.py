@@ -81,7 +81,9 @@ def hostile(i: int, draw: random.Random) -> bytes:
         value = draw.choice(
             [*BROKEN, value[:-9], value + value, value + b"\n" + value, value + b",",
              b"[%s]" % value, value + b" ", value.replace(b"u", b"\xff"),
-             value.replace(b"p", "é".encode())]
+             value.replace(b"p", "é".encode()), *(
+                 value[:-1] + b',"x":' + b"[" * depth + b"]" * depth + b"}" for depth in (255, 256)
+             )]
         )  # fmt: skip
     return value
 
