@@ -9,21 +9,25 @@ anywhere.
 from __future__ import annotations
 
 import json
+import struct
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count, repeat
 from typing import Final, TypeAlias, cast
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import DictionaryColumn, hash_ids
+from streammetrics import DictionaryColumn, hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT, plain_text
 from streammetrics_consumers.events import Unfit, shown
+from streammetrics_consumers.model.chunk import end_to_end
 from streammetrics_consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 
 _INT64: Final = 1 << 63
+_NO_DOUBLE: Final = (1 << 1024) - (1 << 970)  # the least whole number that overflows
 _ALL_EXACT: Final = 2.0**53  # every whole number up to this is a double
 Column: TypeAlias = (
     "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
@@ -76,25 +80,37 @@ def _sorted_out(
     if set(map(type, values)) <= set(types):
         return values, {}
     bad = {i: wrong(path, expected, v) for i, v in enumerate(values) if type(v) not in types}
-    return [stand_in if i in bad else v for i, v in enumerate(values)], bad
+    return _replaced(values, bad, stand_in), bad
+
+
+def _replaced(values: list[object], bad: Bad, stand_in: object) -> list[object]:
+    """The values, with `stand_in` for each bad one."""
+    values = values.copy()
+    for i in bad:
+        values[i] = stand_in
+    return values
 
 
 def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
     """Numbers as doubles. NaN is bad, and so is a whole number that no double represents."""
     try:
-        array = np.array(values, np.float64)
-    except OverflowError:
-        array = np.zeros(len(values), np.float64)
-        for i, value in enumerate(values):
-            try:
-                array[i] = float(value)  # type: ignore[arg-type]
-            except OverflowError:
-                bad[i] = Unfit("out_of_range", path, f"{shown(value)} is too large for a double")
+        array = _doubles(values)
+    except struct.error:
+        huge = [i for i, v in enumerate(values) if isinstance(v, int) and abs(v) >= _NO_DOUBLE]
+        for i in huge:
+            bad[i] = Unfit("out_of_range", path, f"{shown(values[i])} is too large for a double")
+        values = _replaced(values, dict.fromkeys(huge, bad[huge[0]]), 0.0)
+        array = _doubles(values)
     for i in np.flatnonzero(np.isnan(array)).tolist():
         bad[i] = Unfit("not_a_number", path, "NaN")
         array[i] = 0.0
     bad.update(rounded(values, array, path))
     return array
+
+
+def _doubles(numbers: list[object]) -> NDArray[np.float64]:
+    """Raises struct.error for a whole number beyond all doubles."""
+    return np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers)).copy()
 
 
 def rounded(
@@ -118,6 +134,10 @@ def reals(values: list[object], path: str) -> Converted:
 
 def labels(values: list[object], path: str) -> Converted:
     """Numbers or booleans as float64 [n]. A metric decides which numbers are valid labels."""
+    try:
+        return np.frombuffer(bytes(values), np.uint8).astype(np.float64), {}  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # not whole numbers from 0 to 255, true and false alone
+        pass
     values, bad = _sorted_out(values, path, (float, int, bool), "a number, true or false", 0.0)
     return _floats(values, path, bad), bad
 
@@ -134,11 +154,10 @@ def integers(values: list[object], path: str) -> Converted:
     try:
         return np.array(values, np.int64), bad
     except OverflowError:
-        for i, value in enumerate(values):
-            if isinstance(value, int) and not -_INT64 <= value < _INT64:
-                bad[i] = Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
-        plain = [0 if i in bad else v for i, v in enumerate(values)]
-        return np.array(plain, np.int64), bad
+        whole = cast("list[int]", values)
+        for i in [i for i, value in enumerate(whole) if not -_INT64 <= value < _INT64]:
+            bad[i] = Unfit("out_of_range", path, f"{shown(values[i])} does not fit 64 bits")
+        return np.array(_replaced(values, bad, 0), np.int64), bad
 
 
 def lists(values: list[object], path: str, *, booleans: bool) -> Converted:
@@ -222,9 +241,15 @@ def _lists(
 
 def times_iso(values: list[object], path: str) -> Converted:
     """ISO texts as milliseconds, int64 [n]."""
-    values, bad = _sorted_out(values, path, (str,), "a text with an ISO time and its zone", "")
-    texts: list[str] = values  # type: ignore[assignment]
-    ms, good = iso_to_ms(texts)
+    bad: Bad = {}
+    texts = cast("list[str]", values)
+    try:
+        ms, good = iso_to_ms(texts)
+    except TypeError:
+        expected = "a text with an ISO time and its zone"
+        values, bad = _sorted_out(values, path, (str,), expected, "")
+        texts = cast("list[str]", values)
+        ms, good = iso_to_ms(texts)
     for i in np.flatnonzero(~good).tolist():
         bad.setdefault(
             i, Unfit("bad_time", path, f"expected an ISO time with a zone, got {shown(texts[i])}")
@@ -274,35 +299,61 @@ def encoded_texts(
     name: whether the text is the name of a slice, rather than an id."""
     bad: Bad = {}
     try:
-        known: dict[object, int | None] = dict.fromkeys(values)
-        # Only a text equals a text, so if all distinct values are texts, all values are.
-        plain = set(map(type, known)) <= {str}
+        codes, distinct = _encoded(values)
+        # Only a text equals a text, and only null equals null; 1, 1.0 and true are equal.
+        plain = set(map(type, distinct)) <= ({str, type(None)} if nullable else {str})
     except TypeError:
         plain = False
     if not plain:
-        texts = [_text(value, path, nullable=nullable) for value in values]
-        bad = {i: text for i, text in enumerate(texts) if isinstance(text, Unfit)}
-        values = [None if isinstance(text, Unfit) else text for text in texts]
-        known = dict.fromkeys(values)
-    for code, value in enumerate(known):
-        known[value] = code
+        values, bad = _texts(values, path, nullable=nullable)
+        codes, distinct = _encoded(values)
+    for code, value in enumerate(distinct):
         if isinstance(value, str) and len(value) > 40 and _too_long(value, name=name):
             unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
-            bad.update((i, unfit) for i, v in enumerate(values) if v == value)
-    codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
-    return DictionaryColumn(codes, tuple(cast("dict[str | None, int]", known))), bad
+            bad.update(dict.fromkeys(np.flatnonzero(codes == code).tolist(), unfit))
+    return DictionaryColumn(codes, cast("tuple[str | None, ...]", distinct)), bad
 
 
 def hashed_texts(values: list[object], path: str) -> Converted:
     """The hashes of texts that are ids; accepts and refuses the same values as `encoded_texts`."""
-    if set(map(type, values)) <= {str}:
-        texts = cast("list[str]", values)
-        if max(map(len, texts), default=0) <= MAX_TEXT:
-            return hash_ids(texts), {}
-    column, bad = encoded_texts(values, path, name=False)
-    assert isinstance(column, DictionaryColumn)
-    known = [name if isinstance(name, str) else "" for name in column.values]
-    return hash_ids(known)[column.codes], bad
+    bad: Bad = {}
+    texts = cast("list[str]", values)
+    try:
+        data, offsets = end_to_end(texts)
+    except TypeError:
+        values, bad = _texts(values, path)
+        texts = cast("list[str]", _replaced(values, bad, ""))
+        data, offsets = end_to_end(texts)
+    for i in np.flatnonzero(np.diff(offsets) > MAX_TEXT).tolist():
+        if _too_long(texts[i], name=False):
+            bad[i] = Unfit("too_long", path, f"a text of {len(texts[i])} characters")
+    return hash_texts(data, offsets), bad
+
+
+def _encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
+    """The index of each value among the distinct ones, in the order of their first occurrences."""
+    numbers: defaultdict[object, int] = defaultdict(count().__next__)
+    codes = _indices(list(map(numbers.__getitem__, values)))
+    return codes, tuple(numbers)
+
+
+def _indices(numbers: list[int]) -> NDArray[np.intp]:
+    try:
+        return np.frombuffer(bytes(numbers), np.uint8).astype(np.intp)  # faster, if below 256
+    except ValueError:
+        return np.array(numbers, np.intp)
+
+
+def _texts(values: list[object], path: str, *, nullable: bool = False) -> tuple[list[object], Bad]:
+    """The values as texts, None for a null or bad one, and the reason for each bad one."""
+    bad: Bad = {}
+    texts = values.copy()
+    for i in [i for i, value in enumerate(values) if type(value) is not str]:
+        text = _text(values[i], path, nullable=nullable)
+        if isinstance(text, Unfit):
+            bad[i], text = text, None
+        texts[i] = text
+    return texts, bad
 
 
 def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
@@ -320,21 +371,30 @@ def _too_long(text: str, *, name: bool) -> bool:
 
 def variants(known: tuple[str, ...] | None) -> Converter:
     """A converter of texts from a declared set; the values of the column are that set, in order."""
-    positions = {name: i for i, name in enumerate(known or ())}
+    if known is None:
+        return encoded_texts
+    positions = {name: i for i, name in enumerate(known, 1)}
 
     def convert(values: list[object], path: str) -> Converted:
-        column, bad = encoded_texts(values, path)
+        try:
+            codes = _indices(list(map(positions.get, values, repeat(0)))) - 1  # type: ignore[arg-type]
+        except TypeError:  # an array
+            codes = np.full(len(values), -1, np.intp)
+        others = np.flatnonzero(codes < 0)
+        if not len(others):
+            return DictionaryColumn(codes, known), {}
+        column, unfit = encoded_texts([values[i] for i in others.tolist()], path)
         assert isinstance(column, DictionaryColumn)
-        if known is None:
-            return column, bad
-        to = np.array([positions.get(str(v), -1) for v in column.values], np.intp)
-        codes = to[column.codes] if len(to) else column.codes
-        if len(to) and to.min() < 0:
-            for i in np.flatnonzero(codes < 0).tolist():
-                got = shown(column.values[column.codes[i]])
+        bad = {int(others[i]): why for i, why in unfit.items()}
+        codes[others] = (
+            np.array([positions.get(str(v), 0) for v in column.values])[column.codes] - 1
+        )
+        for i, code in zip(others.tolist(), column.codes.tolist(), strict=True):
+            if codes[i] < 0:
+                got = shown(column.values[code])
                 detail = f"expected one of {len(positions)} variants, got {got}"
                 bad.setdefault(i, Unfit("unknown_variant", path, detail))
-            codes = np.maximum(codes, 0)
+        codes = np.maximum(codes, 0)
         return DictionaryColumn(codes, known), bad
 
     return convert

@@ -160,7 +160,7 @@ class Decoder:
         """The columns of a chunk's events; its Arrow messages must have one schema.
 
         Raises SourceError if a table lacks a required column."""
-        messages = _without_tombstones(chunk)
+        messages = _measured(chunk)
         bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
         record_columns: Mapping[str, Column] = {}
@@ -298,18 +298,16 @@ class Decoder:
 
     def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
         """Messages that are refused before parsing: too large, or in an unreadable batch."""
-        if messages.columns is not None:
-            return {}
         one = self.format not in ("ndjson", "array", "arrow")
         limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
-        values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
         bad = {
             i: too_large(cut.size, limit)
             if cut.unreadable is None
             else Unfit("unreadable", None, cut.unreadable)
             for i, cut in messages.cut.items()
         }
-        if max(map(len, values), default=0) > limit:
+        if (messages.longest or 0) > limit:
+            values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
             for i, value in enumerate(values):
                 if len(value) > limit:
                     bad.setdefault(i, too_large(len(value), limit))
@@ -345,9 +343,13 @@ class EventIds:
     times_ms: NDArray[np.int64]
 
 
-def _without_tombstones(chunk: Chunk) -> Chunk:
-    """The chunk without messages that have no value."""
-    if chunk.columns is not None or None not in chunk.values:
+def _measured(chunk: Chunk) -> Chunk:
+    """The chunk without messages that have no value, and with the size of its longest value."""
+    if chunk.columns is not None:
         return chunk
-    found = [i for i, value in enumerate(chunk.values) if value is not None]
-    return some_rows(chunk, np.array(found, np.intp))
+    try:
+        sizes = map(len, chunk.values)  # type: ignore[arg-type]
+        return replace(chunk, longest=max(sizes, default=0))
+    except TypeError:  # None has no length
+        found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return _measured(some_rows(chunk, np.array(found, np.intp)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -25,12 +26,11 @@ from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.fields import is_beside, some_values, text_beside
 from streammetrics_consumers.events.json_and_csv import (
-    field_getter,
+    decoded,
     parsed_slowly,
     read_csv,
     require_columns,
     struct_of,
-    unreadable,
     value_at,
 )
 from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
@@ -96,7 +96,7 @@ class EventFilter:
         if rows is not None:
             values = [values[i] for i in rows.tolist()]
         if chunk.fields is None:
-            return self._json.test(values, self._inside)
+            return self._json.test(values, self._inside, chunk.longest)
         self._require(chunk.fields, chunk.partition.topic)
         there = [path for path in self.paths if path in chunk.fields]
         texts, bad = read_csv(values, chunk.fields, there)
@@ -216,23 +216,21 @@ class _JsonFields:
             else:
                 node[path[-1]] = _LEAF
         event, attributes = struct_of(tree, lenient=True)
-        self._getters = {".".join(path): field_getter(path, attributes) for path in self._paths}
+        self._getters = {".".join(path): _field_getter(path, attributes) for path in self._paths}
         self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
 
-    def test(self, values: Sequence[bytes], tests: Mapping[str, _Test]) -> Flags:
+    def test(
+        self, values: Sequence[bytes], tests: Mapping[str, _Test], longest: int | None
+    ) -> Flags:
         """Which events meet all tests or cannot be parsed."""
+        unread, events, errors = decoded(self._decode, values, longest)
         keep = np.ones(len(values), np.bool_)
-        unread = unreadable(values)
-        events: list[object] = []
-        positions: list[int] = []
-        for i, value in enumerate(values):
-            if i in unread:
-                continue
-            try:
-                events.append(self._decode(value))
-                positions.append(i)
-            except (msgspec.DecodeError, RecursionError):
-                keep[i] = self._test_slowly(value, tests)
+        for i in errors:
+            keep[i] = self._test_slowly(values[i], tests)
+        if unread or errors:
+            positions = np.delete(np.arange(len(values)), [*unread, *errors])
+        else:
+            positions = np.arange(len(values))
         for path, test in tests.items():
             keep[positions] &= _flags(test, list(map(self._getters[path], events)))
         return keep
@@ -243,6 +241,23 @@ class _JsonFields:
         if event is None:
             return True
         return all(test(value_at(event, path.split("."))) for path, test in tests.items())
+
+
+def _field_getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
+    """A function that returns a field of a decoded event, None if it is absent."""
+    read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
+    get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
+    if len(path) == 1:
+        return get
+
+    def found(event: object) -> object:
+        try:
+            value: object = get(event)
+        except AttributeError:  # a parent is not an object
+            return None
+        return value_at(value, rest) if rest else value
+
+    return found
 
 
 _LEAF: Final = (Any, None)  # a field that is read whole

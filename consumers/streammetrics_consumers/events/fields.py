@@ -334,7 +334,7 @@ class Reading:
         if chunk.fields is not None:
             require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
             return read_csv(values, chunk.fields, list(self.paths))
-        return self._json.read(values)
+        return self._json.read(values, chunk.longest)
 
     def convert(self, found: Mapping[str, Values], chunk: Chunk) -> tuple[dict[str, Column], Bad]:
         """The columns of the fields returned by `read`, and the first reason for each bad row."""

@@ -108,8 +108,7 @@ def open_texts(
             found = [message]
         values += found
         counts.append(len(found))
-    longest = max(map(len, filter(None, chunk.values)), default=0)  # bounds every event
-    if longest > max_event_bytes:
+    if (chunk.longest or 0) > max_event_bytes:
         for row, value in enumerate(values):
             if len(value) > max_event_bytes:
                 bad.setdefault(row, too_large(len(value), max_event_bytes))
@@ -132,6 +131,7 @@ def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes])
         # A message with only its beginning was refused as a whole.
         cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
         indices=indices,
+        longest=chunk.longest,
     )
 
 

@@ -38,6 +38,21 @@ class Texts:
         return self.named(self.first, self.first + len(self))
 
 
+def end_to_end(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The bytes of texts in UTF-8, and their offsets, int64 [n + 1], as in `Texts`.
+
+    Raises TypeError for a value that is no text."""
+    ended = ("\n".join(texts) + "\n").encode("utf-8", "surrogatepass")
+    ends = np.flatnonzero(np.frombuffer(ended, np.uint8) == ord("\n"))
+    if len(ends) != len(texts):  # a text has a line end of its own
+        sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+        ends = np.cumsum(sizes, dtype=np.int64) + np.arange(len(texts))
+    data = np.frombuffer("".join(texts).encode("utf-8", "surrogatepass"), np.uint8)
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.subtract(ends, np.arange(len(texts)), out=offsets[1:])
+    return data, offsets
+
+
 class Lazy(Sequence[V]):
     """A sequence whose values are made on access: value i is `make(i)`."""
 
@@ -103,7 +118,7 @@ class Chunk:
     header of a CSV file. `columns` holds the same rows by column, by dotted path, for sources that
     store columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
     `left_out` is the number of events of these records that `[event] where` excludes: they have
-    no rows.
+    no rows. `longest`: no value has more bytes; None while they have not been measured.
     """
 
     partition: Partition
@@ -119,6 +134,7 @@ class Chunk:
     columns: Mapping[str, Values] | None = None
     indices: Integers | None = None
     left_out: int = 0
+    longest: int | None = None
 
     def __len__(self) -> int:
         """The number of records."""

@@ -8,11 +8,12 @@ toward the past). A leap second is refused: Unix time cannot represent it.
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from streammetrics_consumers.model.chunk import end_to_end
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
@@ -28,9 +29,14 @@ AFTER_S: Final = 2_600_000_000
 _BODY: Final = 19  # YYYY-MM-DDTHH:MM:SS
 _SHORTEST: Final = _BODY + 1
 _LONGEST: Final = _BODY + 10 + 6
-_MARKS: Final = ((4, b"-"), (7, b"-"), (13, b":"), (16, b":"))
-_DIGITS: Final = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18)
-_MONTH_DAYS: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
+# The bounds of each character; what they still allow beyond a time is checked after.
+_LEAST: Final = np.frombuffer(b"0000-00-00 00:00:00.000000000", np.uint8)[:, None]
+_MOST: Final = np.frombuffer(b"9999-19-39t29:59:59.999999999", np.uint8)[:, None]
+# The digits of a time of day down to the millisecond, each with its factor over the one before.
+_CLOCK: Final = (
+    *((11, 1), (12, 10), (14, 6), (15, 10), (17, 6), (18, 10)),
+    *((20, 10), (21, 10), (22, 10)),
+)
 
 
 def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
@@ -40,19 +46,24 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
     >>> ms.tolist(), good.tolist()
     ([1500, 0, 0], [True, True, False])
     """
-    ms = np.zeros(len(texts), np.int64)
-    good = np.zeros(len(texts), np.bool_)
-    lengths = np.fromiter(map(len, texts), np.intp, len(texts))
-    for length in set(lengths.tolist()):
-        if not _SHORTEST <= length <= _LONGEST:
-            continue
-        alike = lengths == length
-        block = texts if alike.all() else compress(texts, alike.tolist())
-        # One byte for each character, whatever it is, so that all rows stay equally long.
-        joined = "".join(block).encode("ascii", "replace")
-        ms[alike], good[alike] = _parse(np.frombuffer(joined, np.uint8).reshape(-1, length))
+    data, offsets = end_to_end(texts)
+    sizes = np.diff(offsets)
+    if len(texts) and sizes.min() == sizes.max():
+        ms, good = _of_size(data.reshape(len(texts), -1))
+    else:
+        ms, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
+        for size in np.flatnonzero(np.bincount(sizes[sizes <= _LONGEST])).tolist():
+            alike = np.flatnonzero(sizes == size)
+            ms[alike], good[alike] = _of_size(data[offsets[alike, None] + np.arange(size)])
     ms[~good] = 0
     return ms, good
+
+
+def _of_size(chars: Bytes) -> tuple[Ints, Flags]:
+    """chars: [n, length], texts of equal size -> milliseconds [n], good [n]."""
+    if not _SHORTEST <= chars.shape[1] <= _LONGEST:
+        return np.zeros(len(chars), np.int64), np.zeros(len(chars), np.bool_)
+    return _parse(chars)
 
 
 def _parse(chars: Bytes) -> tuple[Ints, Flags]:
@@ -97,24 +108,17 @@ def _body(chars: Bytes) -> tuple[Ints, Flags]:
     if length != _BODY and not _BODY + 2 <= length <= _BODY + 10:
         return np.zeros(n, np.int64), np.zeros(n, np.bool_)
     columns = np.ascontiguousarray(chars.T)
-    digits = columns - np.uint8(ord("0"))  # wraps: a non-digit becomes more than 9
-    good = digits[list(_DIGITS)].max(axis=0) <= 9
-    for place, mark in _MARKS:
-        good &= columns[place] == ord(mark)
+    # Unsigned differences wrap, so a character below its least one is far above.
+    good = (columns - _LEAST[:length] <= (_MOST - _LEAST)[:length]).all(axis=0)
+    good &= (columns[11] < ord("2")) | (columns[12] <= ord("3"))
     between = columns[10]
     good &= (between == ord("T")) | (between == ord("t")) | (between == ord(" "))
-    # Two digits fit into a byte; a non-digit may wrap, but its row is marked bad already.
-    hour, minute, second = (digits[at] * 10 + digits[at + 1] for at in (11, 14, 17))
-    good &= (hour < 24) & (minute < 60) & (second < 60)
-    of_day = hour.astype(np.int32)
-    for place, each in ((minute, 60), (second, 60)):
-        of_day *= each
-        of_day += place
-    of_day *= 1000
-    if length > _BODY:
-        good &= (columns[_BODY] == ord(".")) & (digits[_BODY + 1 :].max(axis=0) <= 9)
-        for at, worth in zip(range(_BODY + 1, length), (100, 10, 1), strict=False):
-            of_day += digits[at].astype(np.int32) * worth
+    digits = columns - np.uint8(ord("0"))
+    of_day = np.zeros(n, np.int32)
+    for at, factor in _CLOCK:
+        of_day *= factor
+        if at < length:
+            of_day += digits[at]
     days, known = _dates(digits[:10])
     return days * 86_400_000 + of_day, good & known
 
@@ -128,24 +132,14 @@ def _dates(digits: Bytes) -> tuple[Ints, Flags]:
     d = digits[:, heads].astype(np.int64)
     year = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
     month, day = d[5] * 10 + d[6], d[8] * 10 + d[9]
-    good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] + (leap & (month == 2))
+    months = (year - 1970) * 12 + month - 1
+    first, after = (_first_days(one) for one in (months, months + 1))
+    days = first + day - 1
+    good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (days < after)
     sizes = np.diff(heads, append=digits.shape[1])
-    return np.repeat(_days(year, month, day), sizes), np.repeat(good, sizes)
+    return np.repeat(days, sizes), np.repeat(good, sizes)
 
 
-def _days(year: Ints, month: Ints, day: Ints) -> Ints:
-    """Days since 1970-01-01 of dates of the proleptic Gregorian calendar.
-
-    Years begin in March, so that the leap day is the last of its year and one linear formula gives
-    the months. Source: Hinnant 2013, "chrono-Compatible Low-Level Date Algorithms",
-    https://howardhinnant.github.io/date_algorithms.html#days_from_civil
-    """
-    year = year - (month <= 2)
-    era = year // 400
-    year_of_era = year - era * 400
-    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    days: Ints = era * 146_097 + day_of_era - 719_468
-    return days
+def _first_days(months: Ints) -> Ints:
+    """The days of the first of these months, both since 1970, in the Gregorian calendar."""
+    return months.view("M8[M]").astype("M8[D]").view(np.int64)
