@@ -48,12 +48,37 @@ def timings(name: str, scores: np.ndarray, *, compared: bool = False) -> Iterato
     assert len(areas) == 1, areas
 
 
+def reads(truth: np.ndarray, scores: np.ndarray) -> Iterator[Timing]:
+    """Ten reads while a state grows, and the read after a poll of a few new rows."""
+    work, rows = cut(BATCH, truth, scores), len(scores)
+
+    def ten() -> list[float]:
+        state, areas = ExactAUC(), []
+        for i, (some, their) in enumerate(work, 1):
+            state.update(some, their)
+            if i % (len(work) // 10) == 0:
+                areas.append(state.compute().auc)
+        return areas
+
+    yield measure(f"float32 in [0, 1], batches of {BATCH:,}, ten reads", rows, ten)
+    whole, polled = feed(ExactAUC(), work), ExactAUC()
+    whole.compute()
+
+    def poll() -> None:
+        nonlocal polled
+        polled = whole.copy()
+        polled.update(*work[0])
+
+    read = lambda: polled.compute().auc  # noqa: E731
+    yield measure(f"read after a poll of {BATCH:,} rows, a new row", BATCH, read, setup=poll)
+
+
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     uniform, wide = uniform_scores(rows), unit_floats(rows)
     truth = labels_of(uniform)
     found = answer("exact-auc", "ExactAUC, update and area", rows=rows, arrays=[truth, uniform])
-    found.add(*timings("float32 in [0, 1]", uniform, compared=True))
+    found.add(*timings("float32 in [0, 1]", uniform, compared=True), *reads(truth, uniform))
     kinds = {
         "float32 in [0, 1], clicks": click_scores(rows),
         "float32 of either sign": uniform - np.float32(0.5),

@@ -76,6 +76,35 @@ def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Tim
     ]
 
 
+def reads(work: Batches) -> list[Timing]:
+    """Ten reads while a state grows, and the read after a poll of a few new rows."""
+    rows, few = sum(len(truth) for truth, _, _ in work), len(work[0][0])
+
+    def ten() -> list[float | Bounded]:
+        state, found = GroupedAUC(), []
+        for i, (truth, scores, groups) in enumerate(work, 1):
+            state.update(truth, scores, groups=groups)
+            if i % (len(work) // 10) == 0:
+                found.append(state.compute().gauc)
+        return found
+
+    whole, polled = feed(GroupedAUC(), work), GroupedAUC()
+    whole.compute()
+
+    def poll() -> None:
+        nonlocal polled
+        truth, scores, groups = work[0]
+        polled = whole.copy()
+        polled.update(truth, scores, groups=groups)
+
+    return [
+        measure(f"batches of {few:,}, ten reads", rows, ten),
+        measure(
+            f"read after a poll of {few:,} rows, a row", rows, lambda: polled.compute(), setup=poll
+        ),
+    ]
+
+
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     ids = users(rows, rows // 20)
@@ -101,7 +130,7 @@ def ask(quick: bool) -> Answer:
         jobs.append((time, gauc))
     few = min(rows, 1_000_000)
     jobs += [timing(name, plain, batches(of, few)) for name, of in nasty_users(few).items()]
-    found.add(*(time for time, _ in jobs))
+    found.add(*(time for time, _ in jobs), *reads(many))
     states(found, whole, many, ids)
     found.add(*peers(truth, scores, ids))
     return found

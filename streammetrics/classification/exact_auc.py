@@ -37,8 +37,9 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         "1/10". Others are refused or, with round_weights=True, rounded and counted in the result.
     State
         The multiset of (score, label): at most 8 bytes (of float32: 4) for each different pair, and
-        as much for each of up to 2**24 unsorted rows. With weights also the units of weight of each
-        pair, the number of rows, and the rows with a rounded weight by label.
+        as much for each of up to 2**24 unsorted rows; a state that is read while it grows keeps two
+        bits more. With weights also the units of weight of each pair, the number of rows, and the
+        rows with a rounded weight by label.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
     Undefined
@@ -48,7 +49,8 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         many terms, are rounded from 90 bits.
     Cost
         An update costs about two sorts of its own scores, however many rows the state has; about 20
-        ns more a row with weights.
+        ns more a row with weights. A read costs the rows that are new since the last one, if they
+        are few, no row has a weight and most scores differ.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 

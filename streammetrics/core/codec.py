@@ -84,7 +84,7 @@ class Writer:
         width = _width(top)
         self.chunks.append(bytes((width,)))
         if width:
-            self.chunks.append(values.astype(KINDS[width][0]).tobytes())
+            self.chunks.append(values.astype(KINDS[width][0], copy=False).tobytes())
 
     def int_(self, value: int) -> None:
         """One integer, as `ints` writes it."""
@@ -234,8 +234,9 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
             where="to_bytes",
             hint="split the panel, or shorten its settings",
         )
-    start = b"".join((_START.pack(magic, VERSION, len(head), len(body)), head, body))
-    return start + zlib.crc32(start).to_bytes(4, "little")
+    start = _START.pack(magic, VERSION, len(head), len(body)) + head
+    check = zlib.crc32(body, zlib.crc32(start))
+    return b"".join((start, body, check.to_bytes(4, "little")))
 
 
 def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:

@@ -101,6 +101,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         State: 8 bytes a row (of float64: 16) and about 30 an id, less where rows repeat; on a grid
         9 bytes for each bucket that a group occupies. An update costs about 4 sorts of its rows as
         float32. With round_weights=True about 50 bytes more for each group with rounded rows.
+        If few rows are new since the last read, none has a weight and scores are float32, a read
+        costs these and the groups; it keeps 32 bytes for each group.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -257,7 +259,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             layout, (run,) = bag.settled()
             groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
         else:
-            not_lost, ties, p, n = sums[0][:, sums[0][2] + sums[0][3] > 0]
+            there = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
+            not_lost, ties, p, n = sums[0] if there.all() else sums[0][:, there]
             groups = GroupPairs(not_lost, ties, p, n, {})
         p, n = groups.positives, groups.negatives
         live = (p > 0) & (n > 0)

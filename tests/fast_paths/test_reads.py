@@ -123,6 +123,7 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
                 bystander = metric.copy()
                 value = read(metric, grouped=grouped)
                 wanted = expected(rows, grouped=grouped)
+                assert metric.compute().positives == rows["labels"].sum()
                 assert value == wanted or (np.isnan(value) and np.isnan(wanted))
                 assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
                 assert data is None or metric.to_bytes() == data
@@ -147,3 +148,13 @@ def test_a_read_of_a_result_is_that_of_its_time(small: list[int]) -> None:
     metric.compute()
     assert before.ap == other.compute().ap
     assert before.scores.tolist() == other.compute().scores.tolist()
+
+
+def test_a_state_that_was_read_and_is_merged_with_itself_has_its_rows_twice() -> None:
+    rng = np.random.default_rng(4)
+    metric = ExactAUC()
+    metric.update(rng.integers(0, 2, 100), rng.random(100))
+    once = metric.compute()
+    metric.merge(metric.copy())
+    twice = metric.compute()
+    assert (twice.auc, twice.positives) == (once.auc, 2 * (once.positives or 0))

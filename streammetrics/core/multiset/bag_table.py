@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -71,20 +72,23 @@ def table_of(
     """Count equal rows of sorted runs, a run for each store."""
     labels = rule.labels
     kind = np.uint32 if layout.value_bits == 32 else np.uint64
-    codes: list[Codes] = [np.empty(0, kind)]
+    codes: list[Codes] = []
     counts: list[list[Words]] = [[np.empty(0, np.uint8)] for _ in range(labels)]
     leads, starts = [np.empty(0, np.uint64)], [np.empty(0, np.intp)]
     done, last = 0, None
     for store, run in enumerate(runs):
-        firsts = np.flatnonzero(run.firsts(layout.label_bits))
-        for i in range(0, len(firsts), _CHUNK):
-            at = firsts[i : i + _CHUNK]
-            end = firsts[i + _CHUNK] if i + _CHUNK < len(firsts) else len(run)
-            some = run.slice(int(at[0]), int(end))
-            at = at - at[0]
+        first = run.firsts(layout.label_bits)
+        of_run: Codes = np.empty(int(np.count_nonzero(first)), kind)
+        codes.append(of_run)
+        filled = end = 0
+        while end < len(run):
+            start, end = end, _next(first, end + _CHUNK)
+            at = np.flatnonzero(first[start:end])
+            some = run.slice(start, end)
             fields = layout.open(some, store)
             code, label = layout.codes(fields)
-            codes.append(code[at].astype(kind))
+            of_run[filled : filled + len(at)] = code[at]
+            filled += len(at)
             for value in range(labels):
                 counts[value].append(_counted(label == value, some.counts, at))
             lead = fields.lead[at]
@@ -101,11 +105,18 @@ def table_of(
         totals,
         slots=(lead >> np.uint64(bits)).astype(np.intp),
         sizes=np.diff(np.append(np.concatenate(starts), done)),
-        codes=np.concatenate(codes),
+        codes=codes[0] if len(codes) == 1 else np.concatenate(codes),
         counts=[np.concatenate(of_label) for of_label in counts],
         ids=ids,
         groups=None if ids is None else (lead & np.uint64((1 << bits) - 1)).astype(np.uint32),
     )
+
+
+def _next(first: NDArray[np.bool_], start: int) -> int:
+    """The first True from here on, or the end."""
+    rest = first[start:]
+    step = int(rest.argmax()) if len(rest) else 0
+    return start + step if len(rest) and rest[step] else len(first)
 
 
 def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]) -> Words:
@@ -138,8 +149,9 @@ def write_table(rule: Rule, table: Table, out: Writer) -> None:
         order = np.argsort(by_rank)
         if not bool((order == np.arange(len(order))).all()):
             ends = np.cumsum(sizes)
-            at, sizes = ranges((ends - sizes)[order], ends[order])
-            codes, counts = codes[at], [of_label[at] for of_label in counts]
+            starts, ends = (ends - sizes)[order], ends[order]
+            codes, *counts = _regrouped([codes, *counts], starts, ends)
+            sizes = ends - starts
         slots, rank = np.divmod(by_rank[order], max(1, len(used)))
         first = np.ones(len(slots), np.bool_)
         first[1:] = slots[1:] != slots[:-1]
@@ -154,6 +166,22 @@ def write_table(rule: Rule, table: Table, out: Writer) -> None:
         out.ints(codes)
     for of_label in counts:
         out.ints(of_label)
+
+
+def _regrouped(
+    columns: Sequence[Words], starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> list[Words]:
+    """The entries of groups, one group after another; starts, ends: of each group, all entries."""
+    made = [np.empty_like(column) for column in columns]
+    done = np.cumsum(ends - starts)
+    # The positions of all entries at once would take more memory than the entries.
+    cuts = np.searchsorted(done, np.arange(0, len(columns[0]), _CHUNK)).tolist()
+    for first, last in pairwise([*cuts, len(starts)]):
+        at, _ = ranges(starts[first:last], ends[first:last])
+        end = int(done[last - 1]) if len(at) else 0
+        for column, out in zip(columns, made, strict=True):
+            column.take(at, out=out[end - len(at) : end], mode="clip")  # clip: no copy
+    return made
 
 
 def read_table(rule: Rule, width: int, data: Reader) -> Table:

@@ -33,8 +33,8 @@ class Ranked(Protocol):
     def nbytes(self) -> int:
         """Bytes of memory, without the keys."""
 
-    def between(self, newer: Run, groups: int) -> Ints:
-        """The sums of the pairs of a key of this run and one of another; int64 [k, groups]."""
+    def add_between(self, newer: Run, sums: Ints) -> None:
+        """Add those of the pairs of a key of this run and one of another; int64 [k, groups]."""
 
 
 class PairSum(Protocol):
@@ -75,7 +75,7 @@ class Summed:
             ranked = self.ranked.get(i)
             if ranked is None:
                 ranked = self.ranked[i] = pairs.ranked(run)
-            sums += ranked.between(new, sums.shape[1])
+            ranked.add_between(new, sums)
         sums[:, : self.sums.shape[1]] += self.sums
         runs = (*self.runs, new)
         first, like = len(runs) - 1, len(new)

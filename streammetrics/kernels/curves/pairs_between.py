@@ -51,12 +51,10 @@ class LabelRanks:
         found: Ints = self.before[word] + np.bitwise_count(self.bits[word] & lower)
         return found
 
-    def between(self, newer: Run, groups: int) -> Ints:
-        """The sums of the pairs of a row of this run and one of another, which count no row."""
-        out = np.zeros((4, groups), np.int64)
+    def add_between(self, newer: Run, sums: Ints) -> None:
+        """Add those of the pairs of a row of this run and one of another, which count no row."""
         for i in range(0, len(newer), _PIECE):
-            _add_pairs(self, newer.low[i : i + _PIECE], out)
-        return out
+            _add_pairs(self, newer.low[i : i + _PIECE], sums)
 
 
 @dataclass(frozen=True, slots=True)
