@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from itertools import starmap
+from math import nan
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.parts.exact_sum import dyadic
+from streammetrics.kernels.exact.exact_products import of_scales
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.has_intervals import Asked, OfWeightedRows
+from streammetrics.results.has_intervals import Asked, Deferred, OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -36,8 +41,23 @@ class ReliabilityTable(ShownColumns):
     positive_share: NDArray[np.float64]
 
 
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+
+
+class CalibrationSums(NamedTuple):
+    """The fields of CalibrationFigures before they are fractions; squares at each of the SCALES."""
+
+    negatives: Sequence[int]
+    positives: Sequence[int]
+    predicted: Sequence[Dyadic]
+    squares: Sequence[Dyadic]
+    hits: Dyadic
+    losses: Dyadic | None
+    row_squares: Sequence[Dyadic]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationFigures(OfWeightedRows):
+class CalibrationFigures(Deferred, OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
@@ -77,7 +97,29 @@ class CalibrationFigures(OfWeightedRows):
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
-    _row_squares: tuple[Fraction, Fraction] | None = None
+    _row_squares: tuple[Fraction, Fraction] | None = field(default_factory=lambda: None)
+    _deferred: ClassVar = ("bins", "squares", "hits", "losses", "_row_squares")
+
+    @classmethod
+    def of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
+        """The figures of these sums; others: the other fields."""
+        made = object.__new__(cls)
+        positives = sum(sums.positives)
+        units = positives + sum(sums.negatives)
+        made.__dict__.update(others, _sums=sums, positives=positives, _units=units)
+        return made
+
+    def _made(self, name: str) -> object:
+        sums: CalibrationSums = self.__dict__["_sums"]
+        if name == "bins":
+            predicted = starmap(dyadic, sums.predicted)
+            return tuple(zip(sums.negatives, sums.positives, predicted, strict=True))
+        if name == "squares":
+            return of_scales(starmap(dyadic, sums.squares))
+        if name == "_row_squares":
+            return tuple(starmap(dyadic, sums.row_squares))
+        one = sums.hits if name == "hits" else sums.losses
+        return None if one is None else dyadic(*one)
 
     @property
     def log_loss(self) -> float:
@@ -119,14 +161,16 @@ class CalibrationFigures(OfWeightedRows):
         That is the mean, over rows, of |mean score - share of positives| of their bin. (Naeini,
         Cooper & Hauskrecht 2015, AAAI.)
         """
-        gaps = (abs(predicted - ones) for _, ones, predicted in self.bins)
-        return ratio(sum(gaps, Fraction(0)), self._units)
+        gaps, one = self._gaps
+        return ratio(sum(gaps), self._units * one)
 
     @property
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
-        gaps = [abs(p - ones) / (zeros + ones) for zeros, ones, p in self.bins if zeros + ones]
-        return ratio(max(gaps), 1) if gaps else math.nan
+        gaps, one = self._gaps
+        units = [zeros + ones for zeros, ones, _ in self.bins]
+        # Rounding keeps the order, so the greatest gap rounds to the greatest rounded one.
+        return max((ratio(g, n * one) for g, n in zip(gaps, units, strict=True) if n), default=nan)
 
     @property
     def mean_score(self) -> float:
@@ -190,7 +234,20 @@ class CalibrationFigures(OfWeightedRows):
 
     @cached_property
     def _predicted(self) -> Fraction:
-        return sum((predicted for _, _, predicted in self.bins), Fraction(0))
+        units, one = self._scores
+        return Fraction(sum(units), one)
+
+    @cached_property
+    def _scores(self) -> tuple[list[int], int]:
+        """Σ p of each bin in units of 1 / n, and n."""
+        one = math.lcm(*(predicted.denominator for _, _, predicted in self.bins))
+        return [p.numerator * (one // p.denominator) for _, _, p in self.bins], one
+
+    @property
+    def _gaps(self) -> tuple[list[int], int]:
+        """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
+        units, one = self._scores
+        return [abs(u - ones * one) for u, (_, ones, _) in zip(units, self.bins, strict=True)], one
 
 
 def _over(above: Fraction, below: Fraction) -> float:

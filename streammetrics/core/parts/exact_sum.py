@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,37 @@ _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**10
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
 _FEW_SLOTS: Final = 8  # values for each slot from which sums by slot pay
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
+
+
+class Dyadics(NamedTuple):
+    """Numbers without rounding: integers in units of 2 ** -shift; shift is at least 0."""
+
+    units: list[int]
+    shift: int
+
+    def fractions(self) -> list[Fraction]:
+        """The numbers."""
+        return [dyadic(units, self.shift) for units in self.units]
+
+
+def dyadic(units: int, shift: int) -> Fraction:
+    """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
+
+    >>> dyadic(6, 2), dyadic(0, 5)
+    (Fraction(3, 2), Fraction(0, 1))
+    """
+    zeros = min(shift, (units & -units).bit_length() - 1) if units else shift
+    if zeros == shift:
+        return Fraction(units >> zeros)
+    return Fraction(units >> zeros, 1 << shift - zeros)
+
+
+def _rounded(units: int, shift: int) -> float:
+    """The nearest float to units / 2 ** shift, infinite past the largest."""
+    try:
+        return units / (1 << shift)
+    except OverflowError:
+        return math.inf if units > 0 else -math.inf
 
 
 class ExactSumColumn(Column):
@@ -96,24 +127,50 @@ class ExactSumColumn(Column):
             at = first - self.first
             self.limbs[0, at : at + len(limbs)] += limbs
 
-    def value(self, slot: int = 0) -> float:
-        """The sum, correctly rounded; inf past the largest float, nan for inf with -inf."""
-        minus, plus = self.infinities[slot].tolist()
-        if minus or plus:
-            return math.nan if minus and plus else math.inf if plus else -math.inf
-        units = self.quanta(slot)
+    def units(self, slots: Slots) -> Dyadics:
+        """The finite sums of these states."""
+        limbs = self.limbs[slots]
+        used = np.flatnonzero(limbs.any(axis=0))
+        if not len(used):
+            return Dyadics([0] * len(slots), 0)
+        low, high = int(used[0]), int(used[-1])
+        units: list[int] = limbs[:, high].tolist()
+        for limb in range(high - 1, low - 1, -1):
+            below = limbs[:, limb].tolist()
+            units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
+        shift = UNIT - BITS * (self.first + low)
+        return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
+
+    def values(self, slots: Slots) -> list[float]:
+        """The sums, each correctly rounded; inf past the largest float, nan for inf with -inf."""
+        units, shift = self.units(slots)
         try:
-            return units / (1 << UNIT)
+            one = 1 << shift
+            values = [some / one for some in units]
         except OverflowError:
-            return math.inf if units > 0 else -math.inf
+            values = [_rounded(some, shift) for some in units]
+        infinities = self.infinities[slots]
+        for i in np.flatnonzero(infinities.any(axis=1)).tolist():
+            minus, plus = infinities[i].tolist()
+            values[i] = math.nan if minus and plus else math.inf if plus else -math.inf
+        return values
+
+    def value(self, slot: int = 0) -> float:
+        """The sum of one state; see `values`."""
+        return self.values(np.array([slot], np.intp))[0]
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""
         return not self.infinities[slot].any()
 
+    def finite_of(self, slots: Slots) -> NDArray[np.bool_]:
+        """Whether no infinity was added, for each of these states."""
+        finite: NDArray[np.bool_] = (self.infinities[slots] == 0).all(axis=1)
+        return finite
+
     def fraction(self, slot: int = 0) -> Fraction:
         """The exact sum of the finite values."""
-        return Fraction(self.quanta(slot), 1 << UNIT)
+        return dyadic(self.quanta(slot), UNIT)
 
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
