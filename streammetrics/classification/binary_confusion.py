@@ -21,7 +21,7 @@ from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.class_cells import binary_cells, binary_counts
-from streammetrics.results.has_intervals import side_by_side
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.rates import Rates
 
 _CELLS: Final = np.arange(4)

@@ -222,7 +222,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         )
         unit = Fraction(self.weight_unit)
         return [
-            CalibrationFigures.of_sums(
+            CalibrationFigures._of_sums(
                 CalibrationSums(*row),
                 {"weight_unit": unit, "_surplus": surplus, "rows_rounded": rounded},
             )

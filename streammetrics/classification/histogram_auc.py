@@ -165,7 +165,7 @@ def bucket_curves(
         # Copies: a curve that is kept must not keep those of all other keys.
         points = partial(_points, grid, in_unit, 2 * i * b, cells[here].copy(), counts[here].copy())
         rows = pairs.positives + pairs.negatives - surplus[i]
-        curves.append(ScoreCurve.of_pairs(pairs, points, rows, weight_unit, rows_rounded[i]))
+        curves.append(ScoreCurve._of_pairs(pairs, points, rows, weight_unit, rows_rounded[i]))
     return curves
 
 

@@ -19,7 +19,7 @@ from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.rows import Terms
-from streammetrics.results.has_intervals import side_by_side
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import Quotient
 
 
@@ -122,10 +122,11 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     def _compute_all(self, slots: Slots) -> list[Quotient]:
         above, below = self.numerator, self.denominator
-        (tops, up), (bottoms, down) = above.units(slots), below.units(slots)
+        (numerators, up), (denominators, down) = above.units(slots), below.units(slots)
         shift = max(up, down)
         if up != down:
-            tops, bottoms = ([u << shift - s for u in x] for x, s in ((tops, up), (bottoms, down)))
+            numerators = [units << shift - up for units in numerators]
+            denominators = [units << shift - down for units in denominators]
         rows = self.rows.tables(slots)
         made = side_by_side(
             Quotient,
@@ -134,7 +135,7 @@ class Ratio(Accumulator, schema="ratio/2"):
             denominator=below.values(slots),
             rows=rows.sum(axis=1).tolist(),
             is_share=(rows[:, 1] == 0).tolist(),
-            _sums=zip(tops, bottoms, repeat(shift)),
+            _sums=zip(numerators, denominators, repeat(shift)),
         )
         for i in np.flatnonzero(~(above.finite_of(slots) & below.finite_of(slots))).tolist():
             object.__setattr__(made[i], "_sums", None)

@@ -28,7 +28,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
-from streammetrics.results.has_intervals import side_by_side
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]

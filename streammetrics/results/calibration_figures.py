@@ -22,7 +22,8 @@ from streammetrics.kernels.inference.variances import mean_variance, ratio_varia
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.has_intervals import Asked, Deferred, OfWeightedRows
+from streammetrics.results.deferred import Deferred
+from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -101,7 +102,7 @@ class CalibrationFigures(Deferred, OfWeightedRows):
     _deferred: ClassVar = ("bins", "squares", "hits", "losses", "_row_squares")
 
     @classmethod
-    def of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
+    def _of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
         """The figures of these sums; others: the other fields."""
         made = object.__new__(cls)
         positives = sum(sums.positives)

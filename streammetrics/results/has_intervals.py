@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import ClassVar, Final
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
@@ -127,51 +126,6 @@ class Asked:
             n_eff=float(n),
             deff=1.0,
         )
-
-
-class Deferred:
-    """A result some of whose fields are made when they are first read.
-
-    A metric that makes thousands of results at once leaves fields out of each, and passes what
-    `_made` needs instead. A field that is left out has no default.
-    """
-
-    __slots__ = ()
-
-    _deferred: ClassVar[tuple[str, ...]] = ()
-
-    @abstractmethod
-    def _made(self, name: str) -> object:
-        """The value of a field that was left out."""
-
-    if not TYPE_CHECKING:  # a type checker would allow any attribute
-
-        def __getattr__(self, name: str) -> object:
-            if name not in self._deferred:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            found = self._made(name)
-            object.__setattr__(self, name, found)
-            return found
-
-
-T = TypeVar("T")
-_blank: Final = object.__new__
-
-
-def side_by_side(kind: type[T], n: int, **columns: Iterable[object]) -> list[T]:
-    """`n` instances of a frozen dataclass with slots, from the columns of its fields.
-
-    The same as a call for each, in a third of the time. Fields without a column are left out.
-
-    >>> from streammetrics.results.rates import Rates
-    >>> made = side_by_side(Rates, 2, tp=[1, 3], fp=[1, 1])
-    >>> [one.tp + one.fp for one in made]
-    [2, 4]
-    """
-    made = [_blank(kind) for _ in range(n)]
-    for name, column in columns.items():
-        deque(map(getattr(kind, name).__set__, made, column), maxlen=0)
-    return made
 
 
 class HasIntervals(Shown):

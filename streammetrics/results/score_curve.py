@@ -38,7 +38,8 @@ from streammetrics.present.notebook import Shown, ShownColumns
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import Reasons, counts_of, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
-from streammetrics.results.has_intervals import Asked, Deferred, RoundedWeights, units_counted
+from streammetrics.results.deferred import Deferred
+from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
 
 # A figure of a curve: float if the curve is exact, Bounded if it is of a histogram.
@@ -181,7 +182,7 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
     _deferred: ClassVar = ("scores", "counts", "_ends")
 
     @classmethod
-    def of_pairs(
+    def _of_pairs(
         cls,
         found: Pairs,
         points: Callable[[], BucketPoints],

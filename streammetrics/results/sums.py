@@ -14,10 +14,10 @@ from streammetrics.kernels.exact.exact_products import of_scales
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import (
     USERS,
     Asked,
-    Deferred,
     HasIntervals,
     OfWeightedRows,
     units_counted,
