@@ -203,30 +203,33 @@ class Calibration(Accumulator, schema="calibration/3"):
             each = (column.units(slots) for column in columns)
             return (zip(units, repeat(shift)) for units, shift in each)
 
-        units, shift = self.predicted.units(slots)
-        predicted = [*zip(units, repeat(shift))]
-        losses = zip(*sums(self.losses), self.losses.finite_of(slots).tolist(), strict=True)
         tables = self.counts.tables(slots)
+        predicted, shift = self.predicted.units(slots)
+        losses = zip(*sums(self.losses), self.losses.finite_of(slots).tolist(), strict=True)
         rows = zip(
-            tables[:, 0].tolist(),
-            tables[:, 1].tolist(),
+            (table.copy() for table in tables),  # a result must not keep those of all other keys
             (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
+            repeat(shift, len(slots)),
             zip(*sums(self.squares, self.tiny_squares), strict=True),
             *sums(self.predicted_of_positives),
             (one if finite else None for one, finite in losses),
             zip(*sums(self.loss_squares, self.brier_squares), strict=True),
             strict=True,
         )
-        of_weights = zip(
-            self.counts.surplus[slots].tolist(), self.rounded.totals(slots), strict=True
-        )
         unit = Fraction(self.weight_unit)
+        others = zip(
+            tables[:, 1].sum(axis=1).tolist(),
+            tables.sum(axis=(1, 2)).tolist(),
+            self.counts.surplus[slots].tolist(),
+            self.rounded.totals(slots),
+            strict=True,
+        )
+        names = ("positives", "_units", "_surplus", "rows_rounded")
         return [
             CalibrationFigures._of_sums(
-                CalibrationSums(*row),
-                {"weight_unit": unit, "_surplus": surplus, "rows_rounded": rounded},
+                CalibrationSums(*row), {"weight_unit": unit, **dict(zip(names, other, strict=True))}
             )
-            for row, (surplus, rounded) in zip(rows, of_weights, strict=True)
+            for row, other in zip(rows, others, strict=True)
         ]
 
 

@@ -46,11 +46,15 @@ Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
 class CalibrationSums(NamedTuple):
-    """The fields of CalibrationFigures before they are fractions; squares at each of the SCALES."""
+    """The fields of CalibrationFigures before they are fractions.
 
-    negatives: Sequence[int]
-    positives: Sequence[int]
-    predicted: Sequence[Dyadic]
+    counts: int64 [label, bin]. predicted: of each bin, in units of 2 ** -shift. squares: at each of
+    the SCALES.
+    """
+
+    counts: NDArray[np.int64]
+    predicted: Sequence[int]
+    shift: int
     squares: Sequence[Dyadic]
     hits: Dyadic
     losses: Dyadic | None
@@ -103,18 +107,16 @@ class CalibrationFigures(Deferred, OfWeightedRows):
 
     @classmethod
     def _of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
-        """The figures of these sums; others: the other fields."""
+        """The figures of these sums; others: the other fields, `positives` and `_units`."""
         made = object.__new__(cls)
-        positives = sum(sums.positives)
-        units = positives + sum(sums.negatives)
-        made.__dict__.update(others, _sums=sums, positives=positives, _units=units)
+        made.__dict__.update(others, _sums=sums)
         return made
 
     def _made(self, name: str) -> object:
         sums: CalibrationSums = self.__dict__["_sums"]
         if name == "bins":
-            predicted = starmap(dyadic, sums.predicted)
-            return tuple(zip(sums.negatives, sums.positives, predicted, strict=True))
+            predicted = [dyadic(units, sums.shift) for units in sums.predicted]
+            return tuple(zip(*sums.counts.tolist(), predicted, strict=True))
         if name == "squares":
             return of_scales(starmap(dyadic, sums.squares))
         if name == "_row_squares":
