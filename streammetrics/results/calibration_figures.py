@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import starmap
 from math import nan
+from operator import add
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -171,7 +172,8 @@ class CalibrationFigures(Deferred, OfWeightedRows):
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
         gaps, one = self._gaps
-        units = [zeros + ones for zeros, ones, _ in self.bins]
+        zeros, ones, _, _ = self._columns_of_bins
+        units = map(add, zeros, ones)
         # Rounding keeps the order, so the greatest gap rounds to the greatest rounded one.
         return max((ratio(g, n * one) for g, n in zip(gaps, units, strict=True) if n), default=nan)
 
@@ -237,20 +239,25 @@ class CalibrationFigures(Deferred, OfWeightedRows):
 
     @cached_property
     def _predicted(self) -> Fraction:
-        units, one = self._scores
-        return Fraction(sum(units), one)
+        _, _, predicted, one = self._columns_of_bins
+        return Fraction(sum(predicted), one)
 
     @cached_property
-    def _scores(self) -> tuple[list[int], int]:
-        """Σ p of each bin in units of 1 / n, and n."""
-        one = math.lcm(*(predicted.denominator for _, _, predicted in self.bins))
-        return [p.numerator * (one // p.denominator) for _, _, p in self.bins], one
+    def _columns_of_bins(self) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
+        """Negatives, positives and Σ p of each bin, the latter in units of 1 / n; and n."""
+        sums: CalibrationSums | None = self.__dict__.get("_sums")
+        if sums is not None:
+            zeros, ones = sums.counts.tolist()
+            return zeros, ones, sums.predicted, 1 << sums.shift
+        one = math.lcm(*(p.denominator for _, _, p in self.bins))
+        scaled = [p.numerator * (one // p.denominator) for _, _, p in self.bins]
+        return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, one
 
     @property
     def _gaps(self) -> tuple[list[int], int]:
         """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
-        units, one = self._scores
-        return [abs(u - ones * one) for u, (_, ones, _) in zip(units, self.bins, strict=True)], one
+        _, ones, predicted, one = self._columns_of_bins
+        return [abs(p - y * one) for p, y in zip(predicted, ones, strict=True)], one
 
 
 def _over(above: Fraction, below: Fraction) -> float:
