@@ -205,14 +205,16 @@ class Calibration(Accumulator, schema="calibration/3"):
 
         tables = self.counts.tables(slots)
         predicted, shift = self.predicted.units(slots)
-        losses = zip(*sums(self.losses), self.losses.finite_of(slots).tolist(), strict=True)
+        losses: list[tuple[int, int] | None] = [*next(sums(self.losses))]
+        for i in self.losses.infinite(slots):
+            losses[i] = None
         rows = zip(
             (table.copy() for table in tables),  # a result must not keep those of all other keys
             (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
             repeat(shift, len(slots)),
             zip(*sums(self.squares, self.tiny_squares), strict=True),
             *sums(self.predicted_of_positives),
-            (one if finite else None for one, finite in losses),
+            losses,
             zip(*sums(self.loss_squares, self.brier_squares), strict=True),
             strict=True,
         )

@@ -121,8 +121,8 @@ class Ratio(Accumulator, schema="ratio/2"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[Quotient]:
-        above, below = self.numerator, self.denominator
-        (numerators, up), (denominators, down) = above.units(slots), below.units(slots)
+        above, below = self.numerator.units(slots), self.denominator.units(slots)
+        (numerators, up), (denominators, down) = above, below
         shift = max(up, down)
         if up != down:
             numerators = [units << shift - up for units in numerators]
@@ -131,13 +131,13 @@ class Ratio(Accumulator, schema="ratio/2"):
         made = side_by_side(
             Quotient,
             len(slots),
-            numerator=above.values(slots),
-            denominator=below.values(slots),
+            numerator=self.numerator.values(slots, above),
+            denominator=self.denominator.values(slots, below),
             rows=rows.sum(axis=1).tolist(),
             is_share=(rows[:, 1] == 0).tolist(),
             _sums=zip(numerators, denominators, repeat(shift)),
         )
-        for i in np.flatnonzero(~(above.finite_of(slots) & below.finite_of(slots))).tolist():
+        for i in (*self.numerator.infinite(slots), *self.denominator.infinite(slots)):
             object.__setattr__(made[i], "_sums", None)
         return made
 

@@ -138,7 +138,7 @@ class Regression(Accumulator, schema="regression/2"):
             rows_rounded=self.rounded.totals(slots),
             _sums=zip(*sums, strict=True),
         )
-        for i in np.flatnonzero(~self.absolute.finite_of(slots)).tolist():
+        for i in self.absolute.infinite(slots):
             object.__setattr__(made[i], "absolute", None)
             object.__setattr__(made[i], "squares", None)
         return made

@@ -57,6 +57,14 @@ class Dyadics(NamedTuple):
         """The numbers."""
         return [dyadic(units, self.shift) for units in self.units]
 
+    def floats(self) -> list[float]:
+        """The numbers, each correctly rounded; infinite past the largest float."""
+        try:
+            one = 1 << self.shift
+            return [units / one for units in self.units]
+        except OverflowError:
+            return [_rounded(units, self.shift) for units in self.units]
+
 
 def dyadic(units: int, shift: int) -> Fraction:
     """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
@@ -130,10 +138,12 @@ class ExactSumColumn(Column):
     def units(self, slots: Slots) -> Dyadics:
         """The finite sums of these states."""
         limbs = self.limbs[slots]
-        used = np.flatnonzero(limbs.any(axis=0))
-        if not len(used):
-            return Dyadics([0] * len(slots), 0)
-        low, high = int(used[0]), int(used[-1])
+        low, high = 0, limbs.shape[1] - 1
+        if high:
+            used = np.flatnonzero(limbs.any(axis=0))
+            if not len(used):
+                return Dyadics([0] * len(slots), 0)
+            low, high = used.item(0), used.item(-1)
         units: list[int] = limbs[:, high].tolist()
         for limb in range(high - 1, low - 1, -1):
             below = limbs[:, limb].tolist()
@@ -141,32 +151,29 @@ class ExactSumColumn(Column):
         shift = UNIT - BITS * (self.first + low)
         return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
 
-    def values(self, slots: Slots) -> list[float]:
-        """The sums, each correctly rounded; inf past the largest float, nan for inf with -inf."""
-        units, shift = self.units(slots)
-        try:
-            one = 1 << shift
-            values = [some / one for some in units]
-        except OverflowError:
-            values = [_rounded(some, shift) for some in units]
-        infinities = self.infinities[slots]
-        for i in np.flatnonzero(infinities.any(axis=1)).tolist():
-            minus, plus = infinities[i].tolist()
+    def values(self, slots: Slots, units: Dyadics) -> list[float]:
+        """The sums, from their finite `units`, each correctly rounded; inf past the largest float,
+        nan for inf with -inf."""
+        values = units.floats()
+        for i in self.infinite(slots):
+            minus, plus = self.infinities[slots[i]].tolist()
             values[i] = math.nan if minus and plus else math.inf if plus else -math.inf
         return values
 
+    def infinite(self, slots: Slots) -> list[int]:
+        """The positions of the slots to which an infinity was added."""
+        if not self.infinities.any():
+            return []
+        return np.flatnonzero(self.infinities[slots].any(axis=1)).tolist()
+
     def value(self, slot: int = 0) -> float:
         """The sum of one state; see `values`."""
-        return self.values(np.array([slot], np.intp))[0]
+        slots = np.array([slot], np.intp)
+        return self.values(slots, self.units(slots))[0]
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""
         return not self.infinities[slot].any()
-
-    def finite_of(self, slots: Slots) -> NDArray[np.bool_]:
-        """Whether no infinity was added, for each of these states."""
-        finite: NDArray[np.bool_] = (self.infinities[slots] == 0).all(axis=1)
-        return finite
 
     def fraction(self, slot: int = 0) -> Fraction:
         """The exact sum of the finite values."""

@@ -97,8 +97,9 @@ class Kept:
         live = np.flatnonzero((groups.positives > 0) & (groups.negatives > 0))
         self.of_large = [g for g in live.tolist() if g in groups.large] if groups.large else []
         small = live[~np.isin(live, self.of_large)] if groups.large else live
-        by = [2 * groups.positives[small] * groups.negatives[small]]
-        small = small[np.lexsort(by if owners is None else [*by, owners[small]])]
+        by = 2 * groups.positives[small] * groups.negatives[small]
+        order = np.argsort(by) if owners is None else np.lexsort((by, owners[small]))
+        small = small[order]
         self.owners = np.zeros_like(groups.positives) if owners is None else owners
         self.groups, self.weight, self.small = groups, weight, small
         self.large = [groups.large[g] for g in self.of_large]
