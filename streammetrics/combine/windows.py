@@ -295,16 +295,12 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         """The result of the windows of each run: those of single panes together, the others from
         the sum of their panes."""
         child = part_of(self, self.states.child)
-        order = self._in_order()
-        panes = [run.low for run in found if run.high - run.low == 1]
-        of_panes = iter(child._compute_all(order[panes]))
-        sums = iter(
-            [
-                state.compute()
-                for _, state in self._states([run for run in found if run.high - run.low > 1])
-            ]
-        )
-        return [next(of_panes if run.high - run.low == 1 else sums) for run in found]
+        single = [run.high - run.low == 1 for run in found]
+        panes = [run.low for run, one in zip(found, single, strict=True) if one]
+        others = [run for run, one in zip(found, single, strict=True) if not one]
+        of_panes = iter(child._compute_all(self._in_order()[panes]))
+        of_sums = (state.compute() for _, state in self._states(others))
+        return [next(of_panes if one else of_sums) for one in single]
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""

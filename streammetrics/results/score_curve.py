@@ -199,6 +199,12 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
     def _made(self, name: str) -> object:
         return self._held[self._deferred.index(name)]
 
+    def __getstate__(self) -> dict[str, object]:
+        # A copy and a pickle hold the buckets, not the grid that they are made from.
+        held = {name: getattr(self, name) for name in self._deferred}
+        others = {k: v for k, v in self.__dict__.items() if k not in ("_points", "_held")}
+        return {**others, **held}
+
     @cached_property
     def _held(self) -> Points | BucketPoints:
         points: Callable[[], Points | BucketPoints] = self.__dict__["_points"]

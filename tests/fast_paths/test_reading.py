@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +73,22 @@ def test_a_state_with_counts_near_int64_is_read_among_small_and_empty_ones(name:
     found = together._compute_all(np.array([3, 0, 1, 1], np.intp))
     for result, state in zip(found, (small, metric, huge, huge), strict=True):
         assert shown(result) == shown(state.compute())
+
+
+@pytest.mark.parametrize("name", ["Ratio", "HistogramAUC", "Calibration", "Regression"])
+def test_a_result_is_copied_and_pickled_before_and_after_its_fields_are_read(name: str) -> None:
+    metric, draw = METRICS[name]
+    read = PerKey(metric)
+    read.update(np.arange(_ROWS) % 7, **draw(_ROWS, np.random.default_rng(8)))
+    expected = shown(read.compute()[3])
+    for before in (True, False):
+        result = read.compute()[3]
+        if not before:
+            assert shown(result) == expected
+        data = pickle.dumps(result)
+        assert len(data) < 10_000 and {*dir(result)} >= {*vars(type(result)).get("_deferred", ())}
+        for other in (pickle.loads(data), copy(result), replace(result)):
+            assert shown(other) == expected and other == result
 
 
 def test_windows_of_keys_of_a_panel_in_groups_of_users_equal_each_state_alone() -> None:
