@@ -1,6 +1,6 @@
 """Decoding JSON events into columns, with and without bad ones among them.
 
-The events are those of `streammetrics simulate`, the config that of the demonstration: a time, a
+The events are those of `streammetrics simulate`, the config that of `bench_consumer`: a time, a
 variant, a slice, a label, a score and an id are read of nine fields. The anchor is msgspec's own
 decoding of the same bytes into objects with these fields, in the same run; the target for good
 events is TARGET times that. Bad events are cut off. They should cost no good ones: the last column
@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Final
 
 from streammetrics_consumers.config.config import Config, load_config
-from streammetrics_consumers.demo import CONFIG
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.events.fields import paths
 from streammetrics_consumers.events.json_and_csv import JsonReader
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
+
+from benchmarks.bench_consumer import CONFIG
 
 EVENTS: Final = 8192  # in a chunk, as a file source gives them
 CHUNKS: Final = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.class_cells import binary_cells, binary_counts
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.rates import Rates
 
 _CELLS: Final = np.arange(4)
@@ -109,10 +111,21 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     def compute(self) -> Rates:
         """The rates at the threshold."""
         self._flush()
-        tn, fp, fn, tp = self.counts.dense().ravel().tolist()
-        unit, surplus = Fraction(self.weight_unit), int(self.counts.surplus[0])
-        rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
-        return Rates(tp, fp, fn, tn, unit, surplus, rows_rounded)
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[Rates]:
+        tn, fp, fn, tp = self.counts.tables(slots).reshape(-1, 4).T.tolist()
+        return side_by_side(
+            Rates,
+            len(slots),
+            tp=tp,
+            fp=fp,
+            fn=fn,
+            tn=tn,
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            _surplus=self.counts.surplus[slots].tolist(),
+            rows_rounded=self.rounded.totals(slots),
+        )
 
 
 def check_threshold(value: object, where: str) -> float:

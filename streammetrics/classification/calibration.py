@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -17,16 +18,16 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.double_double import Pair
-from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
-from streammetrics.results.calibration_figures import CalibrationFigures
+from streammetrics.results.calibration_figures import CalibrationFigures, CalibrationSums
 
 Floats = NDArray[np.float64]
 
@@ -195,17 +196,43 @@ class Calibration(Accumulator, schema="calibration/3"):
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
         self._flush()
-        negatives, positives = self.counts.dense().tolist()
-        return CalibrationFigures(
-            bins=tuple(zip(negatives, positives, self.predicted.fractions(), strict=True)),
-            squares=of_scales([self.squares.fraction(), self.tiny_squares.fraction()]),
-            hits=self.predicted_of_positives.fraction(),
-            losses=self.losses.fraction() if self.losses.finite() else None,
-            _row_squares=(self.loss_squares.fraction(), self.brier_squares.fraction()),
-            weight_unit=Fraction(self.weight_unit),
-            _surplus=int(self.counts.surplus[0]),
-            rows_rounded=int(self.rounded.dense().sum()) if self.round_weights else None,
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[CalibrationFigures]:
+        def sums(*columns: ExactSumColumn) -> Iterator[Iterator[tuple[int, int]]]:
+            each = (column.units(slots) for column in columns)
+            return (zip(units, repeat(shift)) for units, shift in each)
+
+        tables = self.counts.tables(slots)
+        predicted, shift = self.predicted.units(slots)
+        losses: list[tuple[int, int] | None] = [*next(sums(self.losses))]
+        for i in self.losses.infinite(slots):
+            losses[i] = None
+        rows = zip(
+            (table.copy() for table in tables),  # a result must not keep those of all other keys
+            (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
+            repeat(shift, len(slots)),
+            zip(*sums(self.squares, self.tiny_squares), strict=True),
+            *sums(self.predicted_of_positives),
+            losses,
+            zip(*sums(self.loss_squares, self.brier_squares), strict=True),
+            strict=True,
         )
+        unit = Fraction(self.weight_unit)
+        others = zip(
+            tables[:, 1].sum(axis=1).tolist(),
+            tables.sum(axis=(1, 2)).tolist(),
+            self.counts.surplus[slots].tolist(),
+            self.rounded.totals(slots),
+            strict=True,
+        )
+        names = ("positives", "_units", "_surplus", "rows_rounded")
+        return [
+            CalibrationFigures._of_sums(
+                CalibrationSums(*row), {"weight_unit": unit, **dict(zip(names, other, strict=True))}
+            )
+            for row, other in zip(rows, others, strict=True)
+        ]
 
 
 def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +16,17 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.counts import Counts, distinct
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import Unit
-from streammetrics.kernels.tables.grids import Gridded, check_grid, grid_of
-from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.kernels.curves.area import pairs_of_tables
+from streammetrics.kernels.tables.grids import Grid, Gridded, check_grid, grid_of
+from streammetrics.results.score_curve import BucketPoints, ScoreCurve
 
 A = TypeVar("A", bound=Accumulator)
+_AT_ONCE: Final = 1 << 8  # states whose counts are copied together: 100 MB if all are full
 
 
 class HistogramAUC(Accumulator, schema="histogram-auc/3"):
@@ -129,38 +132,59 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     def compute(self) -> ScoreCurve[Bounded]:
         """The curve, with certain bounds on its areas."""
         self._flush()
-        rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
-        [curve] = bucket_curves(self.counts, self, 1, Fraction(self.weight_unit), rows_rounded)
-        return curve
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[ScoreCurve[Bounded]]:
+        curves: list[ScoreCurve[Bounded]] = []
+        for start in range(0, len(slots), _AT_ONCE):
+            some = slots[start : start + _AT_ONCE]
+            surplus, rounded = self.counts.surplus[some].tolist(), self.rounded.totals(some)
+            unit = Fraction(self.weight_unit)
+            curves += bucket_curves(*self.counts.cells_of(some), self, surplus, unit, rounded)
+        return curves
 
 
 def bucket_curves(
-    counts: WeightedCountsColumn,
+    cells: NDArray[np.int64],
+    counts: NDArray[np.int64],
     metric: Gridded,
-    n_classes: int,
+    surplus: Sequence[int],
     weight_unit: Fraction,
-    rows_rounded: int | None,
-) -> Iterator[ScoreCurve[Bounded]]:
-    """The curve of each class, from counts [class, truth, bucket] and their surplus."""
+    rows_rounded: Sequence[int | None],
+) -> list[ScoreCurve[Bounded]]:
+    """The curves of tables [truth, bucket], from their occupied cells as in `pairs_of_tables`, and
+    the surplus and the rounded rows of each."""
     grid = grid_of(metric)
-    b, surplus = grid.n_buckets, int(counts.surplus[0])
-    cells, held = counts.occupied()
-    edges = np.searchsorted(cells, np.arange(n_classes + 1) * 2 * b)
-    occupied, column = np.zeros(b, np.bool_), np.empty(b, np.intp)  # of each bucket
-    for number in range(n_classes):
-        here = slice(edges[number], edges[number + 1])
-        label, bucket = np.divmod(cells[here] - number * 2 * b, b)
-        occupied[bucket] = True
-        used = np.flatnonzero(occupied)
-        occupied[used] = False  # for the next class
-        column[used] = np.arange(len(used))
-        table = np.zeros((2, len(used)), np.int64)
-        table[label, column[bucket]] = held[here]
-        least, ends = grid.least[used], grid.ends[used]
-        if metric.range == "probability":  # no score is above 1
-            ends = np.fmin(ends, np.nextafter(1, 2))
-        rows = int(table.sum()) - surplus
-        yield ScoreCurve(least, table, False, rows, "", weight_unit, rows_rounded, _ends=ends)
+    b, n = grid.n_buckets, len(surplus)
+    edges = np.searchsorted(cells, np.arange(2 * n + 1) * b)
+    found = pairs_of_tables(cells, counts, edges, b)
+    bounds, in_unit = edges[::2].tolist(), metric.range == "probability"
+    curves = []
+    for i, pairs in enumerate(found):
+        here = slice(bounds[i], bounds[i + 1])
+        # Copies: a curve that is kept must not keep those of all other keys.
+        points = partial(_points, grid, in_unit, 2 * i * b, cells[here].copy(), counts[here].copy())
+        rows = pairs.positives + pairs.negatives - surplus[i]
+        curves.append(ScoreCurve._of_pairs(pairs, points, rows, weight_unit, rows_rounded[i]))
+    return curves
+
+
+def _points(
+    grid: Grid,
+    in_unit: bool,
+    first: int,
+    cells: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> BucketPoints:
+    """The occupied buckets of a table whose cells begin at `first`: least scores [k], counts [2, k]
+    and ends [k]."""
+    label, bucket = np.divmod(cells - first, grid.n_buckets)
+    used, column = distinct(bucket, grid.n_buckets)
+    table = np.zeros((2, len(used)), np.int64)
+    table[label, column] = counts
+    ends = grid.ends[used]
+    # In [0, 1] no score is above 1.
+    return grid.least[used], table, np.fmin(ends, np.nextafter(1, 2)) if in_unit else ends
 
 
 # A state from counts that were made elsewhere, such as an SQL aggregate.

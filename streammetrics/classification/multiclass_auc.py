@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +17,14 @@ from streammetrics.core.checks import check_choice, check_max_rows, check_number
 from streammetrics.core.inputs import Classes, Inputs, Table, Weights
 from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import scored_cells
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.class_curves import ClassCurves
+from streammetrics.results.score_curve import ScoreCurve
 
 MAX_CLASSES: Final = 1 << 15
 _OF_A_GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
@@ -168,11 +170,21 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     def compute(self) -> ClassCurves:
         """The curves of all classes."""
         self._flush()
-        unit, n_classes = Fraction(self.weight_unit), self.n_classes
-        rows_rounded = int(self.all_rounded.dense()[0]) if self.round_weights else None
-        curves = (
-            tuple(bag_curve(self.bags.bag(i), unit, rows_rounded) for i in range(n_classes))
-            if self.exact
-            else tuple(bucket_curves(self.counts, self, n_classes, unit, rows_rounded))
-        )
-        return ClassCurves(curves, self.exact, curves[0].rows, curves[0].reason, unit)
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[ClassCurves]:
+        unit, k = Fraction(self.weight_unit), self.n_classes
+        rounded = [n for n in self.all_rounded.totals(slots) for _ in range(k)]
+        curves: Sequence[ScoreCurve]
+        if self.exact:
+            bags = (slots[:, None] * k + np.arange(k)).reshape(-1).tolist()
+            curves = [
+                bag_curve(self.bags.bag(bag), unit, n) for bag, n in zip(bags, rounded, strict=True)
+            ]
+        else:
+            surplus = np.repeat(self.counts.surplus[slots], k).tolist()
+            curves = bucket_curves(*self.counts.cells_of(slots), self, surplus, unit, rounded)
+        return [
+            ClassCurves(tuple(some), self.exact, some[0].rows, some[0].reason, unit)
+            for some in (curves[i : i + k] for i in range(0, len(curves), k))
+        ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.rows import Terms
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import Quotient
 
 
@@ -116,13 +118,28 @@ class Ratio(Accumulator, schema="ratio/2"):
     def compute(self) -> Quotient:
         """The ratio, the sums and the number of rows."""
         self._flush()
-        numerator, denominator = self.numerator.value(), self.denominator.value()
-        exact = (self.numerator.fraction(), self.denominator.fraction())
-        finite = self.numerator.finite() and self.denominator.finite()
-        shares, others = self.rows.dense().tolist()
-        return Quotient(
-            numerator, denominator, exact if finite else None, shares + others, others == 0
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[Quotient]:
+        above, below = self.numerator.units(slots), self.denominator.units(slots)
+        (numerators, up), (denominators, down) = above, below
+        shift = max(up, down)
+        if up != down:
+            numerators = [units << shift - up for units in numerators]
+            denominators = [units << shift - down for units in denominators]
+        rows = self.rows.tables(slots)
+        made = side_by_side(
+            Quotient,
+            len(slots),
+            numerator=self.numerator.values(slots, above),
+            denominator=self.denominator.values(slots, below),
+            rows=rows.sum(axis=1).tolist(),
+            is_share=(rows[:, 1] == 0).tolist(),
+            _sums=zip(numerators, denominators, repeat(shift)),
         )
+        for i in (*self.numerator.infinite(slots), *self.denominator.infinite(slots)):
+            object.__setattr__(made[i], "_sums", None)
+        return made
 
 
 def _others(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -22,11 +23,12 @@ from streammetrics.core.parts.exact_sums import (
     require_finite,
     require_moments,
 )
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]
@@ -119,22 +121,27 @@ class Regression(Accumulator, schema="regression/2"):
     def compute(self) -> RegressionErrors:
         """The errors, each rounded once."""
         self._flush()
-        near = [column.fraction() for column in self._columns()]
-        sums = [*near, *self.far.fractions()]
-        absolute, labels, of_labels, of_scores, of_both = (
-            of_scales(sums[i::_SUMS]) for i in range(_SUMS)
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[RegressionErrors]:
+        near = [column.units(slots) for column in self._columns()]
+        far, shift = self.far.units(slots)
+        parts = [zip(units, repeat(one)) for units, one in near]
+        parts += [zip(far[i :: 2 * _SUMS], repeat(shift)) for i in range(2 * _SUMS)]
+        sums = [zip(*parts[i::_SUMS], strict=True) for i in range(_SUMS)]
+        made = side_by_side(
+            RegressionErrors,
+            len(slots),
+            _n=self.rows.tables(slots)[:, 0].tolist(),
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            _surplus=self.rows.surplus[slots].tolist(),
+            rows_rounded=self.rounded.totals(slots),
+            _sums=zip(*sums, strict=True),
         )
-        finite = self.absolute.finite()
-        return RegressionErrors(
-            int(self.rows.dense()[0]),
-            absolute=absolute if finite else None,
-            squares=of_labels - 2 * of_both + of_scores if finite else None,
-            labels=labels,
-            label_squares=of_labels,
-            weight_unit=Fraction(self.weight_unit),
-            _surplus=int(self.rows.surplus[0]),
-            rows_rounded=int(self.rounded.dense()[0]) if self.round_weights else None,
-        )
+        for i in self.absolute.infinite(slots):
+            object.__setattr__(made[i], "absolute", None)
+            object.__setattr__(made[i], "squares", None)
+        return made
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)

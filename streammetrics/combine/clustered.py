@@ -206,9 +206,9 @@ def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object |
     def walk(slots: Slots, outside: Accumulator) -> None:
         if len(slots) == 1 or len(slots) * each <= SIDE_BY_SIDE:
             sums = _without_each(states._take(slots), outside)
-            for i, slot in enumerate(slots.tolist()):
-                one = sums._take(np.array([i], np.intp))
-                found[slot] = part_of(states, one).compute()
+            results = part_of(states, sums)._compute_all(np.arange(len(slots)))
+            for slot, result in zip(slots.tolist(), results, strict=True):
+                found[slot] = result
             return
         half = len(slots) // 2
         for inside, others in ((slots[:half], slots[half:]), (slots[half:], slots[:half])):

@@ -16,7 +16,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.inputs import Validator, strongest, validated
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import (
     Setting,
@@ -345,7 +345,14 @@ class Panel(Accumulator, schema="panel/1"):
             self.states.by_name[reader.name]._feed(own, slots)
 
     def compute(self) -> PanelResult:
-        return PanelResult({name: self.state(name).compute() for name in self.metrics})
+        self._flush()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[PanelResult]:
+        names = tuple(self.metrics)
+        held = self.states.by_name
+        each = [part_of(self, held[name])._compute_all(slots) for name in names]
+        return [PanelResult(dict(zip(names, row, strict=True))) for row in zip(*each, strict=True)]
 
     def state(self, name: str) -> Accumulator:
         """The state of one metric, as a separate accumulator."""

@@ -16,7 +16,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
@@ -109,10 +109,27 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         feed_by_key(self.states, batch, slots)
 
     def compute(self) -> KeyedResult[R]:
-        overflow = self.overflow_state()
-        found = {key: self.state(key).compute() for key in self.keys()}
-        rest = None if overflow is None else overflow.compute()
-        return KeyedResult(cast("dict[Key, R]", found), cast("R | None", rest))
+        self._flush()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[KeyedResult[R]]:
+        states = self.states
+        states.settle()
+        keys = [sorted(states.index[slot], key=encode_key) for slot in slots.tolist()]
+        at: list[int] = []
+        for slot, some in zip(slots.tolist(), keys, strict=True):
+            at.extend(map(states.index[slot].__getitem__, some))
+            if slot in states.other:
+                at.append(states.other[slot])
+        child = part_of(self, states.child)
+        found = iter(cast("Sequence[R]", child._compute_all(np.array(at, np.intp))))
+        return [
+            KeyedResult(
+                dict(zip(some, found, strict=False)),
+                next(found) if slot in states.other else None,
+            )
+            for slot, some in zip(slots.tolist(), keys, strict=True)
+        ]
 
     def keys(self) -> tuple[Key, ...]:
         """The keys that have their own state, in canonical order."""

@@ -26,7 +26,7 @@ from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
 
@@ -261,14 +261,34 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
     def compute(self) -> UserGroupsResult[R]:
         """The metric's result, with its variance over buckets of users; of a Panel, each one's."""
+        self._flush()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[UserGroupsResult[R]]:
         if isinstance(self.metric, Panel):
-            each = {name: self.project(name).compute() for name in self.metric.metrics}
+            names, all_ = tuple(self.metric.metrics), np.arange(len(slots))
+            each = [self._projected(name, slots)._compute_all(all_) for name in names]
+            results = [
+                PanelResult(dict(zip(names, row, strict=True))) for row in zip(*each, strict=True)
+            ]
             # An overload for a Panel would hide the type of the result where R is Any.
-            return cast("UserGroupsResult[R]", PanelResult(each))
-        rows = self.rows_of_groups()
-        groups = part_of(self, self.states.of_slot(0))
-        value = cast("R", self.metric_state().compute())
-        return UserGroupsResult(value, rows, groups, coarse=bool(self.whole.by_name))
+            return cast("list[UserGroupsResult[R]]", results)
+        rows = self.group_rows.tables(slots).tolist()
+        values = cast("Sequence[R]", self._values(slots))
+        coarse = bool(self.whole.by_name)
+        return [
+            UserGroupsResult(value, tuple(n), part_of(self, self.states.of_slot(slot)), coarse)
+            for value, n, slot in zip(values, rows, slots.tolist(), strict=True)
+        ]
+
+    def _values(self, slots: Slots) -> Sequence[object]:
+        """The results of the metric itself, over all users."""
+        for metric in self.whole.by_name.values():
+            return part_of(self, metric)._compute_all(slots)
+        groups = self.states.take(slots).child
+        total = groups._empty(len(slots))
+        total._merge_slots(groups, np.arange(len(slots)).repeat(self.buckets))
+        return part_of(self, total)._compute_all(np.arange(len(slots)))
 
     def confidence_interval(
         self,
@@ -324,18 +344,25 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
                 hint=nearest(name, self.metric.metrics),
             )
         self._flush()
-        made: UserGroups = UserGroups(self.metric.metrics[name], self.buckets, self.salt)
-        states = self.states.take(np.zeros(1, np.intp))
-        child = cast("Panel", states.child).states.by_name[name]
+        return self._projected(name, SLOT_0)
+
+    def _projected(self, name: str, slots: Slots) -> UserGroups:
+        """The states of one metric of the Panel in these slots."""
+        panel = cast("Panel", self.metric)
+        made: UserGroups = UserGroups(panel.metrics[name], self.buckets, self.salt)
+        child = cast("Panel", self.states.child).states.by_name[name]
+        positions = self.states._positions(slots)
         whole = {
-            key: cast("Panel", panel).states.by_name[name].copy()
-            for key, panel in self.whole.by_name.items()
+            key: cast("Panel", of_all).states.by_name[name]._take(slots)
+            for key, of_all in self.whole.by_name.items()
             if made._kept_whole
         }
+        n = len(slots)
         made.__dict__.update(
-            whole=ProductColumn(whole, 1),
-            states=GroupsColumn(child, self.buckets, 1),
-            group_rows=self.group_rows.take(np.zeros(1, np.intp)),
+            _width=n,
+            whole=ProductColumn(whole, n),
+            states=GroupsColumn(child._take(positions), self.buckets, n),
+            group_rows=self.group_rows.take(slots),
         )
         return part_of(self, made)
 

@@ -287,9 +287,20 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
     def compute(self) -> WindowsResult[R]:
         found = list(self._runs())
-        results = [state.compute() for _, state in self._states(found)]
+        results = self._results(found)
         by_window = cast("Mapping[Span, R]", Spans(found, results, self.size_ms))
         return WindowsResult(by_window, cast("R", self.total_state().compute()))
+
+    def _results(self, found: Sequence[Run]) -> list[object]:
+        """The result of the windows of each run: those of single panes together, the others from
+        the sum of their panes."""
+        child = part_of(self, self.states.child)
+        single = [run.high - run.low == 1 for run in found]
+        panes = [run.low for run, one in zip(found, single, strict=True) if one]
+        others = [run for run, one in zip(found, single, strict=True) if not one]
+        of_panes = iter(child._compute_all(self._in_order()[panes]))
+        of_sums = (state.compute() for _, state in self._states(others))
+        return [next(of_panes if one else of_sums) for one in single]
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""
@@ -329,10 +340,13 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
 
     def _states(self, found: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
         """Each run with the state of its windows."""
-        order = np.array([at for _, at in sorted(self._panes().items())], np.intp)
-        sums = Sums(self.states.child, order, self.metric)
+        sums = Sums(self.states.child, self._in_order(), self.metric)
         for run in found:
             yield run, part_of(self, sums.of(run.low, run.high))
+
+    def _in_order(self) -> NDArray[np.intp]:
+        """The slots of the panes, in order of time."""
+        return np.array([at for _, at in sorted(self._panes().items())], np.intp)
 
     def _sum(self, children: list[int]) -> Accumulator:
         some = self.states.child._take(np.array(children, np.intp))

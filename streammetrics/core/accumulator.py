@@ -28,7 +28,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError, shown
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Terms
 from streammetrics.core.settings import contents, decode_head
@@ -38,7 +38,6 @@ from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
 _HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
-_SLOT_0: Final = np.zeros(1, np.intp)
 
 
 class Accumulator(Declared, ABC):
@@ -120,6 +119,11 @@ class Accumulator(Declared, ABC):
     @abstractmethod
     def compute(self) -> object:
         """The result; pure, nan where undefined. Calls `_flush()` first, as all readers must."""
+
+    def _compute_all(self, slots: Slots) -> Sequence[object]:
+        """The result of each of these states. A metric that computes them together has this
+        implementation alone, and its `compute` is the first element."""
+        return [self._take(slots[i : i + 1]).compute() for i in range(len(slots))]
 
     def confidence_interval(
         self,
@@ -281,7 +285,7 @@ class Accumulator(Declared, ABC):
         if self._total_count + total_count > MAX_TOTAL_COUNT:
             total_count = other._exact_total_count()
             self._require_room(total_count, "merge")
-        to = _SLOT_0 if other._width == 1 else np.zeros(other._width, np.intp)
+        to = SLOT_0 if other._width == 1 else np.zeros(other._width, np.intp)
         self._merge_slots(other.copy() if other is self else other, to)
         self.__dict__["_total_count"] += total_count
         if counted is not None:
@@ -332,7 +336,7 @@ class Accumulator(Declared, ABC):
 
     def copy(self) -> Self:
         """An independent state with the same rows and provenance."""
-        new = self._take(_SLOT_0 if self._width == 1 else np.arange(self._width))
+        new = self._take(SLOT_0 if self._width == 1 else np.arange(self._width))
         if self._provenance:
             new.__dict__["_provenance"] = self._provenance.copy()
         return new

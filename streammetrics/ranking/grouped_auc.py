@@ -7,17 +7,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
-from streammetrics.core.multiset.bag import Bag, Bags
+from streammetrics.core.multiset.bag import Bag, BagColumn, Bags
+from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.multiset.bag_layout import Layout
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES, codes_of, result_type
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
@@ -28,7 +29,7 @@ from streammetrics.kernels.curves.area_sums import (
     area_spread,
     area_sums,
     area_terms,
-    mean_area,
+    mean_areas,
 )
 from streammetrics.kernels.curves.pairs_between import LabelPairs
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
@@ -42,6 +43,7 @@ _CHOICES = {
     "score_type": SCORE_TYPES,
     "ids": ("integer", "hashed", "exact"),
 }
+Ints = NDArray[np.int64]
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
@@ -194,21 +196,40 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     def compute(self) -> GroupedArea:
         """GAUC over all groups, and the number of groups of each kind."""
         self._flush()
-        if self.bag.dropped:
-            nothing = ExactArea(bounded=self.grid is not None)
-            return GroupedArea(
-                as_float(nothing),
-                *(None, None, None, self.bag.total, None, None, None),
-                compared_as=self._compared_as,
-                ids=self.ids,
-                reason=self.bag.why_dropped,
-                weight_unit=Fraction(self.weight_unit),
-                rows_rounded=self._rows_rounded(),
-                _area=nothing,
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[GroupedArea]:
+        alone = self.bag.width == len(slots) == 1  # whose sums are kept for the next read
+        bag = self.bag if alone else self.bag.take(slots)
+        groups, owners = pairs_of_groups(bag)
+        bounded, n = self.grid is not None, len(slots)
+        of = owners if n > 1 else None
+        areas = mean_areas(groups, self.weight, of, n, bounded=bounded)
+        counts = self._counts(bag, groups, owners, slots)
+        edges = np.searchsorted(owners, np.arange(n + 1)).tolist()
+        return [
+            self._dropped(bag, i, some.rounded)
+            if bag.over[i]
+            else self._result(some, area, (groups.between(start, end), self.weight))
+            for i, (some, area, start, end) in enumerate(
+                zip(counts, areas, edges, edges[1:], strict=False)
             )
-        counts, groups = self._counted()
-        area = mean_area(groups, self.weight, bounded=self.grid is not None)
-        return self._result(counts, area, (groups, self.weight))
+        ]
+
+    def _dropped(self, bag: BagColumn, slot: int, rounded: int) -> GroupedArea:
+        """The result of a state past `max_rows`."""
+        nothing = ExactArea(bounded=self.grid is not None)
+        total = int(bag.totals[slot])
+        return GroupedArea(
+            as_float(nothing),
+            *(None, None, None, total, None, None, None),
+            compared_as=self._compared_as,
+            ids=self.ids,
+            reason=bag.reason(slot),
+            weight_unit=Fraction(self.weight_unit),
+            rows_rounded=rounded if self.round_weights else None,
+            _area=nothing,
+        )
 
     def _mean_views(self) -> tuple[str, ...]:
         return ("gauc",)
@@ -251,44 +272,57 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             _groups=spread,
         )
 
-    def _counted(self) -> tuple[AreaCounts, GroupPairs]:
-        """The counts, and the pairs of each group; the bag must not have been dropped."""
-        bag = self.bag
-        sums = bag.pair_sums(_pairs_of_groups)
-        if sums is None:
-            layout, (run,) = bag.settled()
-            groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
-        else:
-            there = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
-            not_lost, ties, p, n = sums[0] if there.all() else sums[0][:, there]
-            groups = GroupPairs(not_lost, ties, p, n, {})
-        p, n = groups.positives, groups.negatives
-        live = (p > 0) & (n > 0)
-        counts = AreaCounts(
-            groups=len(p),
-            kept=int(np.count_nonzero(live)),
-            rows=bag.total,
-            units=bag.units,
-            units_kept=int((p + n)[live].sum()),
-            positives=int(p.sum()),
-            rounded=self._rows_rounded() or 0,
-        )
-        return counts, groups
+    def _counts(
+        self, bag: BagColumn, groups: GroupPairs, owners: Ints, slots: Slots
+    ) -> list[AreaCounts]:
+        """The counts of the states in a bag of these slots. owners: of each group, its state."""
+        n, both = len(slots), (groups.positives > 0) & (groups.negatives > 0)
+        edges = np.searchsorted(owners, np.arange(n + 1))
 
-    def _rows_rounded(self) -> int | None:
-        return self.rounded.bag(0).total if self.round_weights else None
+        def sums(values: Ints) -> list[int]:
+            # Running sums may wrap around; a difference of two is right if it fits.
+            found: list[int] = np.diff(np.concatenate([[0], np.cumsum(values)])[edges]).tolist()
+            return found
+
+        rounded = [0] * n
+        if self.round_weights:
+            rounded = self.rounded.inner.totals[slots].tolist()
+        columns = (
+            np.diff(edges).tolist(),
+            sums(both.astype(np.int64)),
+            bag.totals.tolist(),
+            (bag.totals + bag.surplus).tolist(),
+            sums(np.where(both, groups.positives + groups.negatives, 0)),
+            sums(groups.positives),
+            rounded,
+        )
+        return [*map(AreaCounts, *columns)]
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
             raise unlimited(self)
         self._flush()
         totals = AreaTotals(self.empty())
-        totals.count(*self._counted())
+        groups, owners = pairs_of_groups(self.bag)
+        totals.count(self._counts(self.bag, groups, owners, SLOT_0)[0], groups)
         return totals
 
 
 def _pairs_of_groups(layout: Layout, groups: int) -> LabelPairs | None:
     return LabelPairs(layout.group_shift, groups) if layout.form == "narrow" else None
+
+
+def pairs_of_groups(bag: BagColumn) -> tuple[GroupPairs, Ints]:
+    """The pairs of each group of all slots, and its slot; int64 [g], ascending."""
+    if bag.width == 1 and (sums := bag.pair_sums(_pairs_of_groups)):
+        there = sums[0][2] + sums[0][3] > 0  # ids of users who were left out have no rows
+        not_lost, ties, p, n = sums[0] if there.all() else sums[0][:, there]
+        return GroupPairs(not_lost, ties, p, n, {}), np.zeros_like(p)
+    layout, (run,) = bag.settled()
+    groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
+    if bag.width == 1:
+        return groups, np.zeros_like(groups.positives)
+    return groups, Groups(layout, run).slots
 
 
 # The totals of a GroupedAUC whose groups are complete.

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from itertools import starmap
+from math import nan
+from operator import add
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.parts.exact_sum import dyadic
+from streammetrics.kernels.exact.exact_products import of_scales
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
@@ -36,8 +43,27 @@ class ReliabilityTable(ShownColumns):
     positive_share: NDArray[np.float64]
 
 
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+
+
+class CalibrationSums(NamedTuple):
+    """The fields of CalibrationFigures before they are fractions.
+
+    counts: int64 [label, bin]. predicted: of each bin, in units of 2 ** -shift. squares: at each of
+    the SCALES.
+    """
+
+    counts: NDArray[np.int64]
+    predicted: Sequence[int]
+    shift: int
+    squares: Sequence[Dyadic]
+    hits: Dyadic
+    losses: Dyadic | None
+    row_squares: Sequence[Dyadic]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationFigures(OfWeightedRows):
+class CalibrationFigures(Deferred, OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
@@ -77,7 +103,27 @@ class CalibrationFigures(OfWeightedRows):
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
-    _row_squares: tuple[Fraction, Fraction] | None = None
+    _row_squares: tuple[Fraction, Fraction] | None = field(default_factory=lambda: None)
+    _deferred: ClassVar = ("bins", "squares", "hits", "losses", "_row_squares")
+
+    @classmethod
+    def _of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
+        """The figures of these sums; others: the other fields, `positives` and `_units`."""
+        made = object.__new__(cls)
+        made.__dict__.update(others, _sums=sums)
+        return made
+
+    def _made(self, name: str) -> object:
+        sums: CalibrationSums = self.__dict__["_sums"]
+        if name == "bins":
+            predicted = [dyadic(units, sums.shift) for units in sums.predicted]
+            return tuple(zip(*sums.counts.tolist(), predicted, strict=True))
+        if name == "squares":
+            return of_scales(starmap(dyadic, sums.squares))
+        if name == "_row_squares":
+            return tuple(starmap(dyadic, sums.row_squares))
+        one = sums.hits if name == "hits" else sums.losses
+        return None if one is None else dyadic(*one)
 
     @property
     def log_loss(self) -> float:
@@ -119,14 +165,17 @@ class CalibrationFigures(OfWeightedRows):
         That is the mean, over rows, of |mean score - share of positives| of their bin. (Naeini,
         Cooper & Hauskrecht 2015, AAAI.)
         """
-        gaps = (abs(predicted - ones) for _, ones, predicted in self.bins)
-        return ratio(sum(gaps, Fraction(0)), self._units)
+        gaps, one = self._gaps
+        return ratio(sum(gaps), self._units * one)
 
     @property
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
-        gaps = [abs(p - ones) / (zeros + ones) for zeros, ones, p in self.bins if zeros + ones]
-        return ratio(max(gaps), 1) if gaps else math.nan
+        gaps, one = self._gaps
+        zeros, ones, _, _ = self._columns_of_bins
+        units = map(add, zeros, ones)
+        # Rounding keeps the order, so the greatest gap rounds to the greatest rounded one.
+        return max((ratio(g, n * one) for g, n in zip(gaps, units, strict=True) if n), default=nan)
 
     @property
     def mean_score(self) -> float:
@@ -190,7 +239,25 @@ class CalibrationFigures(OfWeightedRows):
 
     @cached_property
     def _predicted(self) -> Fraction:
-        return sum((predicted for _, _, predicted in self.bins), Fraction(0))
+        _, _, predicted, one = self._columns_of_bins
+        return Fraction(sum(predicted), one)
+
+    @cached_property
+    def _columns_of_bins(self) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
+        """Negatives, positives and Σ p of each bin, the latter in units of 1 / n; and n."""
+        sums: CalibrationSums | None = self.__dict__.get("_sums")
+        if sums is not None:
+            zeros, ones = sums.counts.tolist()
+            return zeros, ones, sums.predicted, 1 << sums.shift
+        one = math.lcm(*(p.denominator for _, _, p in self.bins))
+        scaled = [p.numerator * (one // p.denominator) for _, _, p in self.bins]
+        return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, one
+
+    @property
+    def _gaps(self) -> tuple[list[int], int]:
+        """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
+        _, ones, predicted, one = self._columns_of_bins
+        return [abs(p - y * one) for p, y in zip(predicted, ones, strict=True)], one
 
 
 def _over(above: Fraction, below: Fraction) -> float:

@@ -38,6 +38,7 @@ from streammetrics.present.notebook import Shown, ShownColumns
 from streammetrics.present.value_rows import ValueRow, rows_of
 from streammetrics.present.views import Reasons, counts_of, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
+from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
 
@@ -144,10 +145,11 @@ class BestPoints(Generic[V_co], Shown):
 
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
+BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(Generic[V_co], RoundedWeights):
+class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -176,7 +178,37 @@ class ScoreCurve(Generic[V_co], RoundedWeights):
     weight_unit: Fraction = Fraction(1)
     rows_rounded: int | None = None
     # float64 [k]: the least score above each bucket; nan where the bucket has no end.
-    _ends: NDArray[np.float64] | None = field(default=None, compare=False)
+    _ends: NDArray[np.float64] | None = field(default_factory=lambda: None, compare=False)
+    _deferred: ClassVar = ("scores", "counts", "_ends")
+
+    @classmethod
+    def _of_pairs(
+        cls,
+        found: Pairs,
+        points: Callable[[], BucketPoints],
+        rows: int,
+        weight_unit: Fraction,
+        rows_rounded: int | None,
+    ) -> ScoreCurve[Bounded]:
+        """The curve of a histogram whose buckets are read when more than an area is asked for."""
+        made = cast("ScoreCurve[Bounded]", object.__new__(cls))
+        made.__dict__.update(_pairs=found, _points=points, exact=False, rows=rows)
+        made.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
+        return made
+
+    def _made(self, name: str) -> object:
+        return self._held[self._deferred.index(name)]
+
+    def __getstate__(self) -> dict[str, object]:
+        # A copy and a pickle hold the buckets, not the grid that they are made from.
+        held = {name: getattr(self, name) for name in self._deferred}
+        others = {k: v for k, v in self.__dict__.items() if k not in ("_points", "_held")}
+        return {**others, **held}
+
+    @cached_property
+    def _held(self) -> Points | BucketPoints:
+        points: Callable[[], Points | BucketPoints] = self.__dict__["_points"]
+        return points()
 
     @property
     def auc(self) -> V_co:
@@ -440,24 +472,9 @@ class ExactCurve(ScoreCurve[float]):
     ) -> None:
         # The parent is a frozen dataclass: its fields are set in `__dict__`.
         self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
-        self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
+        self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded, _ends=None)
 
     def __reduce__(self) -> tuple[object, ...]:
         # `points` reads a state; a copy and a pickle hold what it returned.
         more = self.weight_unit, self.rows_rounded
         return (type(self), (self._pairs, self.rows, partial(tuple, self._held), *more))
-
-    @cached_property
-    def _held(self) -> Points:
-        points: Callable[[], Points] = self.__dict__["_points"]
-        return points()
-
-    @cached_property
-    def scores(self) -> NDArray[np.floating]:
-        """Each different score, ascending [k]."""
-        return self._held[0]
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """Negatives and positives at each of them [2, k]."""
-        return self._held[1]

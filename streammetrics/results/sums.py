@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.parts.exact_sum import dyadic
+from streammetrics.kernels.exact.exact_products import of_scales
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import (
     USERS,
     Asked,
@@ -64,7 +68,7 @@ class MeanResult(HasIntervals):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Quotient(HasIntervals):
+class Quotient(Deferred, HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
 
     numerator, denominator: the sums, correctly rounded; they may be infinite or nan.
@@ -82,6 +86,15 @@ class Quotient(HasIntervals):
     exact: tuple[Fraction, Fraction] | None = field(repr=False)
     rows: int
     is_share: bool = False
+    # Both sums in units of 2 ** -n, and n: `exact` before it is asked for.
+    _sums: tuple[int, int, int] | None = field(default=None, init=False, compare=False, repr=False)
+    _deferred: ClassVar = ("exact",)
+
+    def _made(self, name: str) -> tuple[Fraction, Fraction] | None:
+        if self._sums is None:
+            return None
+        numerator, denominator, shift = self._sums
+        return dyadic(numerator, shift), dyadic(denominator, shift)
 
     @property
     def ranges(self) -> Ranges:  # type: ignore[override] # only of these rows
@@ -91,6 +104,8 @@ class Quotient(HasIntervals):
     @property
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
+        if self._sums is not None:
+            return ratio(self._sums[0], self._sums[1])
         if self.exact is None:
             return self.numerator / self.denominator if self.denominator else math.nan
         return ratio(*self.exact)
@@ -105,7 +120,7 @@ class Quotient(HasIntervals):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegressionErrors(OfWeightedRows):
+class RegressionErrors(Deferred, OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
@@ -129,6 +144,18 @@ class RegressionErrors(OfWeightedRows):
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
+    # Σ |y - s|, Σ y, Σ y², Σ s², Σ y s, each at all SCALES, before they are asked for.
+    _sums: Sequence[Sequence[tuple[int, int]]] = field(
+        default=(), init=False, compare=False, repr=False
+    )
+    _deferred: ClassVar = ("absolute", "squares", "labels", "label_squares")
+
+    def _made(self, name: str) -> Fraction:
+        absolute, labels, of_labels, of_scores, of_both = self._sums
+        if name == "squares":
+            return _total(of_labels) - 2 * _total(of_both) + _total(of_scores)
+        given = {"absolute": absolute, "labels": labels, "label_squares": of_labels}
+        return _total(given[name])
 
     @property
     def mae(self) -> float:
@@ -170,3 +197,8 @@ class RegressionErrors(OfWeightedRows):
             return None
         variance = mean_variance(n, self.absolute, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+
+def _total(parts: Sequence[tuple[int, int]]) -> Fraction:
+    """The total of a sum at each of the SCALES."""
+    return of_scales([dyadic(*part) for part in parts])

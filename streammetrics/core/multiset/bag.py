@@ -94,7 +94,11 @@ class BagColumn(Column):
     @property
     def why_dropped(self) -> str:
         """The reason why slot 0 is undefined, if it is dropped."""
-        return f"{self.total} rows exceed max_rows={self.rule.max_rows}"
+        return self.reason(0)
+
+    def reason(self, slot: int) -> str:
+        """The reason why a slot is undefined, if it is dropped."""
+        return f"{self.totals[slot]} rows exceed max_rows={self.rule.max_rows}"
 
     def settled(self) -> tuple[Layout, list[Run]]:
         """The layout of the keys, and all rows, as one sorted run for each store."""

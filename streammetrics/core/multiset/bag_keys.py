@@ -20,12 +20,12 @@ from streammetrics.core.rows import ranges
 
 
 class Groups:
-    """The groups of one slot, in the order of their keys.
+    """The groups of all slots, in the order of their keys.
 
-    indices: uint32 [g], the index of each group's id. sizes: int64 [g], its rows.
+    slots: int64 [g]. indices: uint32 [g], the index of each group's id. sizes: int64 [g], its rows.
     """
 
-    __slots__ = ("_bounds", "_layout", "_run", "indices", "sizes")
+    __slots__ = ("_bounds", "_layout", "_run", "indices", "sizes", "slots")
 
     def __init__(self, layout: Layout, run: Run) -> None:
         self._layout, self._run = layout, run
@@ -34,7 +34,9 @@ class Groups:
         starts = np.flatnonzero((words[1:] ^ words[:-1]) >= step) + 1
         self._bounds = np.concatenate([np.zeros(min(1, len(run)), np.intp), starts, [len(run)]])
         firsts = words[self._bounds[:-1]] >> np.uint64(layout.group_shift)
-        self.indices: Indices = layout.parts(firsts.astype(np.uint64))[1].astype(np.uint32)
+        slots, indices = layout.parts(firsts.astype(np.uint64))
+        self.slots: NDArray[np.int64] = slots.astype(np.int64)
+        self.indices: Indices = indices.astype(np.uint32)
         self.sizes: NDArray[np.int64] = np.diff(self._bounds)
         if run.counts is not None:
             running = np.zeros(len(run) + 1, np.int64)

@@ -127,6 +127,30 @@ class CountsColumn(Column):
         out[cells] = counts
         return out.reshape(self.shape)
 
+    def tables(self, slots: Slots) -> NDArray[np.int64]:
+        """These states as an array [slots, *shape] of its own."""
+        if self.table is None:
+            codes, counts = self.cells_of(slots)
+            tables = np.zeros(len(slots) * self.cells, np.int64)
+            tables[codes] = counts
+        else:
+            tables = self.table[slots].astype(np.int64, copy=False)
+        return tables.reshape(len(slots), *self.shape)
+
+    def totals(self, slots: Slots) -> list[int] | list[None]:
+        """The sum of each of these tables; None for tables without cells."""
+        if not self.cells:
+            return [None] * len(slots)
+        codes, counts = self.cells_of(slots)
+        totals = np.zeros(len(slots), np.int64)
+        np.add.at(totals, codes // self.cells, counts)
+        return totals.tolist()
+
+    def cells_of(self, slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The occupied cells of these states, ascending, and their counts; cell c of the i-th state
+        is i * cells + c."""
+        return self.take(slots)._sparse()
+
     def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The flat indices of one state's occupied cells, ascending, and their counts."""
         if self.table is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,45 @@ _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**10
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
 _FEW_SLOTS: Final = 8  # values for each slot from which sums by slot pay
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
+
+
+class Dyadics(NamedTuple):
+    """Numbers without rounding: integers in units of 2 ** -shift; shift is at least 0."""
+
+    units: list[int]
+    shift: int
+
+    def fractions(self) -> list[Fraction]:
+        """The numbers."""
+        return [dyadic(units, self.shift) for units in self.units]
+
+    def floats(self) -> list[float]:
+        """The numbers, each correctly rounded; infinite past the largest float."""
+        try:
+            one = 1 << self.shift
+            return [units / one for units in self.units]
+        except OverflowError:
+            return [_rounded(units, self.shift) for units in self.units]
+
+
+def dyadic(units: int, shift: int) -> Fraction:
+    """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
+
+    >>> dyadic(6, 2), dyadic(0, 5)
+    (Fraction(3, 2), Fraction(0, 1))
+    """
+    zeros = min(shift, (units & -units).bit_length() - 1) if units else shift
+    if zeros == shift:
+        return Fraction(units >> zeros)
+    return Fraction(units >> zeros, 1 << shift - zeros)
+
+
+def _rounded(units: int, shift: int) -> float:
+    """The nearest float to units / 2 ** shift, infinite past the largest."""
+    try:
+        return units / (1 << shift)
+    except OverflowError:
+        return math.inf if units > 0 else -math.inf
 
 
 class ExactSumColumn(Column):
@@ -96,16 +135,41 @@ class ExactSumColumn(Column):
             at = first - self.first
             self.limbs[0, at : at + len(limbs)] += limbs
 
+    def units(self, slots: Slots) -> Dyadics:
+        """The finite sums of these states."""
+        limbs = self.limbs[slots]
+        low, high = 0, limbs.shape[1] - 1
+        if high:
+            used = np.flatnonzero(limbs.any(axis=0))
+            if not len(used):
+                return Dyadics([0] * len(slots), 0)
+            low, high = used.item(0), used.item(-1)
+        units: list[int] = limbs[:, high].tolist()
+        for limb in range(high - 1, low - 1, -1):
+            below = limbs[:, limb].tolist()
+            units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
+        shift = UNIT - BITS * (self.first + low)
+        return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
+
+    def values(self, slots: Slots, units: Dyadics) -> list[float]:
+        """The sums, from their finite `units`, each correctly rounded; inf past the largest float,
+        nan for inf with -inf."""
+        values = units.floats()
+        for i in self.infinite(slots):
+            minus, plus = self.infinities[slots[i]].tolist()
+            values[i] = math.nan if minus and plus else math.inf if plus else -math.inf
+        return values
+
+    def infinite(self, slots: Slots) -> list[int]:
+        """The positions of the slots to which an infinity was added."""
+        if not self.infinities.any():
+            return []
+        return np.flatnonzero(self.infinities[slots].any(axis=1)).tolist()
+
     def value(self, slot: int = 0) -> float:
-        """The sum, correctly rounded; inf past the largest float, nan for inf with -inf."""
-        minus, plus = self.infinities[slot].tolist()
-        if minus or plus:
-            return math.nan if minus and plus else math.inf if plus else -math.inf
-        units = self.quanta(slot)
-        try:
-            return units / (1 << UNIT)
-        except OverflowError:
-            return math.inf if units > 0 else -math.inf
+        """The sum of one state; see `values`."""
+        slots = np.array([slot], np.intp)
+        return self.values(slots, self.units(slots))[0]
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""
@@ -113,7 +177,7 @@ class ExactSumColumn(Column):
 
     def fraction(self, slot: int = 0) -> Fraction:
         """The exact sum of the finite values."""
-        return Fraction(self.quanta(slot), 1 << UNIT)
+        return dyadic(self.quanta(slot), UNIT)
 
     def widen(self, width: int) -> None:
         if width > len(self.limbs):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, require
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sum import Dyadics, ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT
 from streammetrics.core.parts.part import Part, SeveralColumn, Slots
 
@@ -34,10 +34,13 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         """Add values [m] to these cells [m] of the states at `slots` [m], or of state 0; no NaN."""
         self.inner.add(values, cells if slots is None else slots * self.n + cells)
 
+    def units(self, slots: Slots) -> Dyadics:
+        """The exact sums of the finite values of these states, `n` of each, one after another."""
+        return self.inner.units(self._inner_slots(slots))
+
     def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
         """The exact sums of one state's finite values; [n]."""
-        first = slot * self.n
-        return tuple(self.inner.fraction(i) for i in range(first, first + self.n))
+        return tuple(self.units(np.array([slot], np.intp)).fractions())
 
     def finite(self, cell: int, slot: int = 0) -> bool:
         """Whether no infinity was added to this cell."""

@@ -7,7 +7,7 @@ states side by side, so that one call serves one state or ten thousand.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
 Slots = NDArray[np.intp]
+SLOT_0: Final = np.zeros(1, np.intp)  # the slot of an accumulator of one state
 C = TypeVar("C", bound="Column")
 C_co = TypeVar("C_co", bound="Column", covariant=True)
 

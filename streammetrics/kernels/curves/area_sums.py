@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -58,15 +59,24 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     >>> rounded(mean_area(GroupPairs(one, none, two, one, {}), "uniform").value)  # 1/2 and 1
     0.75
     """
-    kept = Kept(groups, weight)
+    return mean_areas(groups, weight, None, 1, bounded=bounded)[0]
 
-    def mean(tied: int) -> FractionMean:
-        """The mean area if a tied pair is worth `tied` halves."""
-        return FractionMean(kept.sums(*kept.twice_u(tied)), kept.total)
 
-    value = mean(1)
-    low, high = (mean(0), mean(2)) if bounded else (value, value)
-    return ExactArea(value, low, high, bounded)
+def mean_areas(
+    groups: GroupPairs, weight: str, owners: Ints | None, n: int, *, bounded: bool = False
+) -> list[ExactArea]:
+    """The `mean_area` of the groups of each of n owners. owners: int64 [g], ascending; None: of
+    one owner all."""
+    kept = Kept(groups, weight, owners)
+    totals = kept.totals(n)
+
+    def means(tied: int) -> list[FractionMean]:
+        """The mean areas if a tied pair is worth `tied` halves."""
+        return [*map(FractionMean, kept.sums(*kept.twice_u(tied), n), totals)]
+
+    value = means(1)
+    low, high = (means(0), means(2)) if bounded else (value, value)
+    return [ExactArea(*ends, bounded) for ends in zip(value, low, high, strict=True)]
 
 
 class Terms(NamedTuple):
@@ -80,13 +90,17 @@ class Terms(NamedTuple):
 
 
 class Kept:
-    """The groups that have both labels: large ones, and small ones in ascending order of 2PN."""
+    """The groups that have both labels: large ones, and small ones in ascending order of 2PN, those
+    of each owner together."""
 
-    def __init__(self, groups: GroupPairs, weight: str) -> None:
+    def __init__(self, groups: GroupPairs, weight: str, owners: Ints | None = None) -> None:
         live = np.flatnonzero((groups.positives > 0) & (groups.negatives > 0))
         self.of_large = [g for g in live.tolist() if g in groups.large] if groups.large else []
         small = live[~np.isin(live, self.of_large)] if groups.large else live
-        small = small[np.argsort(2 * groups.positives[small] * groups.negatives[small])]
+        by = 2 * groups.positives[small] * groups.negatives[small]
+        order = np.argsort(by) if owners is None else np.lexsort((by, owners[small]))
+        small = small[order]
+        self.owners = np.zeros_like(groups.positives) if owners is None else owners
         self.groups, self.weight, self.small = groups, weight, small
         self.large = [groups.large[g] for g in self.of_large]
         self.positives, self.negatives = groups.positives[small], groups.negatives[small]
@@ -108,13 +122,24 @@ class Kept:
             others.append((_weight(pairs, self.weight), twice_u, 2 * pairs.all))
         return Terms(self.weights[narrow], small[narrow], self.denominators[narrow], others)
 
-    def sums(self, small: Ints, large: list[int]) -> dict[int, int]:
-        """Σ weight · 2U for each different denominator 2PN."""
-        sums = _by_denominator(self.weights, small, self.denominators)
-        for pairs, twice_u in zip(self.large, large, strict=True):
-            term = _weight(pairs, self.weight) * twice_u
-            sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + term
-        return sums
+    def totals(self, n: int) -> list[int]:
+        """The weight of all groups of each of n owners."""
+        edges = np.searchsorted(self.owners[self.small], np.arange(n + 1))
+        # Running sums may wrap around; a difference of two is right if it fits.
+        running = np.concatenate([[0], np.cumsum(self.weights)])
+        totals: list[int] = np.diff(running[edges]).tolist()
+        for group, pairs in zip(self.of_large, self.large, strict=True):
+            totals[self.owners.item(group)] += _weight(pairs, self.weight)
+        return totals
+
+    def sums(self, small: Ints, large: list[int], n: int) -> list[dict[int, int]]:
+        """For each of n owners Σ weight · 2U for each different denominator 2PN."""
+        owners = self.owners[self.small]
+        each = _by_denominator(self.weights, small, self.denominators, owners, n)
+        for group, pairs, twice_u in zip(self.of_large, self.large, large, strict=True):
+            sums = each[self.owners.item(group)]
+            sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + _weight(pairs, self.weight) * twice_u
+        return each
 
 
 def _twice_u(pairs: Pairs, tied: int) -> int:
@@ -133,11 +158,14 @@ def _weights(positives: Ints, negatives: Ints, weight: str) -> Ints:
     return positives if weight == "positives" else np.ones_like(positives)
 
 
-def _by_denominator(weights: Ints, twice_u: Ints, denominators: Ints) -> dict[int, int]:
-    """Σ weight · 2U for each different denominator; denominators: ascending."""
+def _by_denominator(
+    weights: Ints, twice_u: Ints, denominators: Ints, owners: Ints, n: int
+) -> list[dict[int, int]]:
+    """For each of n owners Σ weight · 2U for each different denominator; both ascend."""
     if not len(denominators):
-        return {}
-    first = np.flatnonzero(np.diff(denominators, prepend=-1) != 0)
+        return [{} for _ in range(n)]
+    new = np.diff(denominators, prepend=-1) != 0
+    first = np.flatnonzero(new | (np.diff(owners, prepend=-1) != 0))
     w, u = weights, twice_u
     if int(w.max()) * int(u.max()) * len(w) < 1 << 63:
         sums = np.add.reduceat(w * u, first).tolist()
@@ -149,7 +177,9 @@ def _by_denominator(weights: Ints, twice_u: Ints, denominators: Ints) -> dict[in
             high = np.add.reduceat(product >> _HALF, first).tolist()
             for i, (a, b) in enumerate(zip(low, high, strict=True)):
                 sums[i] += (a + (b << _HALF)) << shift
-    return dict(zip(denominators[first].tolist(), sums, strict=True))
+    terms = iter(zip(denominators[first].tolist(), sums, strict=True))
+    sizes = np.bincount(owners[first], minlength=n).tolist()
+    return [dict(islice(terms, size)) for size in sizes]
 
 
 class AreaSums(NamedTuple):

@@ -141,6 +141,18 @@ class GroupPairs:
     negatives: Ints
     large: dict[int, Pairs]
 
+    def between(self, start: int, end: int) -> GroupPairs:
+        """The groups [start, end), in memory of their own."""
+        here = slice(start, end)
+        large = {g - start: pairs for g, pairs in self.large.items() if start <= g < end}
+        return GroupPairs(
+            self.not_lost[here].copy(),
+            self.ties[here].copy(),
+            self.positives[here].copy(),
+            self.negatives[here].copy(),
+            large,
+        )
+
 
 def group_pairs(
     low: Words,

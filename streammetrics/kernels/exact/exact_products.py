@@ -77,7 +77,8 @@ def of_scales(sums: Iterable[Fraction]) -> Fraction:
     >>> of_scales([Fraction(1), Fraction(2**1200), Fraction(0)])
     Fraction(2, 1)
     """
-    return sum((x * Fraction(2) ** s for x, s in zip(sums, SCALES, strict=False)), Fraction(0))
+    near, *far = sums  # others are rare
+    return near + sum(x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x)
 
 
 def product(a: Floats, b: Floats) -> Pair:

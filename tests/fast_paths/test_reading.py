@@ -1,0 +1,118 @@
+"""Reading: the results of many states at once equal those of each state alone, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, Panel, PerKey, StateError, UserGroups, Windows
+from streammetrics.present.value_rows import rows_of
+from streammetrics.testing.laws import exact_text
+from tests.fast_paths.drawn import METRICS, Columns, simple
+
+_ROWS = 400
+# Those whose state does not grow with its rows.
+COUNTS = [name for name in METRICS if not name.startswith(("Exact", "Grouped"))]
+
+
+def shown(result: object) -> list[str]:
+    """A result with all bits of its fields, of its figures and of their intervals."""
+    return [exact_text(result), *(repr(row) for row in rows_of(result))]
+
+
+def groups_of(keys: np.ndarray, columns: Columns) -> Iterator[tuple[int, Columns]]:
+    for key in np.unique(keys).tolist():
+        yield key, {name: column[keys == key] for name, column in columns.items()}
+
+
+def doubled(state: Accumulator) -> None:
+    """Add a state to itself until its counts are near int64."""
+    for _ in range(64):
+        try:
+            state.merge(state.copy())
+        except StateError:
+            return
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
+    metric, draw = METRICS[name]
+    rng = np.random.default_rng(5)
+    columns = draw(_ROWS, rng)
+    # Keys of one row, and so of one class, and of many; those past the limit share a state.
+    keys = np.minimum(rng.pareto(0.5, _ROWS), 40).astype(np.int64)
+    read = PerKey(metric, max_keys=25)
+    read.update(keys, **columns)
+    found = read.compute()
+    alone = {key: simple(metric, mine, 50).compute() for key, mine in groups_of(keys, columns)}
+    kept = [key for key in alone if key in found]
+    assert len(kept) == len(found) == 25
+    for key in kept:
+        assert shown(found[key]) == shown(alone[key]), key
+    rest = np.isin(keys, kept, invert=True)
+    others = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
+    assert shown(found.overflow) == shown(others.compute())
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_state_with_counts_near_int64_is_read_among_small_and_empty_ones(name: str) -> None:
+    metric, draw = METRICS[name]
+    columns = draw(_ROWS, np.random.default_rng(6))
+    huge = metric.empty()
+    huge.update(**columns)
+    doubled(huge)
+    small = simple(metric, {column: c[:9] for column, c in columns.items()}, 50)
+    together = metric._empty(4)
+    for slot, state in ((1, huge), (3, small)):
+        together._merge_slots(state, np.array([slot], np.intp))
+    found = together._compute_all(np.array([3, 0, 1, 1], np.intp))
+    for result, state in zip(found, (small, metric, huge, huge), strict=True):
+        assert shown(result) == shown(state.compute())
+
+
+@pytest.mark.parametrize("name", ["Ratio", "HistogramAUC", "Calibration", "Regression"])
+def test_a_result_is_copied_and_pickled_before_and_after_its_fields_are_read(name: str) -> None:
+    metric, draw = METRICS[name]
+    read = PerKey(metric)
+    read.update(np.arange(_ROWS) % 7, **draw(_ROWS, np.random.default_rng(8)))
+    expected = shown(read.compute()[3])
+    for before in (True, False):
+        result = read.compute()[3]
+        if not before:
+            assert shown(result) == expected
+        data = pickle.dumps(result)
+        assert len(data) < 10_000 and {*dir(result)} >= {*vars(type(result)).get("_deferred", ())}
+        for other in (pickle.loads(data), copy(result), replace(result)):
+            assert shown(other) == expected and other == result
+
+
+def test_windows_of_keys_of_a_panel_in_groups_of_users_equal_each_state_alone() -> None:
+    names = ("HistogramAUC", "BinaryConfusion", "ExactAUC")
+    panel = Panel({name: METRICS[name][0] for name in names})
+    rng = np.random.default_rng(7)
+    columns = {"labels": rng.integers(0, 2, _ROWS), "scores": rng.random(_ROWS)}
+    times, keys, users = (
+        rng.integers(0, 5_000, _ROWS),
+        rng.integers(0, 3, _ROWS),
+        rng.integers(0, 40, _ROWS),
+    )
+    read = Windows(PerKey(UserGroups(panel, buckets=4)), size_s=2, slide_s=1)
+    read.update(times, keys=keys, groups=users, **columns)
+    found = read.compute()
+    before = [(*span, exact_text(one)) for span, one in found.items()]
+    assert len(found) == 6
+    for (start, end), by_key in [*found.items(), ((-10_000, 10_000), found.total)]:
+        assert len(by_key) == 3
+        for key, result in by_key.items():
+            here = (start <= times) & (times < end) & (keys == key)
+            alone = UserGroups(panel, buckets=4)
+            alone.update(users[here], **{name: c[here] for name, c in columns.items()})
+            of = shown if end == 10_000 and key == 1 else exact_text
+            assert of(result) == of(alone.compute())
+    read.update(times, keys=keys, groups=users, **columns)
+    assert [(*span, exact_text(one)) for span, one in found.items()] == before
