@@ -90,7 +90,7 @@ def _changes(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
-_DENSE_WHEN_FED: Final = 1 << 16  # cells of all states, which cost half a megabyte at most
+_DENSE_WHEN_FED: Final = 1 << 20  # cells of all states, which cost 8 megabytes at most
 _NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
 _FEW_PENDING: Final = 1 << 15
 _UNKNOWN: Final = 1 << 32  # `top` of an int64 table, whose greatest count is not tracked
@@ -149,6 +149,10 @@ class CountsColumn(Column):
         weights: NDArray[np.int64] | None = None,
     ) -> None:
         """Add 1, or the weight, to each given cell (flat index within one state)."""
+        if slots is not None and slots.ndim > 1:
+            for one in slots:
+                self.add(cells, one, weights)
+            return
         at = cells if slots is None else slots * self.cells + cells
         if self._dense(len(at)):
             np.add.at(self._cells(), at, 1 if weights is None else weights)
