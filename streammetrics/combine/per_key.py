@@ -15,7 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
+from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash, under_name
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
@@ -226,9 +226,7 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
     found = {}
     for name, given in keys.items():
         where = f"keys[{name!r}]"
-        column = dictionary_column(given, where)
-        named = [(name, *(v if isinstance(v, tuple) else (v,))) for v in column.values]
-        found[where] = dictionary_column(DictionaryColumn(column.codes, tuple(named)), where)
+        found[where] = under_name(dictionary_column(given, where), name, where)
     return found
 
 

@@ -96,11 +96,22 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     return DictionaryColumn(codes, tuple(keys))
 
 
+def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
+    """The column with (name, key) in place of each key, or (name, *key) for a tuple.
+
+    >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
+    (('variant', 'a'), ('variant', 'b'))
+    """
+    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in keys.values]
+    return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+
+
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
     codes = integers(keys.codes, f"{name}.codes")
-    bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
-    if len(bad):
+    words = codes.view(np.uint64)  # in which negative numbers are large
+    if len(words) and words.item(words.argmax()) >= len(keys.values):
+        bad = np.flatnonzero(words >= len(keys.values))
         expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
         hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
@@ -151,7 +162,7 @@ def _surely_keys(values: Sequence[Key]) -> bool:
     tuples = by_kind.pop(tuple, ())
     width = max(map(len, tuples), default=1)
     longest = 0
-    for some in (by_kind, _by_kind([*chain.from_iterable(tuples)])):
+    for some in (by_kind, _by_kind([*chain.from_iterable(tuples)])) if tuples else (by_kind,):
         if not some.keys() <= _SCALARS:
             return False
         text = max(map(len, some.get(str, ())), default=0)

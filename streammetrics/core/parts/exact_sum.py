@@ -207,12 +207,10 @@ class ExactSumColumn(Column):
     def _add_to_slots(self, values: NDArray[np.float64], slots: Slots, top: float) -> None:
         """Add finite values, of size at most `top`; by levels if there are few slots."""
         if slots.ndim > 1:
-            first, digits, rest = as_digits(as_units(values))
+            first, digits, small = as_digits(as_units(values))
             self._add_digits(first, digits, slots)
-            if len(rest):
-                units = as_units(values[rest])
-                for one in slots:
-                    self._add_units(Units(*[each.copy() for each in units]), one[rest])
+            for one in slots if len(small) else ():
+                self._add_units(as_units(values[small]), one[small])
             return
         if _FEW_SLOTS * self.width <= len(values):
             sums, rest = sum_by_levels_in_cells(values, slots, self.width, top)
