@@ -48,15 +48,12 @@ class Accumulator(Declared, ABC):
     `compute`; the rest is here. `_total_count` is an upper bound of the sum of all counts.
     """
 
-    # Whether `_accumulate` takes slots [k, n]. Then work on the rows themselves is done once for
-    # all k; otherwise it is called k times. Measured: 20 keys a row in a third of the time.
-    _many_slots: ClassVar[bool] = False
-
     # Set on each instance; `ClassVar` only marks them as not being settings.
     _width: ClassVar[int]
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
+    _many_slots: ClassVar[bool] = False  # `_accumulate` takes slots [k, n]; else called k times
 
     # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
     # metric has its own arguments ---------------------------------------------------------------

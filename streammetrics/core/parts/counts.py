@@ -356,7 +356,7 @@ class CountsColumn(Column):
             self._append(16 * len(codes))
 
     def _append(self, nbytes: int) -> None:
-        """Settle pending codes, of which there are so many bytes more, if there are enough."""
+        """Note bytes of new pending codes, and settle all if there are enough."""
         self.top = _UNKNOWN
         self.pending_bytes += nbytes
         if self.pending_bytes > 16 * max(_FEW_PENDING, len(self.codes)):
