@@ -14,7 +14,7 @@ from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, re
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
-from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash, under_name
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn, Key
@@ -225,7 +225,14 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
         )
     found = {}
     for name, given in keys.items():
-        where = f"keys[{name!r}]"
+        if type(name) is not str:
+            raise InputError(
+                expected="names of columns of keys that are strings",
+                got=f"{shown(name)} ({type(name).__name__})",
+                where="keys",
+                hint='pass keys={"variant": column, "country": other}',
+            )
+        where = f"keys[{shown(name)}]"
         found[where] = under_name(dictionary_column(given, where), name, where)
     return found
 

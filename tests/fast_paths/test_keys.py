@@ -80,6 +80,14 @@ def test_what_equals_a_key_without_being_one_is_refused(form: Any, bad: object) 
     assert state.to_bytes() == before
 
 
+@pytest.mark.parametrize("bad", [{}, {1: ["a"]}, {"x": ["a", "b"]}, {"x" * 5_000: ["a"]}])
+def test_names_of_several_keys_are_strings_of_columns_as_long_as_the_rows(bad: Any) -> None:
+    state = PerKey(Ratio())
+    with pytest.raises(InputError, match="keys"):
+        state.update(bad, numerators=[1])
+    assert state == state.empty()
+
+
 @each(METRICS)
 def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
     metric, draw = METRICS[name]

@@ -211,6 +211,7 @@ class CountsColumn(Column):
             if self.cells > _ALWAYS_DENSE and self._is_thin(width):
                 self.codes, self.counts = self._sparse()
                 self.table = None
+                self.fed = 0  # or each new slot would make the table again
             else:
                 shape = max(width, 2 * len(self.table)), self.cells
                 grown = np.zeros(shape, self.table.dtype)

@@ -110,7 +110,9 @@ def as_digits(rows: Units) -> Digits:
     units, position, sign = rows
     limb, shift = position >> 5, position & (BITS - 1)
     used = units != 0  # a zero has no position
-    last = int(limb.max(where=used, initial=UNIT // BITS - _FEW_LIMBS))
+    if not used.any():
+        return Digits(UNIT // BITS, np.zeros((0, len(units)), np.int64), np.empty(0, np.intp))
+    last = int(limb.max(where=used, initial=0))
     first = max(int(limb.min(where=used, initial=last)), last - _FEW_LIMBS)
     near = limb >= first
     limb -= first
