@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,8 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     >>> rates.table().tolist()
     [[1, 1], [0, 1]]
     """
+
+    _many_slots: ClassVar[bool] = True
 
     threshold: float = 0.5
     positive: int | str = 1

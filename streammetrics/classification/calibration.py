@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,6 +74,8 @@ class Calibration(Accumulator, schema="calibration/3"):
     >>> result.log_loss, result.brier, result.ratio
     (0.4904146265058631, 0.15625, 1.0)
     """
+
+    _many_slots: ClassVar[bool] = True
 
     clip: float | None = None
     bins: int = 15
@@ -144,7 +146,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         cells = labels * np.intp(self.bins) + bins
         self.counts.add_rows(cells, slots, units)
         hits = np.flatnonzero(labels)
-        slots_of_hits = None if slots is None else slots[hits]
+        slots_of_hits = None if slots is None else slots[..., hits]
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)
             self.predicted_of_positives.add(part[hits], slots_of_hits)

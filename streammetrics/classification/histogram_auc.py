@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +66,8 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     Bounded(value=0.75, low=0.75, high=0.75)
     """
 
+    _many_slots: ClassVar[bool] = True
+
     grid: str = "relative"
     resolution: int = 8
     range: str = "probability"
@@ -104,7 +106,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         quanta = batch.quanta
         for piece, cells in grid_of(self).cells(batch.labels, batch.scores):
-            here = None if slots is None else slots[piece]
+            here = None if slots is None else slots[..., piece]
             self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:

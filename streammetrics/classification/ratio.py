@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,8 @@ class Ratio(Accumulator, schema="ratio/2"):
     4.2
     """
 
+    _many_slots: ClassVar[bool] = True
+
     inputs = Inputs(numerators=Amount(), denominators=Amount(optional=True))
     numerator = ExactSum()
     denominator = ExactSum()
@@ -78,7 +80,7 @@ class Ratio(Accumulator, schema="ratio/2"):
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
-            counts = np.bincount(slots)
+            counts = np.bincount(slots.ravel())
             here = np.flatnonzero(counts != 0)
             counts = counts[here]
             others = np.concatenate([*_others(numerators, denominators)])

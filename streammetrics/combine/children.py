@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import repeat
 from sys import getsizeof
 from typing import Final, Self, cast
 
@@ -17,6 +18,7 @@ from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
+_NEW: Final = -1  # in place of the child's slot of a key without one
 _SHARED: Final = 257  # small integers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
@@ -115,10 +117,12 @@ class MapColumn(Column):
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
-        found = np.empty(len(present), np.intp)
-        for i, pair in enumerate(present.tolist()):
-            slot, code = divmod(pair, m)
-            found[i] = self._slot_of(slot, keys.values[code])
+        at, codes = [each.tolist() for each in np.divmod(present, max(m, 1))]
+        known = map(self.index.__getitem__, at)
+        wanted = map(keys.values.__getitem__, codes)
+        found = np.fromiter(map(dict.get, known, wanted, repeat(_NEW)), np.intp, len(present))
+        for i in np.flatnonzero(found == _NEW).tolist():
+            found[i] = self._slot_of(at[i], keys.values[codes[i]])
         self._make_room()
         return found[inverse]
 

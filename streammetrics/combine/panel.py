@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -193,6 +193,8 @@ class Panel(Accumulator, schema="panel/1"):
     >>> float(panel.compute()["auc"].auc), panel.compute()["ctr"].ratio
     (1.0, 0.5)
     """
+
+    _many_slots: ClassVar[bool] = True
 
     metrics: Mapping[str, Accumulator]
     inputs: Mapping[str, Mapping[str, str]] | None = None

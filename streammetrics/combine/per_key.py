@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, cast
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,15 @@ from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, re
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
-from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash, under_name
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
 
+OneColumn: TypeAlias = "ArrayLike | DictionaryColumn | Sequence[Key]"
+Keys: TypeAlias = "OneColumn | Mapping[str, OneColumn]"
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 
@@ -46,6 +48,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         set of keys, never on their order.
     Rows
         keys: [n] strings, integers, None, or tuples of these; then the metric's own columns.
+        Or a dict of such columns by name: then each row counts once for each name, under the key
+        (name, value), or (name, *value) for a tuple. So one pass counts a stream by variant of
+        every experiment, or by country and by device, and work on the rows is done once.
     State
         A map from key to the metric's state.
     Result
@@ -60,6 +65,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     >>> ctr.update(["a", "b", "a"], numerators=[1, 0, 0])
     >>> ctr.compute()["a"].ratio
     0.5
+    >>> by_both = PerKey(Ratio())
+    >>> by_both.update({"color": ["red", "red"], "size": ["S", "L"]}, numerators=[1, 0])
+    >>> {key: one.ratio for key, one in by_both.compute().items()}
+    {('color', 'red'): 0.5, ('size', 'L'): 0.0, ('size', 'S'): 1.0}
     """
 
     metric: Accumulator
@@ -88,7 +97,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     @explained
     def update(
         self,
-        keys: ArrayLike | DictionaryColumn | Sequence[Key],
+        keys: Keys,
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> None:
         """Feed each row to the state of its key."""
@@ -96,14 +105,15 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def check(
         self,
-        keys: ArrayLike | DictionaryColumn | Sequence[Key],
+        keys: Keys,
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
-        codes = dictionary_column(keys)
+        codes = key_columns(keys)
         rows = self.metric.check(**columns)
-        require_as_many(len(codes), rows.n, "keys")
-        return Batch(rows.n, {"keys": codes, "rows": rows}, rows.total)
+        for name, column in codes.items():
+            require_as_many(len(column), rows.n, name)
+        return Batch(rows.n, {**codes, "rows": rows}, rows.total * len(codes))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         feed_by_key(self.states, batch, slots)
@@ -213,9 +223,35 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
 def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
     """Add the rows of a batch to the states of their keys."""
-    at = states.locate(batch.as_keys("keys"), slots)
-    states.child._feed(batch.as_batch("rows"), at)
+    keys = [column for column in batch.columns.values() if isinstance(column, DictionaryColumn)]
+    at = [states.locate(column, slots) for column in keys]
+    states.child._feed(batch.as_batch("rows"), at[0] if len(at) == 1 else np.stack(at))
     states.tidy()
+
+
+def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
+    """The columns of keys of a batch by name, of which each row has a key in each."""
+    if not isinstance(keys, Mapping):
+        return {"keys": dictionary_column(keys)}
+    if not keys:
+        raise InputError(
+            expected="a column of keys, or at least one in a dict by name",
+            got="none",
+            where="keys",
+            hint='pass keys=column, or keys={"variant": column, "country": other}',
+        )
+    found = {}
+    for name, given in keys.items():
+        if type(name) is not str:
+            raise InputError(
+                expected="names of columns of keys that are strings",
+                got=f"{shown(name)} ({type(name).__name__})",
+                where="keys",
+                hint='pass keys={"variant": column, "country": other}',
+            )
+        where = f"keys[{shown(name)}]"
+        found[where] = under_name(dictionary_column(given, where), name, where)
+    return found
 
 
 def require_as_many(n: int, wanted: int, name: str) -> None:

@@ -135,6 +135,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
     _formerly: ClassVar[Mapping[str, str]] = {"buckets": "k"}
 
+    _many_slots: ClassVar[bool] = True
+
     metric: Accumulator
     buckets: int = 64
     salt: str = "streammetrics"

@@ -52,6 +52,7 @@ class Accumulator(Declared, ABC):
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
+    _many_slots: ClassVar[bool] = False  # `_accumulate` takes slots [k, n]; else called k times
 
     # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
     # metric has its own arguments ---------------------------------------------------------------
@@ -190,7 +191,12 @@ class Accumulator(Declared, ABC):
 
     def _feed(self, batch: Batch, slots: Slots | None) -> None:
         """Add checked rows to the states of their slots."""
-        if QUANTA in batch.columns:
+        weighed = QUANTA in batch.columns
+        if slots is not None and slots.ndim > 1 and (weighed or not self._many_slots):
+            for one in slots:
+                self._feed(batch, one)
+            return
+        if weighed:
             if ROUNDED in batch.columns:
                 some, at = rounded_rows(batch, slots)
                 self._accumulate_rounded(some, at)

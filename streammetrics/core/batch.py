@@ -100,7 +100,7 @@ class Batch:
             at = slice(start, start + _PIECE)
             piece: dict[str, Column] = {name: array[at] for name, array in arrays.items()}
             n = min(_PIECE, self.n - start)
-            yield Batch(n, piece), None if slots is None else slots[at]
+            yield Batch(n, piece), None if slots is None else slots[..., at]
 
     @staticmethod
     def join(batches: Sequence[Batch]) -> Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from sys import getsizeof
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -105,11 +105,13 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
     """All rows, one column after the other; a value in several columns is held once."""
-    known: dict[Key, int] = {}
+    every = dict.fromkeys(chain.from_iterable([column.values for column in columns]))
+    known = {value: code for code, value in enumerate(every)}
     codes = []
     for column in columns:
-        mine = [known.setdefault(value, len(known)) for value in column.values]
-        codes.append(np.array(mine, np.intp)[column.codes] if mine else column.codes)
+        n = len(column.values)
+        mine = np.fromiter(map(known.__getitem__, column.values), np.intp, n)
+        codes.append(mine[column.codes] if n else column.codes)
     return DictionaryColumn(np.concatenate(codes), tuple(known))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from streammetrics.core.rows import DictionaryColumn, Key, Scalar
 from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
+_SCALARS: Final = frozenset({str, int, type(None)})
 _HASH_NAME: Final = b"streammetrics-key/1"
 
 
@@ -94,11 +96,22 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     return DictionaryColumn(codes, tuple(keys))
 
 
+def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
+    """The column with (name, key) in place of each key, or (name, *key) for a tuple.
+
+    >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
+    (('variant', 'a'), ('variant', 'b'))
+    """
+    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in keys.values]
+    return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+
+
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
     codes = integers(keys.codes, f"{name}.codes")
-    bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
-    if len(bad):
+    words = codes.view(np.uint64)  # in which negative numbers are large
+    if len(words) and words.item(words.argmax()) >= len(keys.values):
+        bad = np.flatnonzero(words >= len(keys.values))
         expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
         hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
@@ -121,17 +134,48 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
 
-def _from_objects(values: list[Key], name: str) -> DictionaryColumn:
-    known: dict[Key, int] = {}
-    try:
-        codes = [known.setdefault(_plain(v), len(known)) for v in values]
-    except TypeError:
-        raise _bad_keys(values, name) from None
-    # True, 1.0 and 1 are one key of a dict, so check the given values, not the kept ones.
+def _from_objects(given: list[Key], name: str) -> DictionaryColumn:
+    values = given
+    if not _are_keys(values):
+        values = [_plain(value) for value in given]
+        if not all(map(_is_key, values)):
+            raise _bad_keys(given, name)
+    # True, 1.0 and 1 are one key of a dict, so the dict is made of checked values.
+    known = {key: code for code, key in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
+    return _checked_codes(DictionaryColumn(codes, tuple(known)), name)
+
+
+# Functions of all values at once take a tenth of the time of one call for each value.
+def _are_keys(values: Sequence[Key]) -> bool:
+    """Whether all values are keys as they are, without a conversion."""
     kinds = set(map(type, values))
-    if not kinds <= {str, int, type(None)} and not all(_is_key(_plain(v)) for v in values):
-        raise _bad_keys(values, name)
-    return _checked_codes(DictionaryColumn(np.array(codes, np.intp), tuple(known)), name)
+    if tuple in kinds:
+        some = [value for value in values if type(value) is tuple]
+        kinds = kinds - {tuple} | set(map(type, chain.from_iterable(some)))
+    return kinds <= _SCALARS
+
+
+def _surely_keys(values: Sequence[Key]) -> bool:
+    """Whether all values are keys, and by an upper bound none is too long."""
+    by_kind = _by_kind(values)
+    tuples = by_kind.pop(tuple, ())
+    width = max(map(len, tuples), default=1)
+    longest = 0
+    for some in (by_kind, _by_kind([*chain.from_iterable(tuples)])) if tuples else (by_kind,):
+        if not some.keys() <= _SCALARS:
+            return False
+        text = max(map(len, some.get(str, ())), default=0)
+        bits = max(map(int.bit_length, some.get(int, ())), default=0)
+        longest = max(longest, _text_bytes(text), _integer_bytes(bits))
+    return width * longest < MAX_KEY_BYTES
+
+
+def _by_kind(values: Sequence[Any]) -> dict[type, Sequence[Any]]:
+    kinds = set(map(type, values))
+    if len(kinds) == 1:
+        return {kinds.pop(): values}
+    return {kind: [value for value in values if type(value) is kind] for kind in kinds}
 
 
 def _plain(value: Any) -> Any:
@@ -148,6 +192,8 @@ def _is_key(value: object) -> bool:
 
 
 def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
+    if _surely_keys(keys.values):
+        return keys
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
     rows = np.flatnonzero(np.isin(keys.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
@@ -162,7 +208,7 @@ def _used(keys: DictionaryColumn) -> DictionaryColumn:
     """The same column, with only the values that occur in a row."""
     used, codes = np.unique(keys.codes, return_inverse=True)
     return DictionaryColumn(
-        codes.astype(np.intp, copy=False), tuple(keys.values[i] for i in used.tolist())
+        codes.astype(np.intp, copy=False), tuple(map(keys.values.__getitem__, used.tolist()))
     )
 
 
@@ -179,8 +225,16 @@ def _too_long(key: Key) -> bool:
 
 def _most_bytes(scalar: Scalar) -> int:
     if isinstance(scalar, str):
-        return 12 * len(scalar) + 4  # a character beyond 16 bits is two escapes of six
-    return 8 if scalar is None else scalar.bit_length() // 3 + 8
+        return _text_bytes(len(scalar))
+    return _integer_bytes(0 if scalar is None else scalar.bit_length())
+
+
+def _text_bytes(length: int) -> int:
+    return 12 * length + 4  # a character beyond 16 bits is two escapes of six
+
+
+def _integer_bytes(bits: int) -> int:
+    return bits // 3 + 8
 
 
 def _bad_keys(values: Sequence[object], name: str) -> InputError:

@@ -23,6 +23,7 @@ from streammetrics.core.parts.float_bits import (
     LOW,
     UNIT,
     Units,
+    as_digits,
     as_units,
     carry,
     in_limbs,
@@ -44,6 +45,7 @@ _LIMB_BYTES: Final = 4
 _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**1088
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
 _FEW_SLOTS: Final = 8  # values for each slot from which sums by slot pay
+_FEW_ROWS: Final = 2  # values for each slot from which it pays to add them up as floats
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
 
 
@@ -115,10 +117,10 @@ class ExactSumColumn(Column):
             some = values[start : start + CHUNK]
             top = largest(some)
             if top == math.inf:
-                to = None if slots is None else slots[start : start + CHUNK]
+                to = None if slots is None else slots[..., start : start + CHUNK]
                 self.add(*self._without_infinities(some, to))
             elif slots is not None:
-                to = slots[start : start + CHUNK]
+                to = slots[..., start : start + CHUNK]
                 if not (top < 1 << 31 and self._add_integers(some, to)):
                     self._add_to_slots(some, to, top)
             elif (sums := sum_by_levels(some, top)) is not None:
@@ -252,9 +254,9 @@ class ExactSumColumn(Column):
             return values, slots
         which = (values[here] > 0).astype(np.intp)
         if slots is not None:
-            which += 2 * slots[here]
+            which = which + 2 * slots[..., here]
         np.add.at(self.infinities.reshape(-1), which, 1)
-        return values[~here], None if slots is None else slots[~here]
+        return values[~here], None if slots is None else slots[..., ~here]
 
     def _add_integers(self, values: NDArray[np.float64], slots: Slots) -> bool:
         """Add values that are all small integers (clicks, views), or return False."""
@@ -263,19 +265,44 @@ class ExactSumColumn(Column):
         whole = values.astype(np.int64)
         if not np.array_equal(whole, values):
             return False
-        self._cover(_ONE, _ONE + 1, len(values))
-        n = self.limbs.shape[1]
-        np.add.at(self.limbs.reshape(-1), slots * n + (_ONE - self.first), whole)
+        self._add_digits(_ONE, whole[None], slots)
         return True
 
     def _add_to_slots(self, values: NDArray[np.float64], slots: Slots, top: float) -> None:
         """Add finite values, of size at most `top`; by levels if there are few slots."""
+        if slots.ndim > 1:
+            first, digits, small = as_digits(as_units(values))
+            self._add_digits(first, digits, slots)
+            for one in slots if len(small) else ():
+                self._add_units(as_units(values[small]), one[small])
+            return
         if _FEW_SLOTS * self.width <= len(values):
             sums, rest = sum_by_levels_in_cells(values, slots, self.width, top)
             here = np.flatnonzero(rest != 0)
             values = np.concatenate([*sums, rest[here]])
             slots = np.concatenate([*[np.arange(self.width)] * len(sums), slots[here]])
         self._add_units(as_units(values), slots)
+
+    def _add_digits(self, first: int, digits: NDArray[np.int64], slots: Slots) -> None:
+        """Add to limb `first` + i of each row's sums the number digits[i]; [limbs, rows]."""
+        several = slots.reshape(-1, digits.shape[1])
+        self._cover(first, first + len(digits), several.size)
+        used = [(first - self.first + i, numbers) for i, numbers in enumerate(digits)]
+        used = [(limb, numbers) for limb, numbers in used if numbers.any()]
+        floats = [(limb, numbers.astype(np.float64)) for limb, numbers in used]
+        flat, n = self.limbs.reshape(-1), self.limbs.shape[1]
+        for one in several:
+            low = int(one.min())
+            size = int(one.max()) - low + 1
+            if _FEW_ROWS * size <= len(one):  # sums below 2**33 * 2**15 are exact in float64
+                here = one - low
+                for limb, numbers in floats:
+                    sums = np.bincount(here, numbers, size)
+                    self.limbs[low : low + size, limb] += sums.astype(np.int64)
+            else:
+                sums_at = one * n
+                for limb, whole in used:
+                    np.add.at(flat, sums_at + limb, whole)
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""

@@ -57,6 +57,7 @@ def settled(limbs: NDArray[np.int64]) -> NDArray[np.int64]:
 UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
+_FEW_LIMBS: Final = 3  # below the one of the largest value; smaller values are added by themselves
 _LEVELS: Final = 3  # more of them cost as much as sums by exponent
 _FEW: Final = 8  # if one of this many rows is left, it costs less than another level
 
@@ -93,6 +94,37 @@ def as_units(values: NDArray[np.float64]) -> Units:
     np.maximum(exponent, 1, out=exponent)
     exponent += UNIT - 1075
     return Units(units, exponent, bits >> 63)
+
+
+class Digits(NamedTuple):
+    """Numbers [limbs, n] to add to limb `first` and to those above it, for each of n values; 0 for
+    the values `rest`, whose indices these are: few that are far smaller than the largest one."""
+
+    first: int
+    digits: NDArray[np.int64]
+    rest: NDArray[np.intp]
+
+
+def as_digits(rows: Units) -> Digits:
+    """The digits of units [n] in the limbs that they touch, for sums into many places."""
+    units, position, sign = rows
+    limb, shift = position >> 5, position & (BITS - 1)
+    used = units != 0  # a zero has no position
+    if not used.any():
+        return Digits(UNIT // BITS, np.zeros((0, len(units)), np.int64), np.empty(0, np.intp))
+    last = int(limb.max(where=used, initial=0))
+    first = max(int(limb.min(where=used, initial=last)), last - _FEW_LIMBS)
+    near = limb >= first
+    limb -= first
+    np.maximum(limb, 0, out=limb)
+    fraction = units * (used & near)
+    low = (fraction & LOW) << shift
+    high = (fraction >> BITS) << shift
+    digits = np.zeros((last - first + 3, len(units)), np.int64)
+    at = np.arange(len(units))
+    for i, part in enumerate((low & LOW, (low >> BITS) + (high & LOW), high >> BITS)):
+        digits[limb + i, at] = (part ^ sign) - sign
+    return Digits(first, digits, np.flatnonzero(used & ~near))
 
 
 def sum_by_exponent(values: NDArray[np.float64]) -> Units:

@@ -30,7 +30,10 @@ class WeightedCountsColumn(CountsColumn):
         return super().nbytes + self.surplus.nbytes
 
     def add_rows(self, cells: NDArray[np.intp], slots: Slots | None, quanta: Units | None) -> None:
-        """Add a row to each given cell; quanta: at least 1 each, None: one each."""
+        """Add a row to each given cell; quanta: at least 1 each, None: one each.
+
+        With quanta, slots are [n].
+        """
         self.add(cells, slots, quanta)
         if quanta is not None:
             add_surplus(self.surplus, slots, quanta)

@@ -104,7 +104,7 @@ def test_it_says_how_many_bytes_it_holds_and_whether_it_can_be_stacked() -> None
     assert (table.nbytes, sparse.nbytes) == (8 * SMALL, 0)
     assert table.stacks and sparse.stacks
     sparse.add(np.array([1, 2, 2]), np.array([0, 1, 1]))
-    assert sparse.nbytes == 16 * 2  # of what is not settled yet
+    assert sparse.nbytes == 4 * 3  # of rows that are not settled yet
     sparse.occupied()
     assert sparse.nbytes == 16 * 2
     assert not sparse.stacks
