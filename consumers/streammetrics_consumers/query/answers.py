@@ -354,12 +354,15 @@ class _Counted(Answer, frozen=True):
 class Tables(NamedTuple):
     """The extra data that tables need. variants: in their order; control: of an experiment, or "";
     headlines: each metric and view that is shown by default, in the order of the config; ranges:
-    of each metric and view."""
+    of each metric and view; groupings: that have rows, the default one first; left_out: the blocks
+    of the default grouping whose rows were not asked for."""
 
     variants: tuple[str, ...] = ()
     control: str = ""
     headlines: tuple[tuple[str, str], ...] = ()
     ranges: Mapping[tuple[str, str], tuple[float, float]] = {}
+    groupings: tuple[frozenset[str], ...] = ()
+    left_out: int = 0
 
     def limits(self, metric: str, view: str) -> tuple[float, float]:
         """The least and the greatest value of a view, infinite if unknown."""
