@@ -1,7 +1,7 @@
 """The cost of reading results by key: 10 metrics, 3 variants, and 1,000 or 10,000 slices.
 
-Each command runs in a process of its own: the CPU time of the process beyond that of `streammetrics
---version`, and the most memory that it held at once, which includes the imports. `--beside PATH`
+Each command runs in a process of its own: the CPU time of the process beyond that of its imports,
+and the most memory that it held at once, which includes the imports. `--beside PATH`
 runs another checkout in turns with this one. `python -m benchmarks.bench_read [SLICES ...]`.
 """
 
@@ -48,6 +48,10 @@ COMMANDS: Final = (
     ("results", *BY, "--metric", "ratio_0"),
     ("results", *BY, "--json", "--views", "headline"),
     ("results", *BY, "--json", "--views", "all"),
+)
+IMPORTS: Final = (
+    "import streammetrics_consumers.cli.main, streammetrics_consumers.cli.read_commands, "
+    "sqlalchemy.dialects.sqlite"
 )
 MAIN: Final = "import sys; from streammetrics_consumers.cli.main import main; sys.exit(main())"
 
@@ -98,7 +102,8 @@ def least(words: list[str], folder: Path, checkouts: list[Path | None], rounds: 
     python = [sys.executable, "-c", MAIN]
     found = []
     for checkout in checkouts:
-        start = min(spent_by([*python, "--version"], folder, checkout).cpu_s for _ in range(rounds))
+        imports = [sys.executable, "-c", IMPORTS]
+        start = min(spent_by(imports, folder, checkout).cpu_s for _ in range(rounds))
         found.append((start, list[Spent]()))
     for _ in range(rounds):
         for checkout, (_, spent) in zip(checkouts, found, strict=True):

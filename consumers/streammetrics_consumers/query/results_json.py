@@ -106,8 +106,9 @@ class RowEncoder:
         """The JSON of a row."""
         text = "" if row.text is UNSET else f'"text": {_json(row.text)}, '
         high, low, value = _number(row.high), _number(row.low), _number(row.value)
+        counts, digest = self._shared("counts", row.counts), self._shared("digest", row.digest)
         return (
-            f'{{"counts": {self._shared("counts", row.counts)}, "digest": {self._text(row.digest)},'
+            f'{{"counts": {counts}, "digest": {digest},'
             f' "high": {high}, "interval": {self._interval(row.interval)}, "low": {low},'
             f' "metric": {self._text(row.metric)}, "slice": {self._shared("slice", row.slice)},'
             f' {text}"type": {self._text(row.type)}, "value": {value},'

@@ -56,7 +56,7 @@ from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted
 
 WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
-MAX_BLOCKS: Final = 60  # more are in the JSON
+MAX_BLOCKS: Final = 20  # as in the terminal; more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
 VALUE: Final = 2  # the position of the value in a line: after metric and key
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
