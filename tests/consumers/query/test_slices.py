@@ -30,6 +30,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "nbytes"), [(1, 64 << 20), (4, 64 << 20), (4, 500), (999, 500)])
 @pytest.mark.parametrize("max_keys", [6, 100])
 def test_a_text_of_few_tables_is_that_of_all_rows(
@@ -49,3 +50,18 @@ def test_a_text_of_few_tables_is_that_of_all_rows(
                 results_text(results, few, Style(), store="clicks") for results in (some, whole)
             )
             assert found == expected
+
+
+def test_results_are_computed_for_the_slices_that_a_text_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, EVENTS, slices="max_keys = 6")
+    monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    query = text_query(parse_query("total", "variant,phase", metric="ctr"))
+    with closing(Ledger.open(str(store))) as ledger:
+        found = read_results(ledger, query)
+    phases = {row.slice.get("phase", "(other)") for row in found.rows}
+    assert len(phases) == 2 and found.tables.left_out > 0
+    text = results_text(found, query, Style(), store="clicks")
+    assert f"{found.tables.left_out} more tables: narrow with --where" in text
+    assert text.count("since the start") == 2
