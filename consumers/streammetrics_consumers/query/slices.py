@@ -119,24 +119,28 @@ class FirstBlocks:
         self._most = most
         self._first: list[Block] = []
         self._seen: set[Block] = set()
+        self._known: dict[Block, dict[Key, Block]] = {}  # by window and grouping, of each key
         self._groupings: set[frozenset[str]] = set()
 
     def choose(self, state: KeyedState) -> tuple[list[tuple[Slice, Key]], bool]:
         """The slices whose results are needed, and whether those of the other keys are."""
-        slices = state.slices()
-        if slices or state.other is not None:
-            self._groupings.add(frozenset(state.names))
+        keys, names = state.states.keys(), state.names
+        if keys or state.other is not None:
+            self._groupings.add(frozenset(names))
         if self._most is None:
-            return slices, True
-        start = _start(state.window, state.names)
-        across = across_of(state.names)
-        blocks = [(*start, slice_key(fixed_of(slice_, across))) for slice_, _ in slices]
+            return state.slices(), True
+        start, across = _start(state.window, names), across_of(names)
+        known = self._known.setdefault(start, {})
+        for key in keys:
+            if key not in known:
+                block = (*start, slice_key(fixed_of(slice_of(key, names), across)))
+                known[key] = block
+                self._see(block)
         rest = (*start, slice_key({}))
-        for block in blocks if state.other is None else (*blocks, rest):
-            self._see(block)
+        if state.other is not None:
+            self._see(rest)
         last = self._first[-1] if self._first else ()
-        chosen = [one for one, block in zip(slices, blocks, strict=True) if block <= last]
-        return chosen, rest <= last
+        return [(slice_of(k, names), k) for k in keys if known[k] <= last], rest <= last
 
     def shows(self, window: Window, slice_: Slice) -> bool:
         """Whether these rows are still among the first blocks."""
