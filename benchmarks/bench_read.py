@@ -109,7 +109,8 @@ def least(words: list[str], folder: Path, checkouts: list[Path | None], rounds: 
     for _ in range(rounds):
         for checkout, (_, spent) in zip(checkouts, found, strict=True):
             spent.append(spent_by([*python, *words], folder, checkout))
-    return [min(spent)._replace(cpu_s=min(spent).cpu_s - start) for start, spent in found]
+    best = [(start, min(spent)) for start, spent in found]
+    return [Spent(one.cpu_s - start, one.peak_mb, one.nbytes) for start, one in best]
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ class Span:
 class Query:
     """The parameters of one query. window: a word or a span; by: None for every grouping;
     generation: None for the current one; headlines: only the headline views of each metric;
-    blocks: only so many tables of the default grouping, None for all rows."""
+    blocks: only this number of tables of the default grouping, None for all rows."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
