@@ -179,11 +179,13 @@ class Calibration(Accumulator, schema="calibration/3"):
         for column in (new.losses, new.loss_squares):
             require(not column.infinities[:width, 0].any(), what)
         tiny = bool(new.tiny_squares.limbs.any())
+        used = np.flatnonzero(new.predicted.inner.limbs.any(axis=1))
+        sums = {cell: new.predicted.inner.quanta(cell) for cell in used.tolist()}
         for slot in range(width):
             negatives, positives = new.counts.dense(slot).tolist()
             units = list(map(sum, zip(negatives, positives, strict=True)))
             cells = range(slot * new.bins, (slot + 1) * new.bins)
-            predicted = [new.predicted.inner.quanta(cell) for cell in cells]
+            predicted = [sums.get(cell, 0) for cell in cells]
             require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
             total, y = sum(predicted), sum(positives) * QUANTA
             hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, cast
 
@@ -194,6 +194,21 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
         made = PerKey(self.metric.metrics[name], self.max_keys)
         made.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
+        return part_of(self, made)
+
+    def chosen(self, keys: Iterable[Key]) -> PerKey[R]:
+        """The states of these keys alone, without the overflow state; unseen keys are left out.
+
+        >>> from streammetrics import PerKey, Ratio
+        >>> ctr = PerKey(Ratio())
+        >>> ctr.update(["a", "b", "a"], numerators=[1, 0, 0])
+        >>> ctr.chosen(["b", "c"]).keys()
+        ('b',)
+        """
+        states = self._settled()
+        known = [key for key in dict.fromkeys(keys) if key in states.index[0]]
+        made = self.empty()
+        made.__dict__["states"] = states.of_keys(0, known, None)
         return part_of(self, made)
 
     def split(self, n: int) -> list[PerKey[R]]:

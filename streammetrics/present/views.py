@@ -30,7 +30,6 @@ from typing import (
     TypeAlias,
     TypeGuard,
     cast,
-    runtime_checkable,
 )
 
 import numpy as np
@@ -211,16 +210,22 @@ def _names(kind: Hashable) -> tuple[str, ...]:
     return tuple(dict.fromkeys(public))
 
 
+# The annotations of views and weights in the results of this library.
+_NO_COUNTS: Final = frozenset(
+    ("float", "Bounded", "float | Bounded", "Value", "V_co", "Area", "Fraction", "Fraction | None")
+)
+
+
 @cache
 def _floats(kind: Hashable) -> frozenset[str]:
-    """Properties annotated as float or `Bounded`: they are no counts, and some are slow."""
+    """Properties annotated as float, `Bounded` or `Fraction`: no counts, and some are slow."""
     found = set()
     for base in reversed(cast("type", kind).__mro__):
         for name, value in vars(base).items():
             getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
             said = getattr(getter, "__annotations__", {}).get("return")
             found.discard(name)
-            if said in ("float", "Bounded", "float | Bounded", "Value"):
+            if said in _NO_COUNTS:
                 found.add(name)
     return frozenset(found)
 
@@ -445,7 +450,6 @@ Reasons: TypeAlias = Mapping[str, str]
 _ALL: Final[Range] = (-math.inf, math.inf)
 
 
-@runtime_checkable
 class HasRanges(Protocol):
     """A result whose ranges follow from its values, such as the measures of ranked lists."""
 
@@ -479,8 +483,8 @@ def range_of(result: object, view: object = None) -> Range:
     if inside is not None:
         return range_of(inside[0], inside[1] or None)
     asked = view_of(result, view)
-    if isinstance(result, HasRanges):
-        own = result._range(asked.text)
+    if hasattr(type(result), "_range"):  # ten times as fast as a check of the protocol
+        own = cast("HasRanges", result)._range(asked.text)
         if own is not None:
             return own
     for base in type(result).__mro__:

@@ -94,6 +94,21 @@ def test_pieces_by_hash_merge_back_into_the_whole(n: int, limit: int) -> None:
     assert sum(stored[1:], start=stored[0]) == state
 
 
+def test_chosen_keys_have_the_states_and_results_of_the_whole() -> None:
+    whole = PerKey(Ratio(), max_keys=5)
+    keys: list[Key] = ["a", "1", 1, None, ("a", 1), "b", "c", "d"]
+    whole.update(keys * 3, numerators=np.arange(24) % 5)
+    asked = [*whole.keys()[::2], "never", *keys[:1]]
+    found = whole.chosen(asked)
+    assert set(found.keys()) == set(asked) & set(whole.keys())
+    assert found.overflow_state() is None is not whole.overflow_state()
+    for key in found.keys():  # noqa: SIM118
+        assert found.state(key) == whole.state(key)
+        assert found.compute()[key] == whole.compute()[key]
+    found.merge(found.copy())
+    assert whole.chosen(asked) != found
+
+
 def test_a_projection_is_the_state_of_one_metric_alone() -> None:
     both = PerKey(Panel({"t": Tally(), "r": Ratio()}, inputs={"r": {"numerators": "cells"}}), 2)
     alone, ratios = PerKey(Tally(), 2), PerKey(Ratio(), 2)

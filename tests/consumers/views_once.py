@@ -23,11 +23,17 @@ def views_computed_once() -> Iterator[None]:
     known: dict[object, Found] = {}
 
     def rows_of(
-        window: Window, slice_: Slice, metric: str, state: Accumulator, *, headlines: bool
+        window: Window,
+        slice_: Slice,
+        metric: str,
+        state: Accumulator,
+        result: object,
+        *,
+        headlines: bool,
     ) -> Found:
         key = metric, state.to_bytes(), headlines
         if key not in known:
-            known[key] = real(window, slice_, metric, state, headlines=headlines)
+            known[key] = real(window, slice_, metric, state, result, headlines=headlines)
         rows, *rest = known[key]
         return [replace(row, window=window, slice=slice_) for row in rows], *rest
 

@@ -77,7 +77,7 @@ WHERE: Final = Flag(
     "where", "only slices with this value, such as variant=bts; repeat it to require several",
     again=True, metavar="NAME=VALUE",
 )  # fmt: skip
-METRIC: Final = Flag("metric", "only this metric, with all its views", metavar="NAME")
+METRIC: Final = Flag("metric", "only this metric; tables show all its views", metavar="NAME")
 BY: Final = Flag(
     "by", "the grouping, such as variant,phase; '' is all rows", metavar="NAMES"
 )  # fmt: skip
@@ -89,8 +89,8 @@ EVERY: Final = Flag(
 )  # fmt: skip
 CONFIG: Final = Flag("config", "for retry: the config to read the events with", metavar="FILE")
 VIEWS: Final = Flag(
-    "views", "for JSON: all (default), or headline, the main views of a metric",
-    choices=("all", "headline"), default="all",
+    "views", "for JSON: headline (default), the main views of a metric, or all",
+    choices=("headline", "all"), default="headline",
 )  # fmt: skip
 TOKEN: Final = Flag(
     "token", "the token that requests must carry; STREAMMETRICS_TOKEN hides it from process lists",

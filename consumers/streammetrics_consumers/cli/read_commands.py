@@ -26,8 +26,7 @@ from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query import quarantine
 from streammetrics_consumers.query.answers import dumps
 from streammetrics_consumers.query.query import Query, parse_generation, parse_query
-from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.reader import read_json, read_results
 from streammetrics_consumers.query.state_files import (
     description,
     export,
@@ -38,7 +37,7 @@ from streammetrics_consumers.query.state_files import (
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import state_text, status_text
 from streammetrics_consumers.render.terminal import BARS, PLAIN, Shown, Watcher, screen, speed
-from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.render.text import Style, results_text, text_query
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +65,22 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
 
 def _results(arguments: Arguments, monotonic: Clock) -> None:
     store, query = arguments.words[0], query_of(arguments)
-    known = arguments.text("views") == "headline" if arguments.on("json") else query.metric is None
-    query = replace(query, headlines=known)
+    if arguments.on("json"):
+        query = replace(query, headlines=arguments.text("views") == "headline")
+    else:
+        query = text_query(query)
     logs.to_stderr("text")
     with (
         closing(Ledger.open(store)) as ledger,
         progress.counted("reading", "bytes", monotonic) as update,
     ):
-        results = read_results(ledger, query, update)
+        if arguments.on("json"):
+            pieces = read_json(ledger, query, update)
+        else:
+            results = read_results(ledger, query, update)
     if arguments.on("json"):
-        _write(to_json(results))
+        for piece in pieces:
+            _write(piece)
     else:
         _print([results_text(results, query, Style.of(sys.stdout), store=store)])
 

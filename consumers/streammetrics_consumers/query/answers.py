@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 
@@ -352,13 +352,15 @@ class _Counted(Answer, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The extra data that tables need. control: of an experiment, or ""; headlines: each metric and
-    view that is shown by default, in the order of the config; ranges: of each metric and view."""
+    """More data of tables. variants: in order; control: of an experiment; headlines: by default, in
+    the order of the config; ranges: by metric and view; groupings, left_out: of `FirstBlocks`."""
 
     variants: tuple[str, ...] = ()
     control: str = ""
     headlines: tuple[tuple[str, str], ...] = ()
     ranges: Mapping[tuple[str, str], tuple[float, float]] = {}
+    groupings: tuple[frozenset[str], ...] = ()
+    left_out: int = 0
 
     def limits(self, metric: str, view: str) -> tuple[float, float]:
         """The least and the greatest value of a view, infinite if unknown."""
@@ -469,16 +471,14 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
 
 
 def dumps(value: Json | Answer) -> bytes:
-    """JSON with sorted keys, UTF-8, a final newline; nan is null and infinities are strings."""
+    """As JSON: nan is null, infinities are strings, and lone surrogates are backslash escapes."""
     text = json.dumps(finite(plain(value)), sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # A lone surrogate has no UTF-8 form; JSON writes it as a backslash escape.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def plain(value: Json | Answer) -> Json:
     """An answer as mappings, sequences, numbers and strings."""
-    found: Json = to_builtins(value, enc_hook=_builtin)
-    return found
+    return cast("Json", to_builtins(value, enc_hook=_builtin))
 
 
 def finite(value: Json) -> Json:

@@ -41,7 +41,7 @@ from streammetrics_consumers.query.experiment_plan import (
     within,
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
-from streammetrics_consumers.query.query import Query, Span
+from streammetrics_consumers.query.query import Query, Slice, Span
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
 from streammetrics_consumers.query.results import interval_answer
 
@@ -288,9 +288,14 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
     return {(*bounds, *one): InGroups(state) for one, state in sums.items()}
 
 
+def may_be_of_users(slice_: Slice) -> bool:
+    """Whether the rows of this slice may have the intervals of user groups."""
+    return tuple(slice_) == ("variant",)
+
+
 def of_users(row: Result, users: Users) -> Result:
     """The row, with the interval of its user groups if it is of a variant and they are known."""
-    if row.interval is None or tuple(row.slice) != ("variant",):
+    if row.interval is None or not may_be_of_users(row.slice):
         return row
     key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
     found = users.get(key)

@@ -38,7 +38,8 @@ from streammetrics_consumers.query.reader import (
     with_join,
     with_states,
 )
-from streammetrics_consumers.query.results import State, results_of
+from streammetrics_consumers.query.results import results_of
+from streammetrics_consumers.query.slices import KeyedState
 
 T = TypeVar("T")
 
@@ -172,9 +173,9 @@ class IncrementalView:
         self._taken = replace(news, rows=())
 
     def _answer(self, news: _News) -> Results:
-        return results_of(news.snapshot, self._states(news), headlines=self._query.headlines)
+        return results_of(news.snapshot, self._states(news), self._query)
 
-    def _states(self, news: _News) -> Iterator[State]:
+    def _states(self, news: _News) -> Iterator[KeyedState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
         for pane, state in self._panes.items():
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
@@ -186,8 +187,8 @@ class IncrementalView:
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
-def _by_slice(states: Iterable[State]) -> list[tuple[Slice, Accumulator]]:
-    return [(slice_, state) for _, slice_, _, state in states]
+def _by_slice(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
+    return [one for found in states for one in found.each()]
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -226,7 +227,7 @@ class QueryCache:
         """As `read_results`, without rows and without the join."""
 
         def read() -> Results:
-            return results_of(self._ledger.snapshot(generation=query.generation), ())
+            return results_of(self._ledger.snapshot(generation=query.generation), (), query)
 
         return self._with(query, lambda _, experiment: experiment.with_experiment(read))
 

@@ -57,7 +57,8 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Query:
     """The parameters of one query. window: a word or a span; by: None for every grouping;
-    generation: None for the current one; headlines: only the headline views of each metric."""
+    generation: None for the current one; headlines: only the headline views of each metric;
+    blocks: only this number of tables of the default grouping, None for all rows."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
@@ -65,6 +66,7 @@ class Query:
     metric: str | None = None
     generation: int | None = None
     headlines: bool = False
+    blocks: int | None = None
 
     def takes(self, slice_: Slice) -> bool:
         """Whether this slice matches `where`."""

@@ -23,25 +23,27 @@ from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetad
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.answers import Results
-from streammetrics_consumers.query.comparisons import ComparisonReader, at_same_offsets
+from streammetrics_consumers.query.comparisons import (
+    ComparisonReader,
+    at_same_offsets,
+    may_be_of_users,
+)
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import (
-    OTHER,
     Query,
     QueryError,
-    Slice,
-    SliceValue,
     Span,
     require_generation,
 )
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
-from streammetrics_consumers.query.results import State, results_of
+from streammetrics_consumers.query.results import results_of
+from streammetrics_consumers.query.results_json import RowSpool
+from streammetrics_consumers.query.slices import KeyedState, taken
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # bytes of stored states: read so far, in total
 # Rows, each with its stored bytes, in no particular order.
 Stored = Callable[[Sequence[DeltaMetadata]], Iterator[tuple[DeltaMetadata, bytes]]]
-_Key = SliceValue | tuple[SliceValue, ...]
 
 HELD_BYTES: Final = 512 << 20  # of the rows of an answer that are held before they are merged
 RANGE_BYTES: Final = 64 << 20  # of the stored rows of one range of keys
@@ -58,7 +60,7 @@ def states_of(
     planned: Mapping[str, Wanted],
     state: tuple[str, int],
     panes: Mapping[int | None, PerKey],
-) -> Iterator[State]:
+) -> Iterator[KeyedState]:
     """The states that a query asks for, of one metric and grouping. panes: the state of each pane
     by its start; None is the total."""
     name, grouping = state
@@ -67,10 +69,8 @@ def states_of(
         total = sum_over(span, panes)
         if total is None:
             continue
-        window = window_of(span, snapshot)
-        for slice_, one in slices_of(total, wanted.layout.groupings[grouping]):
-            if query.takes(slice_):
-                yield window, slice_, name, one
+        names, window = wanted.layout.groupings[grouping], window_of(span, snapshot)
+        yield taken(query, window, names, name, total, total.overflow_state())
 
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
@@ -83,24 +83,32 @@ def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | 
     return sum(found[1:], found[0])
 
 
-def slices_of(state: PerKey, names: tuple[str, ...]) -> Iterator[tuple[Slice, Accumulator]]:
-    """Each slice of a grouping with its state, and the sum of the keys past `max_keys`."""
-    for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        yield _slice(key, names), state.state(key)
-    overflow = state.overflow_state()
-    if overflow is not None:
-        yield {OTHER: names}, overflow
-
-
 def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
     """The answer to a query, with the experiment and the join; see `with_states` for the errors."""
 
     def read() -> Results:
         return with_states(ledger, query, lambda seen, _, states: results_of(
-            seen, states, headlines=query.headlines), report)  # fmt: skip
+            seen, states, query), report)  # fmt: skip
 
     experiment = ComparisonReader(ledger, query)
     return with_join(JoinReader(ledger), lambda: experiment.with_experiment(read))
+
+
+def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Iterator[bytes]:
+    """The JSON of `read_results`, piece by piece: the rows are in a temporary file, so that memory
+    is bounded. The store is read before the first piece."""
+    spools: list[RowSpool] = []
+
+    def read() -> Results:
+        for spool in spools:
+            spool.close()  # of another moment
+        spools[:] = [RowSpool(lambda slice_: not may_be_of_users(slice_))]
+        return with_states(ledger, query, lambda seen, _, states: results_of(
+            seen, states, query, spools[0].keep), report)  # fmt: skip
+
+    experiment = ComparisonReader(ledger, query)
+    results = with_join(JoinReader(ledger), lambda: experiment.with_experiment(read))
+    return spools[0].pieces(results)
 
 
 def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
@@ -110,11 +118,6 @@ def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
     return results if found is None else replace(results, join=found)
 
 
-def _slice(key: _Key, names: tuple[str, ...]) -> Slice:
-    values = key[1:] if isinstance(key, tuple) else ()
-    return dict(zip(names, values, strict=True))
-
-
 class _Keys:
     """The keys of one window: those that are kept, and the sum of all others so far."""
 
@@ -122,20 +125,19 @@ class _Keys:
         self._seen = PerKey(Ratio(), max_keys)  # it keeps the same keys for any metric
         self.other: Accumulator | None = None
 
-    def take(self, state: PerKey) -> Iterator[tuple[_Key, Accumulator]]:
-        """The kept keys of the next range, each with its state."""
+    def take(self, state: PerKey) -> PerKey:
+        """The states of the kept keys of the next range."""
         keys = state.keys()
         if keys:
             self._seen.update(list(keys), numerators=[0] * len(keys))
         kept = frozenset(self._seen.keys())
         for key in keys:
-            if key in kept:
-                yield key, state.state(key)
-            else:
+            if key not in kept:
                 self._add(state.state(key))
         overflow = state.overflow_state()
         if overflow is not None:
             self._add(overflow)
+        return state.chosen(key for key in keys if key in kept)
 
     def _add(self, state: Accumulator) -> None:
         if self.other is None:
@@ -147,7 +149,7 @@ class _Keys:
 def with_states(
     ledger: Ledger,
     query: Query,
-    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[State]], T],
+    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[KeyedState]], T],
     report: Progress = no_report,
 ) -> T:
     """The result of `take` on the states that a query asks for, in one read transaction. `report`
@@ -187,7 +189,7 @@ def _states(
     rows: Sequence[DeltaMetadata],
     stored: Stored,
     report: Progress,
-) -> Iterator[State]:
+) -> Iterator[KeyedState]:
     by_state: dict[tuple[str, int], list[DeltaMetadata]] = defaultdict(list)
     whole = done = 0
     for row in rows:
@@ -211,24 +213,25 @@ def _by_range(
     planned: Mapping[str, Wanted],
     state: tuple[str, int],
     ranges: Iterable[Mapping[int | None, PerKey]],
-) -> Iterator[State]:
+) -> Iterator[KeyedState]:
     """As `states_of`, from the panes of one range of keys after another."""
     name, grouping = state
     names = planned[name].layout.groupings[grouping]
     keys: dict[Span | None, _Keys] = {}
+    empty: dict[Span | None, PerKey] = {}
     for panes in ranges:
         for span in planned[name].spans:
             total = sum_over(span, panes)
             if total is None:
                 continue
             mine = keys.setdefault(span, _Keys(total.max_keys))
-            for key, one in mine.take(total):
-                slice_ = _slice(key, names)
-                if query.takes(slice_):
-                    yield window_of(span, snapshot), slice_, name, one
+            kept = mine.take(total)
+            empty[span] = kept.empty()
+            yield taken(query, window_of(span, snapshot), names, name, kept, None)
     for span, mine in keys.items():
-        if mine.other is not None and query.takes({OTHER: names}):
-            yield window_of(span, snapshot), {OTHER: names}, name, mine.other
+        if mine.other is not None:
+            window = window_of(span, snapshot)
+            yield taken(query, window, names, name, empty[span], mine.other)
 
 
 def _how_many(size: int) -> int:

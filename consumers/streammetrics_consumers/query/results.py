@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Interval
@@ -19,28 +19,39 @@ from streammetrics_consumers.model.commit import JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
-from streammetrics_consumers.query.query import Slice, SliceValue, iso_utc
+from streammetrics_consumers.query.query import Query, Slice, iso_utc
+from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, slice_key, window_key
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
-State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
 COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
 MAX_HOLES: Final = 5  # that a note names
 
 
-def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool = False) -> Results:
-    """The rows of these states, and how far the logs were read at that moment. headlines: only the
-    rows of headline views."""
+def results_of(
+    snapshot: Snapshot,
+    states: Iterable[KeyedState],
+    query: Query,
+    keep: Callable[[Sequence[Result]], Sequence[Result]] = tuple,
+) -> Results:
+    """The rows of these states, and how far the logs were read at that moment. keep: takes the rows
+    of one state, in order, and returns those that the results hold."""
     rows: list[Result] = []
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
-    for window, slice_, metric, state in states:
-        found, first, limits = rows_of(window, slice_, metric, state, headlines=headlines)
-        rows.extend(found)
-        known.update(dict.fromkeys((metric, view) for view in first))
-        for view, (low, high) in limits.items():
-            least, greatest = ranges.get((metric, view), (low, high))
-            ranges[metric, view] = min(least, low), max(greatest, high)
+    first = FirstBlocks(query.blocks)
+    for found in states:
+        window, metric = found.window, found.metric
+        slices, with_other = first.choose(found)
+        for slice_, state, result in found.computed(slices, with_other=with_other):
+            some, headlines, limits = rows_of(
+                window, slice_, metric, state, result, headlines=query.headlines
+            )
+            rows.extend(keep(some))
+            known.update(dict.fromkeys((metric, view) for view in headlines))
+            for view, (low, high) in limits.items():
+                least, greatest = ranges.get((metric, view), (low, high))
+                ranges[metric, view] = min(least, low), max(greatest, high)
     positions = {one.name: one.position for one in snapshot.generation.metrics}
     return Results(
         generation=snapshot.generation.id,
@@ -48,7 +59,7 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
         incomplete=snapshot.incomplete,
         **counted(snapshot.counters),
         watermark_ms=snapshot.greatest_event_ms,
-        rows=in_order(rows),
+        rows=in_order(row for row in rows if first.shows(row.window, row.slice)),
         comparisons=(),
         recommendation=None,
         contamination=None,
@@ -59,6 +70,8 @@ def results_of(snapshot: Snapshot, states: Iterable[State], *, headlines: bool =
             *variants_of(snapshot.generation),
             tuple(sorted(known, key=lambda one: (positions.get(one[0], 0), one[0]))),
             ranges,
+            first.groupings,
+            first.left_out,
         ),
     )
 
@@ -96,18 +109,20 @@ def rows_of(
     slice_: Slice,
     metric: str,
     state: Accumulator,
+    result: object = None,
     *,
     headlines: bool = False,
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
-    """A row for each view of a plain metric's state, its headline views, and the views' ranges.
-    headlines: only the rows of headline views, which cost a fraction."""
-    result = state.compute()
+    """A row for each view of a plain metric's state, by name; its headline views, and the views'
+    ranges. result: that of the state, if it is computed. headlines: only the rows of headline
+    views, which cost a fraction."""
+    result = state.compute() if result is None else result
     counts, digest, kind = counts_of(result), state.digest(), type(state).__name__
+    found = views_of(result, headlines=headlines)
+    ranges = {view: range_of(result, view) for view in found}
     rows = []
-    ranges: dict[str, Range] = {}
-    for view, figure in views_of(result, headlines=headlines).items():
-        value, low, high = bounds(figure)
-        ranges[view] = range_of(result, view)
+    for view in sorted(found):
+        value, low, high = bounds(found[view])
         interval = interval_of(result, state, view)  # by users if the state has them
         rows.append(
             Result(
@@ -124,7 +139,7 @@ def rows_of(
                 interval=interval_answer(interval, ranges[view]) if interval.formula else None,
             )
         )
-    return rows, headlines_of(result), ranges
+    return rows, tuple(found) if headlines else headlines_of(result), ranges
 
 
 def bounds(figure: float | Bounded) -> tuple[float, float, float]:
@@ -136,21 +151,8 @@ def bounds(figure: float | Bounded) -> tuple[float, float, float]:
 
 def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
-    return tuple(sorted(rows, key=lambda r: (_window_key(r.window), slice_key(r.slice), r.metric,
+    return tuple(sorted(rows, key=lambda r: (window_key(r.window), slice_key(r.slice), r.metric,
                                              r.view)))  # fmt: skip
-
-
-def slice_key(slice_: Slice) -> tuple[object, ...]:
-    """The sort key of a slice: its names, then its values (null, integers, strings, others)."""
-    names = tuple(sorted(slice_))
-    return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
-
-
-def to_json(results: Results) -> bytes:
-    """The bytes of `results --json` and of `GET /api/results`."""
-    found = answers.plain(results)
-    assert isinstance(found, dict)
-    return answers.dumps({name: found[name] for name in found if name != "tables"})
 
 
 def interval_answer(found: Interval, limits: Range) -> answers.Interval:
@@ -166,20 +168,3 @@ def interval_answer(found: Interval, limits: Range) -> answers.Interval:
         deff=found.deff,
         reason=found.reason,
     )
-
-
-def _window_key(window: Window) -> tuple[int, int, int]:
-    if window.start_ms is None or window.end_ms is None:
-        return (0, 0, 0)
-    return (1, window.start_ms, window.end_ms)
-
-
-def _value_key(value: SliceValue) -> tuple[int, int, str, tuple[str, ...]]:
-    match value:
-        case None:
-            return (0, 0, "", ())
-        case int():
-            return (1, value, "", ())
-        case str():
-            return (2, 0, value, ())
-    return (3, 0, "", value)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
@@ -29,13 +29,16 @@ from streammetrics_consumers.query.reader import (
     no_report,
     with_states,
 )
-from streammetrics_consumers.query.results import State, bounds
+from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.slices import KeyedState
 
 # The start of `expected` in an error of the library about a sound state of another version.
 _OTHER_VERSION: Final = ("format version", "a known schema")
 
 MAX_RESULTS: Final = 20_000  # of one file, in JSON
 _MAX_KNOWN: Final = 1_000  # states whose results are remembered
+
+State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
 
 class UnknownState(StateError):
@@ -91,9 +94,10 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
 
 
 def _all(
-    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[State]
+    seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[KeyedState]
 ) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
-    return seen, wanted, list(states)
+    each = [(of.window, slice_, of.metric, one) for of in states for slice_, one in of.each()]
+    return seen, wanted, each
 
 
 def _panel(found: Sequence[State]) -> Panel:

@@ -38,10 +38,15 @@ from streammetrics_consumers.query.answers import (
     Window,
 )
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
-from streammetrics_consumers.query.results import slice_key
+from streammetrics_consumers.query.slices import (
+    VARIANT,
+    across_of,
+    fixed_of,
+    preference,
+    slice_key,
+)
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
-VARIANT: Final = "variant"  # the role whose values are columns
 NONE: Final = "none"
 COLUMN: Final = 24  # characters of the name of a column
 ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
@@ -134,13 +139,13 @@ def blocks_of(rows: Sequence[Result], tables: Tables) -> Iterator[Block]:
         blocks: dict[tuple[object, ...], list[Result]] = {}
         for row in in_window:
             names = names_of(row)
-            fixed = slice_key(_fixed(row, _across(names)))
+            fixed = slice_key(fixed_of(row.slice, across_of(names)))
             blocks.setdefault((len(names), tuple(sorted(names)), fixed), []).append(row)
         for key in sorted(blocks):
             first = blocks[key][0]
             names = names_of(first)
-            across = _across(names)
-            yield Block(window, across, names, _fixed(first, across), blocks[key], tables)
+            across = across_of(names)
+            yield Block(window, across, names, fixed_of(first.slice, across), blocks[key], tables)
 
 
 def names_of(row: Result) -> frozenset[str]:
@@ -152,9 +157,9 @@ def names_of(row: Result) -> frozenset[str]:
 def groupings_of(results: Results) -> tuple[frozenset[str] | None, list[frozenset[str]]]:
     """The default grouping, which is the smallest with variants, else the smallest (None without
     rows); and all groupings."""
-    found = sorted({names_of(row) for row in results.rows}, key=lambda n: (len(n), sorted(n)))
-    with_variants = [names for names in found if VARIANT in names]
-    return next(iter(with_variants or found), None), found
+    known = {*results.tables.groupings, *map(names_of, results.rows)}
+    found = sorted(known, key=preference)
+    return next(iter(found), None), sorted(known, key=lambda names: (len(names), sorted(names)))
 
 
 def rows_shown(results: Results) -> list[Result]:
@@ -338,14 +343,6 @@ def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
             _within(found, one, 0.99),
             formatting.percent(one.share_after_window) if one.attributed else "",
         )
-
-
-def _across(names: frozenset[str]) -> str | None:
-    return VARIANT if VARIANT in names else max(names, default=None)
-
-
-def _fixed(row: Result, across: str | None) -> dict[str, SliceValue]:
-    return {k: v for k, v in row.slice.items() if k not in (across, OTHER)}
 
 
 def _figure(metric: str, view: str, only_view: bool, rows: Sequence[Result | None]) -> Figure:

@@ -27,7 +27,7 @@ from streammetrics_consumers.query.answers import (
     Results,
     SampleRatio,
 )
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render.cells import (
     OUTCOME_HEAD,
     Block,

@@ -21,7 +21,8 @@ from streammetrics.experiments import (
 )
 from streammetrics_consumers.query.answers import Comparison, Join, JoinOutcome, Result, Results
 from streammetrics_consumers.query.query import OTHER, Slice
-from streammetrics_consumers.render.cells import VARIANT, headline_rows, interval_bounds, names_of
+from streammetrics_consumers.query.slices import VARIANT
+from streammetrics_consumers.render.cells import headline_rows, interval_bounds, names_of
 
 ROWS: Final = 1000  # of one window
 EFFECTS: Final = 200

@@ -13,7 +13,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, TextIO
 
@@ -56,7 +56,7 @@ from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted
 
 WIDTH: Final = 80  # of a text if the width of its reader is not known
 GAP: Final = 2  # spaces between columns
-MAX_BLOCKS: Final = 60  # more are in the JSON
+MAX_BLOCKS: Final = 20  # as in the terminal; more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
 VALUE: Final = 2  # the position of the value in a line: after metric and key
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
@@ -141,6 +141,11 @@ def columns(
     return table
 
 
+def text_query(query: Query) -> Query:
+    """The query without the rows that its text does not show."""
+    return replace(query, headlines=query.metric is None, blocks=MAX_BLOCKS)
+
+
 def results_text(
     results: Results, query: Query, style: Style, *, store: str, truth: Truth | None = None
 ) -> str:
@@ -174,8 +179,9 @@ def table(
     parts.extend(_experiment(results, truth, style))
     parts.extend(join_table(results.join))
     notes = [] if _has_experiment(results) else list(results.notes)  # else they are shown there
-    if len(blocks) > MAX_BLOCKS:
-        notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or use --json")
+    more = len(blocks) - len(shown) + results.tables.left_out
+    if more:
+        notes.append(f"{more} more tables: narrow with --where, or use --json")
     others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
     if others:
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))

@@ -28,11 +28,11 @@ from streammetrics_consumers.query.query import (
     parse_query,
     store_name,
 )
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.cells import results_with_texts
 from streammetrics_consumers.render.experiment_text import experiment_with_texts
-from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.render.text import Style, results_text, text_query
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, parameters_of
 
@@ -83,7 +83,7 @@ class Api:
     def results_txt(self, request: Request) -> Response:
         """The text of `results`, without colours."""
         query = query_of(request.query_params)
-        results = self._cache.results(replace(query, headlines=query.metric is None))
+        results = self._cache.results(text_query(query))
         text = results_text(results, query, Style(), store=self._store)
         return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 

@@ -27,7 +27,7 @@ PARAMETERS: Final = {
     "where": "NAME=VALUE: only slices with this value; if repeated, all must match",
     "metric": "the name of a metric",
     "generation": "the number of an older generation; by default the newest",
-    "views": "all (default), or headline: only the headline views of a metric",
+    "views": "headline (default): the headline views of a metric, or all",
     "texts": "none (default), or tables: also the text of each number in tables",
     "view": "a view of the metric; by default its first headline view",
     "kind": "a figure of the metric, as /api/store lists them; by default the first",
@@ -90,7 +90,7 @@ OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary,
 OPEN: Final = ("/healthz", "/readyz")
 REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
 CHOICES: Final = {  # of a parameter, the default first
-    "views": ("all", "headline"),
+    "views": ("headline", "all"),
     "texts": ("none", "tables"),
     "theme": ("light", "dark"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from json.encoder import encode_basestring_ascii
@@ -39,6 +40,7 @@ def _scalar_json(value: Scalar) -> str:
     return encode_basestring_ascii(value) if isinstance(value, str) else int.__repr__(value)
 
 
+@lru_cache(maxsize=1 << 16)  # the states of many metrics and windows have the same keys
 def decode_key(data: bytes) -> Key:
     """The key that `encode_key` wrote; StateError for anything else."""
     try:

@@ -13,7 +13,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 from tests.consumers.obd_men import EVENTS, from_file, from_kafka, produced, write_config
 from tests.kafka_broker import unique_topic

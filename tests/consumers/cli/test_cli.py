@@ -30,7 +30,9 @@ def asked(capsys: Capture, *words: str) -> dict[str, Any]:
 def test_every_good_event_counts_once_and_a_late_one_in_its_window(
     store: Path, capsys: Capture
 ) -> None:
-    found = asked(capsys, "results", str(store), "--by", "", "--metric", "ctr")
+    results = ("results", str(store), "--by", "", "--metric", "ctr")
+    assert [row["view"] for row in asked(capsys, *results)["results"]] == ["ratio"]
+    found = asked(capsys, *results, "--views", "all")
     assert (found["rows_read"], found["quarantined"], found["late"]) == (10, 2, 1)
     rows = {row["view"]: row for row in found["results"]}
     assert (rows["numerator"]["value"], rows["denominator"]["value"]) == (4.0, 8.0)

@@ -28,7 +28,7 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.query.follow import IncrementalView
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 from tests.consumers.folded import METRICS, SIZE_MS, State, fold
 from tests.consumers.memory_run import ONE, TWO, Run

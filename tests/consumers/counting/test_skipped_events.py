@@ -21,7 +21,7 @@ from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query.answers import dumps
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.terminal import Watcher, screen

@@ -14,7 +14,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 from tests.consumers.experiment_run import CONFIG, run, write
 from tests.consumers.obd_men import FILE, METRICS, TOML

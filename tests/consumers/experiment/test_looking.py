@@ -21,7 +21,7 @@ from streammetrics_consumers.process.experiment_looks import Looker, look_now
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render.text import Style, table
 
 from streammetrics.experiments import Monitor

@@ -15,7 +15,7 @@ from streammetrics_consumers.ledger.failures import LedgerError, StoreUnavailabl
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 NOBODY = 65534
 

@@ -16,7 +16,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 from tests.consumers.brokers.test_kafka_end_to_end import run
 from tests.consumers.obd_men import EVENTS, FILE, from_file, write_config

@@ -18,7 +18,8 @@ from streammetrics_consumers.query.answers import (
     Window,
     dumps,
 )
-from streammetrics_consumers.query.results import in_order, interval_answer, rows_of, to_json
+from streammetrics_consumers.query.results import in_order, interval_answer, rows_of
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.server.openapi import openapi_json
 
 from streammetrics import HistogramAUC, Interval, Ratio

@@ -27,7 +27,7 @@ from streammetrics_consumers.query import follow
 from streammetrics_consumers.query.follow import IncrementalView, QueryCache
 from streammetrics_consumers.query.query import Query, QueryError
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render.cells import headline_rows
 
 from tests.consumers.folded import records

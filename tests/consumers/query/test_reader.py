@@ -16,7 +16,7 @@ from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.query import Query, QueryError, Span, parse_query
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 
 from streammetrics import Ratio
 from tests.consumers.stores import (

@@ -13,7 +13,7 @@ from streammetrics_consumers.model.generation import SHOWN
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.query_plan import idle_heads, watermark_ms
 from streammetrics_consumers.query.reader import read_results
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style

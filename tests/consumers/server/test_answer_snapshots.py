@@ -27,10 +27,10 @@ VITALS: Final = WorkerStatus(
 )
 WATCHED: Final = Watched(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)
 PATHS: Final = (
-    "/api/results",
+    "/api/results?views=all",
     "/api/results?window=all&by=variant&views=headline",
-    "/api/results?window=latest&where=variant=a",
-    "/api/results?window=1970-01-01T00:00:00Z/1970-01-01T01:00:00Z&metric=ctr",
+    "/api/results?window=latest&where=variant=a&views=all",
+    "/api/results?window=1970-01-01T00:00:00Z/1970-01-01T01:00:00Z&metric=ctr&views=all",
     "/api/status",
     "/api/quarantine",
     "/api/store",
@@ -45,7 +45,7 @@ PATHS: Final = (
     "/api/history",
     "/assets/nothing",
 )
-PLAIN: Final = ("/api/results?metric=ctr", "/api/store", "/api/experiment", "/api/health")
+PLAIN: Final = ("/api/results?metric=ctr&views=all", "/api/store", "/api/experiment", "/api/health")
 
 
 def told(folder: Path) -> Iterator[tuple[str, str]]:
@@ -69,7 +69,8 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
         parts = joined_stream.logs_of(joined_stream.stream(5, 40).parts)
         joined_stream.run(joined_stream.SPLIT, ledger, parts, close=False)
         client = Client(application(ledger, store=path))
-        for asked in ("/api/results", "/api/results?texts=tables", "/api/status"):
+        everything = "/api/results?views=all"
+        for asked in (everything, f"{everything}&texts=tables", "/api/status"):
             answer = client.get(asked)
             fits(asked, answer.status_code, answer.content)
             yield f"joined {asked}", answer.text

@@ -56,7 +56,7 @@ async function showView(signal) {
   }
   view.by ??= grouping(store);
   const words = question(view, ["window", "by", "where", "metric", "generation"], {
-    views: view.metric === null ? "headline" : null,
+    views: view.metric === null ? null : "all",
     texts: "tables",
   });
   // The server sends the state of the store at once. Requests after that need no repeat.

@@ -69,7 +69,7 @@ def test_a_chart_that_was_updated_is_that_which_is_drawn_anew(
 def test_texts_are_those_of_the_server_and_intervals_that_take_rows_as_independent_are_marked(
     served: Stream, open_page: Open
 ) -> None:
-    found: Any = served.get("api/results?by=variant&metric=ctr&texts=tables")["results"]
+    found: Any = served.get("api/results?by=variant&metric=ctr&texts=tables&views=all")["results"]
     said = {row["interval"]["reason"] for row in found if row["interval"]}
     page = open_page(served.url + "?metric=ctr").until("ready")
     cells = page.page.locator("table.figures td.number").all_inner_texts()
@@ -104,7 +104,9 @@ def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_pa
     shown = page.page.locator("figcaption").all_inner_texts()
     kinds = {text.split("\n")[0].strip() for text in shown}
     assert "Over time" in kinds and any(one.startswith("ROC AUC: control 0.") for one in kinds)
-    views = {row["view"] for row in served.get("api/results?by=variant&metric=auc")["results"]}
+    views = {
+        row["view"] for row in served.get("api/results?by=variant&metric=auc&views=all")["results"]
+    }
     assert set(page.page.locator("th[scope=rowgroup]").all_inner_texts()) == views
 
 

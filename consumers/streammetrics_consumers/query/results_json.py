@@ -1,0 +1,197 @@
+"""The JSON of results, written in pieces: one text for each row, without a copy of the whole.
+
+`results --json` keeps the rows of an answer in a temporary file until they can be put in order: the
+states are read metric by metric, and rows are ordered by window and slice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import Interval, Json, Result, Results, Window
+from streammetrics_consumers.query.query import Slice, SliceValue
+from streammetrics_consumers.query.slices import slice_key, window_key
+
+ROWS: Final = 100  # of one piece
+MAX_KNOWN: Final = 10_000  # names and texts whose JSON is remembered
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def to_json(results: Results) -> bytes:
+    """The bytes of `results --json` and of `GET /api/results`."""
+    return b"".join(json_pieces(results))
+
+
+def json_pieces(results: Results) -> Iterator[bytes]:
+    """The bytes of `to_json`, piece by piece."""
+    row_json = RowEncoder().encode
+    return _document(results, (_bytes(row_json(row)) for row in results.rows))
+
+
+class RowSpool:
+    """The rows of an answer as JSON, in a temporary file. is_final: whether the rows of a slice are
+    as they will be; the results hold the others until `pieces`."""
+
+    def __init__(self, is_final: Callable[[Slice], bool]) -> None:
+        self._is_final = is_final
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `pieces`
+        self._row_json = RowEncoder().encode
+        self._ends = array("q", [0])
+        self._places: tuple[array[int], array[int], array[int]] = array("l"), array("l"), array("l")
+        self._windows: dict[Window, int] = {}
+        self._slices: dict[tuple[tuple[str, SliceValue], ...], int] = {}
+        self._metrics: dict[str, int] = {}
+
+    def keep(self, rows: Sequence[Result]) -> Sequence[Result]:
+        """Write the rows of one state, in order, unless they may still change; returns those."""
+        if rows and self._is_final(rows[0].slice):
+            self._write(rows)
+            return ()
+        return rows
+
+    def pieces(self, results: Results) -> Iterator[bytes]:
+        """The bytes of `to_json` for all rows: those written, and those of the results. The file is
+        closed at the end."""
+        with self._file:
+            for row in results.rows:
+                self._write([row])
+            yield from _document(results, self._in_order())
+
+    def close(self) -> None:
+        """Forget all rows."""
+        self._file.close()
+
+    def _write(self, rows: Sequence[Result]) -> None:
+        row, data = rows[0], _bytes(", ".join(map(self._row_json, rows)))
+        self._file.write(data)
+        self._ends.append(self._ends[-1] + len(data))
+        windows, slices, metrics = self._places
+        windows.append(self._windows.setdefault(row.window, len(self._windows)))
+        items = tuple(row.slice.items())
+        slices.append(self._slices.setdefault(items, len(self._slices)))
+        metrics.append(self._metrics.setdefault(row.metric, len(self._metrics)))
+
+    def _in_order(self) -> Iterator[bytes]:
+        ranks = (
+            _ranks([window_key(window) for window in self._windows]),
+            _ranks([slice_key(dict(items)) for items in self._slices]),
+            _ranks(list(self._metrics)),
+        )
+        keys = [rank[np.array(some)] for rank, some in zip(ranks, self._places, strict=True)]
+        self._file.flush()
+        file, ends = self._file.fileno(), self._ends
+        for i in np.lexsort(keys[::-1]).tolist():
+            yield os.pread(file, ends[i + 1] - ends[i], ends[i])
+
+
+class RowEncoder:
+    """Writes rows as `answers.dumps` does; the parts that rows share are written once."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[object, str]] = {}
+        self._texts: dict[str, str] = {}
+
+    def encode(self, row: Result) -> str:
+        """The JSON of a row."""
+        text = "" if row.text is UNSET else f'"text": {_json(row.text)}, '
+        high, low, value = _number(row.high), _number(row.low), _number(row.value)
+        counts, digest = self._shared("counts", row.counts), self._shared("digest", row.digest)
+        return (
+            f'{{"counts": {counts}, "digest": {digest},'
+            f' "high": {high}, "interval": {self._interval(row.interval)}, "low": {low},'
+            f' "metric": {self._text(row.metric)}, "slice": {self._shared("slice", row.slice)},'
+            f' {text}"type": {self._text(row.type)}, "value": {value},'
+            f' "view": {self._text(row.view)}, "window": {self._shared("window", row.window)}}}'
+        )
+
+    def _interval(self, one: Interval | None) -> str:
+        if one is None:
+            return "null"
+        return (
+            f'{{"deff": {_number(one.deff)}, "level": {_number(one.level)},'
+            f' "lower": {_number(one.lower)}, "method": {self._text(one.method)}, "n": {one.n},'
+            f' "n_eff": {_number(one.n_eff)}, "reason": {self._text(one.reason)},'
+            f' "upper": {_number(one.upper)}}}'
+        )
+
+    def _shared(self, name: str, value: object) -> str:
+        """The JSON of an object that the next rows may have as well."""
+        known = self._last.get(name)
+        if known is None or known[0] is not value:
+            known = self._last[name] = value, _json(value)
+        return known[1]
+
+    def _text(self, text: str) -> str:
+        known = self._texts.get(text)
+        if known is None:
+            if len(self._texts) >= MAX_KNOWN:
+                self._texts.clear()
+            known = self._texts[text] = _json(text)
+        return known
+
+
+def _document(results: Results, rows: Iterable[bytes]) -> Iterator[bytes]:
+    """The JSON object of results, with these rows."""
+    found = answers.plain(replace(results, rows=()))
+    assert isinstance(found, dict)
+    names = sorted(found.keys() - {"tables"})
+    start = "{"
+    for name in names:
+        start += f"{_json(name)}: "
+        if name == "results":
+            yield _bytes(start + "[")
+            yield from _joined(rows)
+            start = "]"
+        else:
+            start += _json(found[name])
+        start += "}\n" if name == names[-1] else ", "
+    yield _bytes(start)
+
+
+def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
+    """The rows with commas between them, many in one piece."""
+    some: list[bytes] = []
+    comma = b""
+    for row in rows:
+        some.append(row)
+        if len(some) == ROWS:
+            yield comma + b", ".join(some)
+            some, comma = [], b", "
+    if some:
+        yield comma + b", ".join(some)
+
+
+def _ranks(keys: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The place of each key in their order."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)  # type: ignore[arg-type]
+    ranks = np.empty(len(keys), np.intp)
+    ranks[order] = np.arange(len(keys))
+    return ranks
+
+
+def _number(value: float) -> str:
+    if type(value) is float and value - value == 0:
+        return repr(value)
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    """As `answers.dumps`, without its final newline."""
+    found: Json = answers.plain(value)  # type: ignore[arg-type]
+    return _ENCODER.encode(answers.finite(found))
+
+
+def _bytes(text: str) -> bytes:
+    # A lone surrogate has no UTF-8 form; JSON writes it as a backslash escape.
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,67 @@
+"""The first tables of an answer: their texts equal those of all rows."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query import reader
+from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.render import text as module
+from streammetrics_consumers.render.text import Style, results_text, text_query
+
+from tests.consumers.server.asking import EXPERIMENT
+from tests.consumers.stores import event, make_store
+
+EVENTS = [
+    event(i % 150, "ab"[i % 2], i % 3 == 0, i % 10 / 10, f"phase {i * 7 % 10}") for i in range(60)
+]
+QUERIES = (
+    Query(),
+    parse_query("all"),
+    parse_query("all", "variant,phase"),
+    parse_query("total", "variant,phase", ["variant=b"]),
+    parse_query("total", "variant,phase", metric="auc"),
+    parse_query("latest", ""),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("most", "nbytes"), [(1, 64 << 20), (4, 64 << 20), (4, 500), (999, 500)])
+@pytest.mark.parametrize("max_keys", [6, 100])
+def test_a_text_of_few_tables_is_that_of_all_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, nbytes: int, max_keys: int
+) -> None:
+    store = make_store(tmp_path, EVENTS, more=EXPERIMENT, slices=f"max_keys = {max_keys}")
+    monkeypatch.setattr(reader, "RANGE_BYTES", nbytes)
+    monkeypatch.setattr(module, "MAX_BLOCKS", most)
+    with closing(Ledger.open(str(store))) as ledger:
+        for query in QUERIES:
+            few = text_query(query)
+            assert few.blocks == most
+            some, whole = (read_results(ledger, one) for one in (few, replace(few, blocks=None)))
+            assert len(some.rows) <= len(whole.rows)
+            assert some.tables.left_out == 0 or len(some.rows) < len(whole.rows)
+            found, expected = (
+                results_text(results, few, Style(), store="clicks") for results in (some, whole)
+            )
+            assert found == expected
+
+
+def test_results_are_computed_for_the_slices_that_a_text_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, EVENTS, slices="max_keys = 6")
+    monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    query = text_query(parse_query("total", "variant,phase", metric="ctr"))
+    with closing(Ledger.open(str(store))) as ledger:
+        found = read_results(ledger, query)
+    phases = {row.slice.get("phase", "(other)") for row in found.rows}
+    assert len(phases) == 2 and found.tables.left_out > 0
+    text = results_text(found, query, Style(), store="clicks")
+    assert f"{found.tables.left_out} more tables: narrow with --where" in text
+    assert text.count("since the start") == 2
