@@ -122,6 +122,14 @@ class Writer:
         self.uint(len(data))
         self.chunks.append(data)
 
+    def texts(self, data: Sequence[bytes]) -> None:
+        """As `text` for each of these."""
+        if max(map(len, data), default=0) < 128:  # as nearly always
+            self.chunks.append(b"".join([bytes((len(one),)) + one for one in data]))
+        else:
+            for one in data:
+                self.text(one)
+
     def bytes_(self) -> bytes:
         """All bytes written so far."""
         return b"".join(self.chunks)

@@ -1,19 +1,23 @@
-"""The stored form of a state: compressed by a third to a tenth, and marked as such.
+"""The stored form of a state: a third to a tenth of its bytes, and marked as such.
 
 A state of many slices is mostly arrays of small integers: occupied cells in ascending order, and
 their counts. DEFLATE finds little in them as they are. So an ascending array is stored as
 differences, and every array by the significance of its bytes: first the high bytes of all its
-integers, then the low ones. What remains are runs of zeros and bytes of few values, which
-run lengths and Huffman codes compress in a tenth of the time that a search for matches takes.
+integers, then the low ones. Where nearly all of these are small, two share a byte. What remains is
+compressed by Huffman codes and run lengths, in a tenth of the time that a search for matches takes.
 
     4 bytes   SMPK
     1         version, 1
     4         bytes of the state, at most 8 MiB
     4         number of arrays
     4         bytes of the first stream
-    ...       first stream: for each array its first byte (4), the number of integers (4), the bytes
-              of each (1), and 1 for differences, else 0 (1); then all bytes outside of arrays
-    ...       second stream: the arrays
+    ...       first stream: the entries of the arrays, then all bytes of the state outside of arrays
+    ...       second stream: the bytes of the arrays
+
+    entry     the array's first byte (4), the number of integers (4), the bytes of each (1),
+              1 for differences, else 0 (1), and for each of 8 significances, the highest first (8),
+              0 for its bytes; 1 for two of them a byte, the first in the high bits, where 15 is for
+              15 and more, followed by these in full
 
 Integers are little-endian, streams raw DEFLATE. Other bytes are a state as it is: those of an older
 store, and of a state that is short or of more than 8 MiB. So no row inflates past 8 MiB, and
@@ -38,10 +42,13 @@ _LEAST: Final = 1024
 _MAGIC: Final = b"SMPK"
 _VERSION: Final = 1
 _START: Final = Struct("<4sBIII")
-_ENTRY: Final = np.dtype([("first", "<u4"), ("n", "<u4"), ("width", "u1"), ("ascends", "u1")])
+_ENTRY: Final = np.dtype(
+    [("first", "<u4"), ("n", "<u4"), ("width", "u1"), ("ascends", "u1"), ("forms", "u1", 8)]
+)
 _WIDTHS: Final = (1, 2, 4, 8)
 _SPACED: Final = 64  # an array for so many bytes at most
 
+Bytes = NDArray[np.uint8]
 Array = tuple[int, int, int]  # the first byte, the bytes of each integer, their number
 
 
@@ -58,8 +65,11 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
         ascends = 2 * int(np.count_nonzero(values[1:] > values[:-1])) > n
         if ascends:
             values = np.diff(values, prepend=values.dtype.type(0))
-        table[i] = first, n, width, ascends
-        planes.append(values.view(np.uint8).reshape(n, width).T[::-1].tobytes())
+        forms = [0] * 8
+        for place, plane in enumerate(values.view(np.uint8).reshape(n, width).T[::-1]):
+            forms[place], parts = _plane(np.ascontiguousarray(plane))
+            planes += parts
+        table[i] = first, n, width, ascends, forms
         rest.append(state[at:first])
         at = first + n * width
     rest[0] = table.tobytes()
@@ -102,28 +112,67 @@ def _read(stored: bytes) -> bytes:
     if len(rest) < n_table:
         raise ValueError(f"{len(rest)} bytes for {n_arrays} arrays")
     table = np.frombuffer(rest, _ENTRY, n_arrays).tolist()
-    planes = _inflated(stored[middle:], size)
-    if len(rest) - n_table + len(planes) != size:
-        raise ValueError(f"{len(rest) - n_table + len(planes)} bytes instead of {size}")
-    parts, at, plane, end = list[bytes](), n_table, 0, 0
-    for first, n, width, ascends in table:
+    others = np.frombuffer(rest, np.uint8)
+    planes, state = _Planes(_inflated(stored[middle:], size)), np.empty(size, np.uint8)
+    at, end = n_table, 0
+    for first, n, width, ascends, forms in table:
         gap, nbytes = first - end, n * width
-        is_inside = 0 <= gap <= len(rest) - at and nbytes <= len(planes) - plane
-        if width not in _WIDTHS or ascends > 1 or not is_inside:
+        is_inside = 0 <= gap <= len(others) - at and nbytes <= size - first
+        if width not in _WIDTHS or ascends > 1 or any(forms[width:]) or not is_inside:
             raise ValueError(f"an array of {n} integers of {width} bytes at {first}")
-        parts.append(rest[at : at + gap])
-        parts.append(_values(planes, plane, n, width, bool(ascends)))
-        at, plane, end = at + gap, plane + nbytes, first + nbytes
-    if plane != len(planes):
-        raise ValueError(f"{len(planes) - plane} bytes of no array")
-    parts.append(rest[at:])
-    return b"".join(parts)
+        state[end:first] = others[at : at + gap]
+        at, end = at + gap, first + nbytes
+        mine = state[first:end]
+        for place, form in enumerate(forms[:width]):
+            mine[width - 1 - place :: width] = planes.take(n, form)
+        if ascends:
+            values = mine.view(f"<u{width}")
+            np.cumsum(values, dtype=values.dtype, out=values)
+    if len(others) - at != size - end or planes.left:
+        raise ValueError(f"{len(others) - at} bytes for {size - end}, {planes.left} of no array")
+    state[end:] = others[at:]
+    return state.tobytes()
 
 
-def _values(planes: bytes, at: int, n: int, width: int, ascends: bool) -> bytes:
-    rows = np.frombuffer(planes, np.uint8, n * width, at).reshape(width, n)[::-1]
-    values: NDArray[np.unsignedinteger] = np.ascontiguousarray(rows.T).view(f"<u{width}")[:, 0]
-    return (np.cumsum(values, dtype=values.dtype) if ascends else values).tobytes()
+def _plane(plane: Bytes) -> tuple[int, list[bytes]]:
+    """The form of one significance of an array's bytes, and its parts."""
+    large = np.flatnonzero(plane >= 15)
+    if 8 * len(large) > len(plane):
+        return 0, [plane.tobytes()]
+    small = np.zeros(len(plane) + len(plane) % 2, np.uint8)
+    np.minimum(plane, 15, out=small[: len(plane)])
+    return 1, [(small[::2] << 4 | small[1::2]).tobytes(), plane[large].tobytes()]
+
+
+class _Planes:
+    """Reads what `_plane` made, from bytes that may be hostile."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = np.frombuffer(data, np.uint8), 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def take(self, n: int, form: int) -> Bytes:
+        if form == 0:
+            return self._next(n)
+        if form > 1:
+            raise ValueError(f"bytes of form {form}, which is not known")
+        pairs = self._next((n + 1) // 2)
+        small = np.empty(2 * len(pairs), np.uint8)
+        np.right_shift(pairs, 4, out=small[::2])
+        np.bitwise_and(pairs, 15, out=small[1::2])
+        plane = small[:n]
+        large = np.flatnonzero(plane == 15)
+        plane[large] = self._next(len(large))
+        return plane
+
+    def _next(self, n: int) -> Bytes:
+        if n > self.left:
+            raise ValueError(f"{self.left} bytes instead of {n}")
+        self._at += n
+        return self._data[self._at - n : self._at]
 
 
 def _deflated(parts: Sequence[bytes], strategy: int) -> bytes:
