@@ -283,7 +283,8 @@ class Compactor:
             if heads is not None:
                 query = query.where(delta.c.head.in_(sorted(heads)))
             # Windows before totals, which have the states of the newest rows of windows.
-            rows = connection.execute(query.order_by(*_RUN[:3], *_WINDOWS_FIRST, *_RUN[5:])).all()
+            is_total = delta.c.window_start_ms.is_(None)
+            rows = connection.execute(query.order_by(*_RUN[:3], is_total, *_RUN[3:])).all()
             return [MergeRun(row[0], Pane(*row[1:5]), row[5]) for row in rows]
 
         return self._store.read(work)
@@ -491,9 +492,6 @@ _RUN: Final = (
     delta.c.window_end_ms,
     delta.c.head,
 )
-
-
-_WINDOWS_FIRST: Final = (delta.c.window_start_ms.is_(None), delta.c.window_start_ms)
 
 
 def _merge_runs(*columns: ColumnElement[Any], above: int) -> Select[Any]:

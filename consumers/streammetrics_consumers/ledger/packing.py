@@ -46,7 +46,7 @@ _ENTRY: Final = np.dtype(
     [("first", "<u4"), ("n", "<u4"), ("width", "u1"), ("ascends", "u1"), ("forms", "u1", 8)]
 )
 _WIDTHS: Final = (1, 2, 4, 8)
-_SPACED: Final = 64  # an array for so many bytes at most
+_SPACED: Final = 64  # bytes of a state for each of its arrays, at least
 
 Bytes = NDArray[np.uint8]
 Array = tuple[int, int, int]  # the first byte, the bytes of each integer, their number

@@ -34,6 +34,33 @@ def test_a_sparse_and_a_dense_state_of_equal_counts_have_equal_bytes() -> None:
     assert encoded(dense) == encoded(sparse)
 
 
+def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are() -> None:
+    """Cells and counts that fit into one integer are sorted as one: the same cells and order with
+    counts too large for that give the same, times a factor."""
+    rng = np.random.default_rng(3)
+    width, factor = 9, 1 << 50
+    for most in (1, 3, 1 << 10):
+        small, large = empty(WIDE * 40, width), empty(WIDE * 40, width)
+        model: dict[int, int] = {}
+        for _ in range(4):
+            slots = rng.integers(0, width, 300)
+            cells, counts = rng.integers(0, WIDE * 40, 300), rng.integers(0, most + 1, 300)
+            small.add(cells, slots, counts)
+            large.add(cells, slots, counts * factor)
+            for code, n in zip((slots * WIDE * 40 + cells).tolist(), counts.tolist(), strict=True):
+                model[code] = model.get(code, 0) + n
+        kept = {code: n for code, n in sorted(model.items()) if n}
+        for column, times in ((small, 1), (large, factor)):
+            taken = column.take(np.arange(width))  # the same arrays, which later rows leave alone
+            for state in (column, taken):
+                codes, counts = state._sparse()
+                assert codes.tolist() == list(kept)
+                assert counts.tolist() == [n * times for n in kept.values()]
+            before = encoded(taken)
+            column.add(np.arange(WIDE), np.zeros(WIDE, np.intp))
+            assert encoded(taken) == before != encoded(column)
+
+
 def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
     total, whole = empty(WIDE), 0
     for count in (200, 56, 65_280, 1 << 31, (1 << 31) - 65_536, 1 << 40, 1):
