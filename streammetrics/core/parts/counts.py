@@ -300,25 +300,27 @@ class CountsColumn(Column):
     def _settle(self) -> None:
         if not self.pending:
             return
-        codes = np.concatenate([self.codes, *(c for c, _ in self.pending)])
-        counts = np.concatenate([self.counts, *(n for _, n in self.pending)])
+        runs = [(c, n) for c, n in ((self.codes, self.counts), *self.pending) if len(c)]
         self.pending, self.n_pending = [], 0
-        if not len(codes):
+        if not runs:
             return
-        # A sort of both as one integer takes a third of the time of an argsort.
-        shift = int(counts.max()).bit_length()
-        if shift + (self.width * self.cells).bit_length() < 64:
-            codes <<= shift
-            codes |= counts
-            codes.sort()
-            np.bitwise_and(codes, (1 << shift) - 1, out=counts)
-            codes >>= shift
+        codes: NDArray[np.integer]
+        counts: NDArray[np.integer]
+        shift = max([int(n.max()) for _, n in runs]).bit_length()
+        bits = (self.width * self.cells).bit_length() + shift
+        if bits < 64:  # a sort of both as one integer takes a fraction of the time of an argsort
+            kind = np.uint32 if bits <= 32 else np.int64
+            both = np.concatenate([(c << shift | n).astype(kind) for c, n in runs])
+            both.sort()
+            codes, counts = both >> shift, both & ((1 << shift) - 1)
         else:
+            codes = np.concatenate([c for c, _ in runs])
+            counts = np.concatenate([n for _, n in runs])
             order = np.argsort(codes, kind="stable")
             codes, counts = codes[order], counts[order]
         last = np.append(np.flatnonzero(codes[1:] != codes[:-1]), len(codes) - 1)
-        self.codes = codes[last]
-        self.counts = np.diff(np.cumsum(counts, out=counts)[last], prepend=0)
+        self.codes = codes[last].astype(np.int64)
+        self.counts = np.diff(np.cumsum(counts, dtype=np.int64)[last], prepend=0)
         if not self.counts.all():  # weights of zero are ignored
             here = np.flatnonzero(self.counts != 0)
             self.codes, self.counts = self.codes[here], self.counts[here]

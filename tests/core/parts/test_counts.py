@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.parts.counts import Counts, CountsColumn
@@ -34,31 +35,29 @@ def test_a_sparse_and_a_dense_state_of_equal_counts_have_equal_bytes() -> None:
     assert encoded(dense) == encoded(sparse)
 
 
-def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are() -> None:
-    """Cells and counts that fit into one integer are sorted as one: the same cells and order with
-    counts too large for that give the same, times a factor."""
+@pytest.mark.parametrize("factor", [1, 1 << 20, 1 << 50])
+def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are(factor: int) -> None:
+    """Cells and counts are sorted as one integer of 32 or of 64 bits, or apart."""
     rng = np.random.default_rng(3)
-    width, factor = 9, 1 << 50
+    width, size = 9, WIDE * 40
     for most in (1, 3, 1 << 10):
-        small, large = empty(WIDE * 40, width), empty(WIDE * 40, width)
-        model: dict[int, int] = {}
+        column, model = empty(size, width), dict[int, int]()
         for _ in range(4):
-            slots = rng.integers(0, width, 300)
-            cells, counts = rng.integers(0, WIDE * 40, 300), rng.integers(0, most + 1, 300)
-            small.add(cells, slots, counts)
-            large.add(cells, slots, counts * factor)
-            for code, n in zip((slots * WIDE * 40 + cells).tolist(), counts.tolist(), strict=True):
+            slots, cells = rng.integers(0, width, 300), rng.integers(0, size, 300)
+            counts = rng.integers(0, most + 1, 300) * factor
+            column.add(cells, slots, counts)
+            for code, n in zip((slots * size + cells).tolist(), counts.tolist(), strict=True):
                 model[code] = model.get(code, 0) + n
         kept = {code: n for code, n in sorted(model.items()) if n}
-        for column, times in ((small, 1), (large, factor)):
-            taken = column.take(np.arange(width))  # the same arrays, which later rows leave alone
-            for state in (column, taken):
-                codes, counts = state._sparse()
-                assert codes.tolist() == list(kept)
-                assert counts.tolist() == [n * times for n in kept.values()]
-            before = encoded(taken)
-            column.add(np.arange(WIDE), np.zeros(WIDE, np.intp))
-            assert encoded(taken) == before != encoded(column)
+        taken = column.take(np.arange(width))  # shares its arrays, which no later row may change
+        for state in (column, taken):
+            found, amounts = state._sparse()
+            assert (found.dtype, amounts.dtype) == (np.int64, np.int64)
+            assert dict(zip(found.tolist(), amounts.tolist(), strict=True)) == kept
+            assert found.tolist() == list(kept)
+        before = encoded(taken)
+        column.add(np.arange(WIDE), np.zeros(WIDE, np.intp))
+        assert encoded(taken) == before != encoded(column)
 
 
 def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
