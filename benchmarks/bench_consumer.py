@@ -128,7 +128,7 @@ def count(config: Config, pieces: Iterable[Decoded]) -> int:
     rows = 0
     for piece in pieces:
         start = piece.chunk.start
-        if delta is None or delta.counters.rows + len(piece.chunk) > OPTIONS.max_delta_rows:
+        if delta is None or delta.counters.rows + len(piece.chunk) > config.store.commit_events:
             delta = Delta(config, piece.chunk.partition, start)
         before = delta.counters.rows
         delta.add(piece)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
@@ -14,7 +14,7 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.errors import SettingsError, bad_rows
+from streammetrics.core.errors import InputError, SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts, distinct
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -22,7 +22,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCou
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area import pairs_of_tables
-from streammetrics.kernels.tables.grids import Grid, Gridded, check_grid, grid_of
+from streammetrics.kernels.tables.grids import MAX_RESOLUTION, Grid, Gridded, check_grid, grid_of
 from streammetrics.results.score_curve import BucketPoints, ScoreCurve
 
 A = TypeVar("A", bound=Accumulator)
@@ -130,6 +130,69 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         """
         made = self.empty()
         return add_counts(made, made.counts, labels, ("buckets", buckets, self.buckets), counts)
+
+    def resolution_for(
+        self,
+        labels: ArrayLike,
+        scores: ArrayLike,
+        *,
+        max_width: float,
+        weights: ArrayLike | None = None,
+    ) -> int:
+        """The least `resolution` whose interval of the AUC is at most `max_width` wide on a sample.
+
+        labels, scores, weights: [n], as for `update`, such as the rows of the smallest slice that
+        matters. The other settings are those of this metric, whose own rows do not matter. It is a
+        choice for this sample and no guarantee for other rows: those of both classes with equal
+        scores share a bucket of any grid. A result always states its own interval. Cost: an update
+        for each resolution tried. SettingsError for grid="edges", InputError if no resolution does.
+
+        >>> from streammetrics import HistogramAUC
+        >>> scores = [i / 10_000 for i in range(10_000)]
+        >>> HistogramAUC().resolution_for([0, 1] * 5_000, scores, max_width=0.002)
+        7
+        """
+        where = f"{type(self).__name__}.resolution_for"
+        if self.grid == "edges" or not 0 < max_width < 1:
+            raise SettingsError(
+                expected='a max_width above 0 and below 1, and a grid other than "edges"',
+                got=f'max_width={max_width}, grid="{self.grid}"',
+                where=where,
+                hint='pass max_width=0.002, for example, with grid="relative"',
+            )
+        width = np.nan
+        for metric in self._by_resolution():
+            metric.update(labels, scores, weights=weights)
+            auc = metric.compute().auc
+            width = auc.high - auc.low
+            if not width > max_width:
+                break
+        if not width <= max_width:
+            raise InputError(
+                expected=f"rows of both classes whose interval can be {max_width} wide",
+                got="rows of one class" if np.isnan(width) else f"a width of {width:.3g} at least",
+                where=where,
+                hint="equal scores of both classes share a bucket of any grid: use ExactAUC, or "
+                "pass a greater max_width or a sample of both classes",
+            )
+        return metric.resolution
+
+    def _by_resolution(self) -> Iterator[Self]:
+        """The empty metric with each resolution that is possible with its other settings."""
+        for resolution in range(MAX_RESOLUTION + 1):
+            try:
+                yield type(self)(
+                    grid=self.grid,
+                    resolution=resolution,
+                    range=self.range,
+                    floor=self.floor,
+                    ceiling=self.ceiling,
+                    positive=self.positive,
+                    weight_unit=self.weight_unit,
+                    round_weights=self.round_weights,
+                )
+            except SettingsError:  # too many buckets
+                return
 
     def compute(self) -> ScoreCurve[Bounded]:
         """The curve, with certain bounds on its areas."""

@@ -100,6 +100,8 @@ class MapColumn(Column):
         self.ceiling: dict[int, Rank] = {}  # slots at their limit: the greatest rank kept
         self.n_children = 0  # the child's width, or more until `_make_room`
         self.crowded = False  # a slot has a quarter too many keys
+        # The encoded keys of each slot, if its index is in their order; None if not known.
+        self.names: list[list[bytes]] | None = None
 
     @property
     def total_count(self) -> int:
@@ -148,6 +150,7 @@ class MapColumn(Column):
         self.crowded = False
         if self.max_keys is None or all(len(keys) <= self.max_keys for keys in self.index):
             return
+        self.names = None
         to = np.zeros(self.child._width, np.intp)
         n = 0
         for slot, keys in enumerate(self.index):
@@ -168,17 +171,20 @@ class MapColumn(Column):
         self.child, self.n_children = child, n
 
     def widen(self, width: int) -> None:
+        self.names = None
         self.index.extend({} for _ in range(width - self.width))
         self.width = width
 
     def take(self, slots: Slots) -> Self:
         self.settle()
         new = type(self)(self.child, len(slots), self.max_keys)
+        new.names = []
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
-            keys = sorted(self.index[slot], key=encode_key)  # so that `encode` copies nothing
+            keys, names = self._in_order(slot)  # so that `encode` copies nothing
             new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
-            order.extend(map(self.index[slot].__getitem__, keys))
+            new.names.append(names)
+            order.extend(keys.values())
             if slot in self.other:
                 new.other[i] = len(order)
                 order.append(self.other[slot])
@@ -190,7 +196,8 @@ class MapColumn(Column):
     def of_child(self, child: Accumulator) -> Self:
         """A view of the same keys, in canonical order, with the states of `child`."""
         new = type(self)(child, self.width, self.max_keys)
-        new.index = [{k: keys[k] for k in sorted(keys, key=encode_key)} for keys in self.index]
+        ordered = [self._in_order(slot) for slot in range(self.width)]
+        new.index, new.names = [keys for keys, _ in ordered], [names for _, names in ordered]
         new.other, new.ceiling = self.other, self.ceiling
         new.n_children = self.n_children
         return new
@@ -224,17 +231,16 @@ class MapColumn(Column):
         sizes: list[int] = []
         names: list[bytes] = []
         order: list[int] = []
-        for slot, keys in enumerate(self.index):
-            entries = [(encode_key(key), at) for key, at in keys.items()]
+        for slot in range(self.width):
             if slot in self.other:
-                entries.append((_OTHER, self.other[slot]))
-            entries.sort()
-            sizes.append(len(entries))
-            names.extend(name for name, _ in entries)
-            order.extend(at for _, at in entries)
+                names.append(_OTHER)
+                order.append(self.other[slot])
+            keys, encoded = self._in_order(slot)
+            names += encoded
+            order.extend(keys.values())
+            sizes.append(len(encoded) + (slot in self.other))
         out.ints(np.array(sizes, np.int64))
-        for name in names:
-            out.text(name)
+        out.texts(names)
         in_order = order == list(range(self.child._width))
         child = self.child if in_order else self.child._take(np.array(order, np.intp))
         child._encode(out)
@@ -265,6 +271,16 @@ class MapColumn(Column):
                 self.ceiling[slot] = max(map(_rank, self.index[slot]))
         self.child, self.n_children = self.child._decode(n, data), n
 
+    def _in_order(self, slot: int) -> tuple[dict[Key, int], list[bytes]]:
+        """The keys of a slot in the order of their encoding, with the child's slots; and that
+        encoding. Neither may be changed."""
+        keys = self.index[slot]
+        if self.names is not None:
+            return keys, self.names[slot]
+        by_name = {encode_key(key): key for key in keys}
+        names = sorted(by_name)
+        return {by_name[name]: keys[by_name[name]] for name in names}, names
+
     def _slot_of(self, slot: int, key: Key) -> int:
         known = self.index[slot].get(key)
         if known is not None:
@@ -272,6 +288,7 @@ class MapColumn(Column):
         if slot in self.ceiling and _rank(key) > self.ceiling[slot]:
             return self._other_of(slot)
         keys = self.index[slot]
+        self.names = None
         keys[key] = self.n_children
         self.n_children += 1
         if self.max_keys is not None and 4 * len(keys) > 5 * self.max_keys:

@@ -17,9 +17,11 @@ from streammetrics.core.buffer import Buffer
 from streammetrics.core.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
+    Encoded,
     Reader,
     Stack,
     Writer,
+    before_body,
     frame,
     opened,
     unframe,
@@ -381,9 +383,14 @@ class Accumulator(Declared, ABC):
     # -- bytes ----------------------------------------------------------------------------
     def to_bytes(self) -> bytes:
         """The canonical bytes: equal states have equal bytes, on every machine."""
+        return self.encoded().data
+
+    def encoded(self) -> Encoded:
+        """`to_bytes()`, and the positions of its arrays of integers, which help to compress it."""
         out = Writer()
         self._encode(out)
-        return frame(STATE_MAGIC, self._head(), out.bytes_())
+        data = frame(STATE_MAGIC, self._head(), out.bytes_())
+        return Encoded(data, out.arrays_from(len(before_body(data))))
 
     def _encode(self, out: Writer) -> None:
         self._flush()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from itertools import accumulate
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
 _NONE: Final = np.empty(0, np.uint8)
 _START: Final = Struct("<4sBIQ")  # magic, version, lengths
 _FEW_ZEROS: Final = 64
+_LONG: Final = 256  # bytes of an array that is listed in `Encoded`
 _RESIDUE: Final = 0x2144DF1C  # the CRC-32 of any bytes followed by their own CRC-32
 
 
@@ -61,13 +63,25 @@ def _width(top: int) -> int:
     return 4 if top < 1 << 32 else 8
 
 
+class Encoded(NamedTuple):
+    """Canonical bytes, and where arrays of integers are in them, for who compresses the bytes.
+
+    arrays: the first byte of each array, the bytes of each integer, and their number; in order.
+    Short arrays are left out, and nothing else depends on which are listed.
+    """
+
+    data: bytes
+    arrays: tuple[tuple[int, int, int], ...]
+
+
 class Writer:
     """Collects the canonical bytes of parts."""
 
-    __slots__ = ("chunks",)
+    __slots__ = ("arrays", "chunks")
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
+        self.arrays: list[tuple[int, int, int]] = []  # index of a chunk; as in `Encoded`
 
     def uint(self, n: int) -> None:
         """A non-negative integer of any size, 7 bits a byte, low bits first."""
@@ -84,7 +98,7 @@ class Writer:
         width = _width(top)
         self.chunks.append(bytes((width,)))
         if width:
-            self.chunks.append(values.astype(KINDS[width][0], copy=False).tobytes())
+            self._array(values.astype(KINDS[width][0], copy=False))
 
     def int_(self, value: int) -> None:
         """One integer, as `ints` writes it."""
@@ -93,7 +107,7 @@ class Writer:
 
     def words(self, values: NDArray[np.uint64]) -> None:
         """uint64 [n], 8 bytes each."""
-        self.chunks.append(values.astype("<u8", copy=False).tobytes())
+        self._array(values.astype("<u8", copy=False))
 
     def bits(self, flags: NDArray[np.bool_]) -> None:
         """Booleans [n], eight a byte."""
@@ -108,9 +122,27 @@ class Writer:
         self.uint(len(data))
         self.chunks.append(data)
 
+    def texts(self, data: Sequence[bytes]) -> None:
+        """As `text` for each of these."""
+        if max(map(len, data), default=0) < 128:  # as nearly always
+            self.chunks.append(b"".join([bytes((len(one),)) + one for one in data]))
+        else:
+            for one in data:
+                self.text(one)
+
     def bytes_(self) -> bytes:
         """All bytes written so far."""
         return b"".join(self.chunks)
+
+    def arrays_from(self, start: int) -> tuple[tuple[int, int, int], ...]:
+        """The arrays as in `Encoded`, if the bytes begin at `start`."""
+        ends = list(accumulate(map(len, self.chunks), initial=start)) if self.arrays else []
+        return tuple((ends[at], width, n) for at, width, n in self.arrays)
+
+    def _array(self, values: NDArray[np.unsignedinteger]) -> None:
+        if values.nbytes >= _LONG:
+            self.arrays.append((len(self.chunks), values.itemsize, len(values)))
+        self.chunks.append(values.tobytes())
 
 
 class Reader:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError, MulticlassAUC
+from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError, MulticlassAUC, SettingsError
 from streammetrics.kernels.tables.grids import grid_of
 from streammetrics.results.class_curves import ClassCurves
 from tests.oracles import binary
@@ -132,6 +132,42 @@ def test_an_empty_state_takes_few_bytes_and_a_few_rows_take_few_more() -> None:
     empty = len(metric.to_bytes())
     metric.update([0, 1, 0], [0.1, 0.2, 0.3])
     assert len(metric.to_bytes()) <= empty + 16
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [HistogramAUC(), HistogramAUC(grid="equal"), HistogramAUC(range="real", positive=7)],
+    ids=["relative", "equal", "real"],
+)
+def test_the_resolution_for_a_width_is_the_least_that_keeps_to_it(metric: HistogramAUC) -> None:
+    rng = np.random.default_rng(2)
+    scores, labels = rng.random(3000) ** 2, rng.integers(0, 2, 3000) * metric.positive
+    weights = rng.integers(1, 5, 3000)
+    for max_width in (0.05, 0.0005):
+        found = metric.resolution_for(labels, scores, max_width=max_width, weights=weights)
+        widths = []
+        for resolution in (found, found - 1):
+            settings = {**metric.settings(), "resolution": resolution}
+            fed = HistogramAUC(**settings)  # type: ignore[arg-type]
+            fed.update(labels, scores, weights=weights)
+            auc = fed.compute().auc
+            widths.append(auc.high - auc.low)
+        assert widths[0] <= max_width < widths[1]
+    assert metric.compute().rows == 0
+
+
+def test_a_width_that_no_resolution_keeps_is_refused() -> None:
+    area = HistogramAUC()
+    for labels, got in (([0, 1], "a width of 1 at least"), ([1, 1], "rows of one class")):
+        with pytest.raises(InputError, match=got):
+            area.resolution_for(labels, [0.5, 0.5], max_width=0.1)
+    for metric, width in (
+        (area, 0.0),
+        (area, 1.0),
+        (HistogramAUC(grid="edges", edges=(0.5,)), 0.1),
+    ):
+        with pytest.raises(SettingsError, match="a max_width above 0 and below 1"):
+            metric.resolution_for([0, 1], [0.1, 0.9], max_width=width)
 
 
 def test_settings_that_mean_the_same_are_the_same() -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger import store as store_module
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.ledger.store import connect
 from streammetrics_consumers.model.commit import Snapshot
@@ -142,7 +142,10 @@ def stored(ledger: Ledger, generation: int | None = None) -> Stored:
     def look(now: View) -> Stored:
         rows = now.delta_metadata([size.pane for size in now.snapshot.panes])
         states = (
-            (row, data if row.sum_of is None else state_of(row, data).to_bytes())
+            (
+                row,
+                (state_bytes(row, data) if row.sum_of is None else state_of(row, data).to_bytes()),
+            )
             for row, data in now.states(rows)
         )
         return Stored(now.snapshot, sorted(states, key=lambda one: (one[0].id, one[0].pane)))

@@ -191,6 +191,8 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "slices.max_keys": (LABEL, 10),
     "store.url": (LABEL, "other.db"),
     "store.commit_interval_s": (LABEL, 1.0),
+    "store.commit_events": (LABEL, 1000),
+    "store.commit_bytes": (LABEL, 1 << 20),
     "store.max_bad_share": (LABEL, 0.5),
     "experiment.control": (LABEL, "b"),
     "experiment.decision": (LABEL, ["auc"]),

@@ -239,6 +239,8 @@ STORE: Final = {
         "mode; choose a schema there with `ALTER ROLE ... SET search_path`",
     ),
     "commit_interval_s": Key(Real(0.01, 3600, 5.0, _SECONDS), "the time between two commits"),
+    "commit_events": Key(Whole(1, 10**8, 200_000), "new events of one log, committed earlier"),
+    "commit_bytes": Key(Whole(1, 8 << 30, 64 << 20), "bytes of new counts, committed earlier"),
     "max_bad_share": Key(
         Real(0, 1, 1.0),
         "the run ends with exit code 5, and without a commit, when more than this share of at "

@@ -104,10 +104,14 @@ class SlicesConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """[store]. `url` is the path of a SQLite file, or a URL (`postgresql://...`)."""
+    """[store]. `url` is the path of a SQLite file, or a URL (`postgresql://...`). A commit is due
+    after `commit_interval_s`, before that for a log with `commit_events` uncommitted events, and
+    for all logs of a worker once their deltas hold `commit_bytes` of memory."""
 
     url: str
     commit_interval_s: float
+    commit_events: int
+    commit_bytes: int
     max_bad_share: float
 
 
@@ -322,7 +326,13 @@ def read_store(section: Section, directory: Path) -> StoreConfig:
     url = section.text("url")
     if "url" not in section.overrides:
         url = _beside(directory, url)
-    found = StoreConfig(url, section.number("commit_interval_s"), section.number("max_bad_share"))
+    found = StoreConfig(
+        url,
+        section.number("commit_interval_s"),
+        section.whole("commit_events"),
+        section.whole("commit_bytes"),
+        section.number("max_bad_share"),
+    )
     section.done()
     return found
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from streammetrics_consumers.config.tables import StoreConfig
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.quarantine import open_since
 from streammetrics_consumers.ledger.store import Store
@@ -50,8 +50,8 @@ class Limits:
     with half as many offsets per commit. A single record is committed whatever its size.
     """
 
-    def __init__(self, options: Options, limit: int = SHARD_BYTES) -> None:
-        self._options, self._limit = options, limit
+    def __init__(self, store: StoreConfig, limit: int = SHARD_BYTES) -> None:
+        self._store, self._limit = store, limit
         self._spans: dict[Partition, int] = {}
 
     def is_too_large(self, commit: Commit) -> bool:
@@ -69,8 +69,8 @@ class Limits:
             return False
         counted, span = delta.counters.rows, self._spans.get(delta.partition)
         return (
-            (counted > 0 and counted + len(more) > self._options.max_delta_rows)
-            or delta.nbytes >= self._options.max_delta_bytes
+            (counted > 0 and counted + len(more) > self._store.commit_events)
+            or delta.nbytes >= self._store.commit_bytes
             or (span is not None and more.end - delta.start > span)
         )
 

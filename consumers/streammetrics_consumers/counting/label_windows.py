@@ -30,7 +30,7 @@ from streammetrics_consumers.ledger.closing import (
     states,
     write_closing,
 )
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, parts_of, split
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, parts_of, shard_of, split
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import Fenced
@@ -218,7 +218,7 @@ class Closer:
             if step.ranges == 1:
                 yield from split(pane, state)
             else:
-                yield StateShard(pane, place, step.ranges, state.to_bytes())
+                yield shard_of(pane, place, step.ranges, state)
 
     def _is_obsolete(self, row: DeltaMetadata, to_ms: int) -> bool:
         """Whether a row's pane is closed in this step, or is remembered no longer."""

@@ -29,9 +29,7 @@ class Options:
     the next records to read. new_source: count from topics and clusters that the store has not
     counted from. skips: batches to leave out if they cannot be read. partitions: read only these,
     without a consumer group. close: at the end, close all label windows, since there will be no
-    more events. requested: which metrics end, and which are resumed. The delta of a partition is
-    committed early when it passes `max_delta_rows`, and all are when together they pass
-    `max_delta_bytes`.
+    more events. requested: which metrics end, and which are resumed.
     """
 
     until_end: bool = False
@@ -42,8 +40,6 @@ class Options:
     close: bool = False
     new_source: bool = False
     requested: Requested = NOTHING_REQUESTED
-    max_delta_bytes: int = 64 << 20
-    max_delta_rows: int = 200_000
 
     def takes(self, known: Partition, found: Partition) -> bool:
         """Whether a log may replace the one that was counted under its name: a log of another

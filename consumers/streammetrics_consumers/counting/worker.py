@@ -90,7 +90,7 @@ class Worker:
         self._ends: dict[Partition, int] = {}
         self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
-        self._limits = Limits(options)
+        self._limits = Limits(config.store)
         self._repeats = None if config.dedup is None else Repeats(config.dedup, ledger.store)
         self._error_budget = ErrorBudget(config.store.max_bad_share)
         self._compactor = IdleCompactor(ledger.store, monotonic)
@@ -172,7 +172,7 @@ class Worker:
             size = sum(work.delta.nbytes for work in self._work.values())
         self._status.counted(self.duplicates, size)
         due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
-        if due or size >= self.options.max_delta_bytes:
+        if due or size >= self.config.store.commit_bytes:
             self.commit()
         self._compactor.step(idle=not chunks)
         return self._needs_ends and self._is_finished(idle=not chunks)
@@ -211,7 +211,7 @@ class Worker:
                 return False  # the delta was dropped; reading resumes at the head
         delta.add(decoded if self._repeats is None else self._repeats.without(decoded))
         self.rows += rows
-        if delta.counters.rows >= self.options.max_delta_rows:
+        if delta.counters.rows >= self.config.store.commit_events:
             self._commit([partition])
         return self._work[partition].delta.end == decoded.chunk.end
 

@@ -190,7 +190,7 @@ class StatusRecorder:
             status.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
             status.commit_s += seconds
             status.committed_s = self._monotonic()
-            status.commit_bytes += sum(len(shard.state) for shard in commit.shards)
+            status.commit_bytes += sum(len(shard.stored) for shard in commit.shards)
             status.rows += commit.counters.rows
             status.late += commit.counters.late
             status.future += commit.counters.future

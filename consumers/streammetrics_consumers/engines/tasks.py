@@ -38,7 +38,7 @@ REPORT: Final = -1  # the metric set of rows with the report of a task
 BARE: Final = "metric_set int, grouping int, task bigint, windows binary, expired binary"
 SHARDS: Final = (
     "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
-    "for_coarser boolean, state binary"
+    "for_coarser boolean, state binary, packed binary"
 )
 
 
@@ -111,13 +111,13 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
         metric_set, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
         for i, place in enumerate(metric_set):
             if place == REPORT:
-                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _schema(SHARDS))
+                yield _batch([(None, 0, None, None, 0, 1, False, windows[i], b"")], _schema(SHARDS))
                 continue
             states = states or MetricSetStates(config.metric_sets[place])
             states.join(grouping[i], windows[i], expired[i])
     for shard in states.shards() if states is not None else ():
-        row = (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser, shard.state)
-        yield _batch([row], _schema(SHARDS))
+        place = (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser)
+        yield _batch([(*place, shard.state, shard.packed)], _schema(SHARDS))
 
 
 def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
@@ -126,14 +126,14 @@ def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
     reports: list[TaskReport] = []
     for batch in table.to_batches():
         columns = [column.to_pylist() for column in batch.columns]
-        for metric, grouping, start, end, key_range, key_ranges, coarser, state in zip(
+        for metric, grouping, start, end, key_range, key_ranges, coarser, state, small in zip(
             *columns, strict=True
         ):
             if metric is None:
                 reports.append(msgspec.json.decode(state, type=TaskReport))
             else:
                 pane = Pane(metric, grouping, start, end)
-                shards.append(StateShard(pane, key_range, key_ranges, state, coarser))
+                shards.append(StateShard(pane, key_range, key_ranges, state, coarser, small))
     return shards, reports
 
 

@@ -37,6 +37,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     parts_of,
     read_metadata,
     read_states,
+    state_bytes,
     state_of,
 )
 from streammetrics_consumers.ledger.read import (
@@ -234,8 +235,8 @@ def merged(
             if isinstance(total, Unreadable):
                 continue
             try:
-                is_plain = row.sum_of is None and len(stored) == row.nbytes
-                state = load(stored) if is_plain else state_of(row, stored)
+                is_plain = row.sum_of is None
+                state = load(state_bytes(row, stored)) if is_plain else state_of(row, stored)
                 if row.key_ranges > 1 and parts_of(state, row.key_ranges).keys() - {row.key_range}:
                     totals[i] = Unreadable(
                         f"it holds keys outside of range {row.key_range} of {row.key_ranges}"

@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, delete
 
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_rows, read_states
+from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
+    read_rows,
+    read_states,
+    state_bytes,
+)
+from streammetrics_consumers.ledger.packing import size_of
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
@@ -58,16 +64,16 @@ def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[
 
 
 def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
-    """These rows with their stored bytes, those of one query in memory at a time.
+    """These rows with the bytes of their states, those of one query in memory at a time.
 
     Raises Fenced where one of them is gone.
     """
     for at in range(0, len(rows), _ROWS_A_QUERY):
         some = rows[at : at + _ROWS_A_QUERY]
         found = _stored(store, some)
-        if len(found) < len(some) or any(row.nbytes != len(data) for row, data in found):
+        if len(found) < len(some) or any(row.nbytes != size_of(data) for row, data in found):
             raise Fenced("rows were merged while they were read")
-        yield from found
+        yield from ((row, state_bytes(row, data)) for row, data in found)
 
 
 def _stored(store: Store, rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, bytes]]:

@@ -27,7 +27,7 @@ from dataclasses import astuple, dataclass, replace
 from itertools import accumulate, groupby
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select
 
 from streammetrics import PerKey, load
 from streammetrics_consumers.ledger.delta_metadata import (
@@ -42,12 +42,13 @@ from streammetrics_consumers.ledger.delta_metadata import (
     read_rows,
     read_states,
     split,
+    state_bytes,
     summed,
 )
 from streammetrics_consumers.ledger.read import generation_of, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
-from streammetrics_consumers.ledger.write import delta_row, is_same
+from streammetrics_consumers.ledger.write import delta_row, drop_rows, is_same
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 
@@ -281,7 +282,9 @@ class Compactor:
             query = _merge_runs(*_RUN, above=self._above)
             if heads is not None:
                 query = query.where(delta.c.head.in_(sorted(heads)))
-            rows = connection.execute(query.order_by(*_RUN)).all()
+            # Windows before totals, which have the states of the newest rows of windows.
+            is_total = delta.c.window_start_ms.is_(None)
+            rows = connection.execute(query.order_by(*_RUN[:3], is_total, *_RUN[3:])).all()
             return [MergeRun(row[0], Pane(*row[1:5]), row[5]) for row in rows]
 
         return self._store.read(work)
@@ -434,7 +437,6 @@ _NAMES: Final = (
     "nbytes",
     "for_coarser",
 )
-_SAME: Final = tuple(delta.c[name] == bindparam(f"of_{name}") for name in _NAMES)
 
 
 def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
@@ -451,7 +453,7 @@ def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, 
     if not heads or not set(read_rows(connection, *_of(run))).issuperset(group.extents):
         return None
     stored = {row.id: data for row, data in read_states(connection, group.extents)}
-    return heads[0], [stored[extent.id] for extent in group.extents]
+    return heads[0], [state_bytes(extent, stored[extent.id]) for extent in group.extents]
 
 
 def _exchange(
@@ -463,11 +465,10 @@ def _exchange(
     connection.execute(held.with_for_update(read=True)).one_or_none()
     if not read_heads(connection, *is_same(of)):
         raise _NotAsRead
-    gone = delete(delta).where(*_SAME, *_of(run))
     deleted = 0
     for extent in group.extents:
-        one = {f"of_{name}": getattr(extent, name) for name in _NAMES}
-        deleted += connection.execute(gone, one).rowcount
+        same = [delta.c[name] == getattr(extent, name) for name in _NAMES]
+        deleted += drop_rows(connection, *same, *_of(run))
     if deleted != len(group.extents):
         raise _NotAsRead
     if made:

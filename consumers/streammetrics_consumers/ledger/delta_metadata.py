@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
-from streammetrics import Accumulator, JoinRows, PerKey, StateError
+from streammetrics import Accumulator, JoinRows, PerKey
+from streammetrics_consumers.ledger.packing import Array, packed, unpacked
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 
@@ -52,22 +53,33 @@ def split(
 
     A single key whose state is larger than the limit stays whole.
     """
-    data = state.to_bytes()
+    whole = state.encoded()
     ranges = at_least
-    while len(data) > limit * ranges and ranges < MAX_RANGES:
+    while len(whole.data) > limit * ranges and ranges < MAX_RANGES:
         ranges *= 2
     if ranges == 1:
-        yield StateShard(pane, 0, 1, data)
+        yield _shard(pane, 0, 1, *whole)
         return
     while True:
         parts = parts_of(state, ranges)
-        found = [StateShard(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
+        found = {i: part.encoded() for i, part in parts.items()}
         if ranges >= MAX_RANGES or all(
-            len(shard.state) <= limit or _is_one(parts[shard.key_range]) for shard in found
+            len(data) <= limit or _is_one(parts[i]) for i, (data, _) in found.items()
         ):
-            yield from found
+            yield from (_shard(pane, i, ranges, *one) for i, one in found.items())
             return
         ranges *= 2
+
+
+def shard_of(pane: Pane, key_range: int, key_ranges: int, state: Accumulator) -> StateShard:
+    """The state of one range of keys as a row of the store."""
+    return _shard(pane, key_range, key_ranges, *state.encoded())
+
+
+def _shard(
+    pane: Pane, key_range: int, key_ranges: int, data: bytes, arrays: Sequence[Array]
+) -> StateShard:
+    return StateShard(pane, key_range, key_ranges, data, packed=packed(data, arrays))
 
 
 def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
@@ -162,6 +174,11 @@ def _shorter(by: Groupings, base: int, grouping: int) -> Callable[[Key], Key]:
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
 _BYTES: Final = 1 << 20  # of the states that one query reads, unless it is one state
 
+_TOTAL: Final = delta.alias()
+_STORED: Final = select(
+    delta.c.id, func.coalesce(_TOTAL.c.state, delta.c.state).label("state")
+).outerjoin_from(delta, _TOTAL, _TOTAL.c.id == delta.c.same_as)
+
 T = TypeVar("T")
 
 
@@ -176,7 +193,7 @@ class SumOf(NamedTuple):
 class DeltaMetadata:
     """A delta row without its state: the offsets [start_offset, end_offset) of a head, times a
     range of keys. `retry` is None for the log's own events. `for_coarser`: see StateShard. `nbytes`
-    is the stored size: that of the finer grouping's row, where this is a `sum_of` it."""
+    is the size of the state: that of the finer grouping's row, where this is a `sum_of` it."""
 
     id: int
     pane: Pane
@@ -225,29 +242,27 @@ def read_states(
     connection: Connection, rows: Iterable[DeltaMetadata]
 ) -> Iterator[tuple[DeltaMetadata, bytes]]:
     """Each of these rows with its stored bytes, in no particular order, a few in memory at a time;
-    see `state_of`."""
+    see `state_bytes` and `state_of`."""
     by_id: dict[int, list[DeltaMetadata]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
     sizes = ((id_, held[0].nbytes) for id_, held in by_id.items())
     for ids in few(sizes, _PARAMETERS, _BYTES):
-        some = select(delta.c.id, delta.c.state).where(delta.c.id.in_(ids))
+        some = _STORED.where(delta.c.id.in_(ids))
         with connection.execute(some) as found:
             for id_, stored in found:
                 for row in by_id[id_]:
                     yield row, stored
 
 
+def state_bytes(row: DeltaMetadata, stored: bytes) -> bytes:
+    """The bytes of the state in a row. Raises StateError where there is none of its size."""
+    return unpacked(stored, row.nbytes, f"the state of a delta row of {row.pane.metric}")
+
+
 def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
     """The state of a row. Raises StateError where it cannot be decoded."""
-    if len(stored) != row.nbytes:
-        raise StateError(
-            expected=f"{row.nbytes} bytes, as the row records",
-            got=f"{len(stored)}",
-            where=f"the state of a delta row of {row.pane.metric}",
-            hint="restore the store from a copy, or start a new generation",
-        )
-    state = PerKey.from_bytes(stored)
+    state = PerKey.from_bytes(state_bytes(row, stored))
     return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
 
 

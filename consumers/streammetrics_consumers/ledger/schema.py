@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 6. A change of them needs a new version, and a migration step
+"""The tables of a ledger, version 7. A change of them needs a new version, and a migration step
 below.
 
     meta         schema_version, and store_id: a random id that is made with the store
@@ -16,6 +16,8 @@ below.
     look_reading the values of each comparison at a look
 
 A head and the deltas and refused events of the same records change in one transaction.
+The events of a commit mostly lie in one window, and what they add to it is what they add to the
+total. Then the state is stored once, with the total, which retention never drops.
 The counters of a head are statistics of its events; recovery does not read them.
 Looks belong to no log and no digest: without them, every result but that of a monitor is the same.
 
@@ -51,7 +53,7 @@ from sqlalchemy import (
     update,
 )
 
-VERSION: Final = 6
+VERSION: Final = 7
 STORE_ID: Final = "store_id"  # the key of the store's id in `meta`
 
 _tables = MetaData()
@@ -158,12 +160,17 @@ delta = Table(
     Column("head", _Id, ForeignKey(head.c.id), nullable=False),
     Column("start_offset", BigInteger, nullable=False),
     Column("end_offset", BigInteger, nullable=False),
-    Column("nbytes", BigInteger, nullable=False),
-    Column("state", LargeBinary, nullable=False),
+    Column("nbytes", BigInteger, nullable=False),  # of the state, not of its packed form
+    Column("state", LargeBinary, nullable=False),  # packed or not: see packing.py
     Column("retry", _Id, ForeignKey(retry.c.id)),  # whose events it counts; NULL: the log's own
     # Whether it stands for the states of coarser groupings too; see delta_metadata.py.
     Column("for_coarser", Boolean, nullable=False, default=False),
+    # The row of the total that has the state of this one; then `state` is empty.
+    Column("same_as", _Id, ForeignKey("delta.id")),
 )
+# For the check that no row loses its state when that of the total is deleted.
+_shares = delta.c.same_as.is_not(None)
+Index("delta_same_as", delta.c.same_as, sqlite_where=_shares, postgresql_where=_shares)
 # All columns but the state, which may be megabytes long: the rows and their sizes are read from
 # this index alone. SQLite would scan the whole state to reach the column that follows it.
 Index(
@@ -396,6 +403,17 @@ def _identities(connection: Connection) -> None:
             )
 
 
+def _shared_states(connection: Connection) -> None:
+    """Version 7: rows that have the state of the total, and packed states (see packing.py). Older
+    rows have their own, as they are."""
+    _, _, reference = _types(connection)
+    for statement in (
+        f"ALTER TABLE delta ADD COLUMN same_as {reference} REFERENCES delta (id)",
+        "CREATE INDEX delta_same_as ON delta (same_as) WHERE same_as IS NOT NULL",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
@@ -403,4 +421,5 @@ _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     3: _looks,
     4: _joins,
     5: _identities,
+    6: _shared_states,
 }

@@ -39,6 +39,8 @@ from streammetrics_consumers.model.partition import Partition
 def after_commit(commit: Commit) -> Head:
     """The head of a commit after it."""
     seen = commit.seen
+    states = {shard.state for shard in commit.shards}  # a window's is often that of the total
+    hashes = {state: sha256(state).hexdigest() for state in states}
     link = (
         commit.start,
         commit.end,
@@ -50,7 +52,7 @@ def after_commit(commit: Commit) -> Head:
                 shard.key_range,
                 shard.key_ranges,
                 shard.for_coarser,
-                sha256(shard.state).hexdigest(),
+                hashes[shard.state],
             )
             for shard in commit.shards
         ],
@@ -87,6 +89,7 @@ def _linked(before: str, kind: str, link: Sequence[object]) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+SHARED_BYTES: Final = 1024  # of a stored state; a smaller one is written twice
 _ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 parameters
 
 
@@ -283,12 +286,40 @@ def write_delta(connection: Connection, commit: Commit) -> None:
 
 def write_shards(connection: Connection, commit: Commit, retry: int | None = None) -> None:
     """Write only the states, under the number of a retry where they are not the log's own."""
-    rows = [
-        {**delta_row(commit.head, shard, commit.start, commit.end), "retry": retry}
-        for shard in commit.shards
+    total_of = _totals_of(commit.shards)
+    totals = {id(total) for total in total_of.values()}
+    ids: dict[int, int] = {}
+    rows = []
+    for shard in commit.shards:
+        row = {**delta_row(commit.head, shard, commit.start, commit.end), "retry": retry}
+        if id(shard) in totals:
+            key = connection.execute(insert(delta), row).inserted_primary_key
+            assert key is not None
+            ids[id(shard)] = key[0]
+        else:
+            rows.append((row, total_of.get(id(shard))))
+    written = [
+        row if total is None else {**row, "state": b"", "same_as": ids[id(total)]}
+        for row, total in rows
     ]
-    for at in range(0, len(rows), _ROWS_A_STATEMENT):
-        connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
+    for at in range(0, len(written), _ROWS_A_STATEMENT):
+        connection.execute(insert(delta), written[at : at + _ROWS_A_STATEMENT])
+
+
+def _totals_of(shards: Sequence[StateShard]) -> dict[int, StateShard]:
+    """By `id`, the shards that need no state of their own, each with the shard of the total that
+    has the same one."""
+
+    def place(shard: StateShard) -> tuple[object, ...]:
+        return (shard.pane.metric, shard.pane.grouping, shard.key_range, shard.key_ranges)
+
+    totals = {place(shard): shard for shard in shards if shard.pane.is_total}
+    of = [(shard, totals.get(place(shard), shard)) for shard in shards]
+    return {
+        id(shard): total
+        for shard, total in of
+        if total is not shard and total.state == shard.state and len(shard.stored) >= SHARED_BYTES
+    }
 
 
 def storable(text: str) -> str:
@@ -310,9 +341,22 @@ def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, ob
         "start_offset": start,
         "end_offset": end,
         "nbytes": len(shard.state),
-        "state": shard.state,
+        "state": shard.stored,
         "for_coarser": shard.for_coarser,
+        "same_as": None,
     }
+
+
+def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
+    """Delete these delta rows; other rows that had their state from one of them get it. Returns
+    their number."""
+    gone = select(delta.c.id).where(*which).scalar_subquery()
+    total = delta.alias()
+    state = select(total.c.state).where(total.c.id == delta.c.same_as).scalar_subquery()
+    connection.execute(
+        update(delta).where(delta.c.same_as.in_(gone)).values(state=state, same_as=None)
+    )
+    return connection.execute(delete(delta).where(*which)).rowcount
 
 
 def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
@@ -344,9 +388,8 @@ def raise_floor(connection: Connection, of: Generation, floor_ms: int) -> None:
         update(generation).where(generation.c.id == of.id, lower).values(floor_ms=floor_ms)
     )
     if raised.rowcount == 1:
-        connection.execute(
-            delete(delta).where(delta.c.generation == of.id, delta.c.window_start_ms < floor_ms)
-        )
+        old = delta.c.generation == of.id, delta.c.window_start_ms < floor_ms
+        connection.execute(delete(delta).where(*old))  # no other row has its state from a window's
 
 
 def note_lateness(connection: Connection, of: Generation, lateness_ms: int) -> None:

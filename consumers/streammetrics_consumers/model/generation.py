@@ -98,15 +98,22 @@ class Pane(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class StateShard:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
-    equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
-    of two, so the ranges of different shards nest. With `for_coarser`, it is whole, keeps all keys
-    apart, and coarser groupings have no shards of their own: see ledger/delta_metadata.py."""
+    equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric, and `packed` the same as
+    it is stored, b"" if that is as it is: see ledger/packing.py. `key_ranges` is a power of two, so
+    the ranges of different shards nest. With `for_coarser`, it is whole, keeps all keys apart, and
+    coarser groupings have no shards of their own: see ledger/delta_metadata.py."""
 
     pane: Pane
     key_range: int
     key_ranges: int
     state: bytes
     for_coarser: bool = False
+    packed: bytes = field(default=b"", compare=False)
+
+    @property
+    def stored(self) -> bytes:
+        """The bytes of the row."""
+        return self.packed or self.state
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
 from streammetrics_consumers.config.states import DELAYS, ROWS
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
@@ -189,8 +189,8 @@ class JoinReader:
 
 def _pending(now: View, rows: set[DeltaMetadata]) -> PendingRows:
     whole: JoinRows | None = None
-    for _, stored in now.states(list(rows)):
-        state = load(stored)
+    for row, stored in now.states(list(rows)):
+        state = load(state_bytes(row, stored))
         assert isinstance(state, JoinRows)
         if whole is None:
             whole = state
@@ -202,8 +202,8 @@ def _pending(now: View, rows: set[DeltaMetadata]) -> PendingRows:
 
 def _delays(now: View) -> Mapping[str, OutcomeDelays]:
     whole: LabelDelays | None = None
-    for _, stored in now.states(now.delta_metadata([_TOTAL])):
-        state = load(stored)
+    for row, stored in now.states(now.delta_metadata([_TOTAL])):
+        state = load(state_bytes(row, stored))
         assert isinstance(state, LabelDelays)
         whole = state if whole is None else whole + state
     if whole is None:  # no label window has closed

@@ -266,6 +266,9 @@ class CountsColumn(Column):
         if self.table is not None:
             new.table, new.top = self.table[slots], self.top
             return new
+        if len(slots) == self.width and np.array_equal(slots, np.arange(self.width)):
+            new.codes, new.counts = self.codes, self.counts  # these are never written to
+            return new
         first = np.searchsorted(self.codes, slots * self.cells)
         at, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
         shift = (np.arange(len(slots)) - slots) * self.cells
@@ -282,9 +285,10 @@ class CountsColumn(Column):
             out.ints(everything)
             return
         out.uint(0)
-        slots, cells = np.divmod(codes, self.cells)
-        out.ints(np.bincount(slots, minlength=self.width))
-        out.ints(cells)
+        firsts = np.arange(self.width + 1) * self.cells
+        sizes = np.diff(np.searchsorted(codes, firsts))
+        out.ints(sizes)
+        out.ints(codes - np.repeat(firsts[:-1], sizes))
         out.ints(counts)
 
     def read(self, data: Reader) -> None:

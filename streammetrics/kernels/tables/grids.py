@@ -29,6 +29,7 @@ _LAST: Final = 47  # bits of a float64 after the first ones: ranges are 1/32 wid
 _REST: Final = np.uint64((1 << _LAST) - 1)
 _SEARCHED: Final = -1
 
+MAX_RESOLUTION: Final = 20
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _MANY: Final = 1 << 13  # scores that are worth a table of edges
 _FEW: Final = 64  # scores that usually show whether there are large ones
@@ -337,8 +338,8 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
         value = getattr(metric, name)
         if value not in known:
             raise refused_setting(metric, name, " or ".join(f'"{k}"' for k in known))
-    if type(metric.resolution) is not int or not 0 <= metric.resolution <= 20:
-        raise refused_setting(metric, "resolution", "an integer from 0 to 20")
+    if type(metric.resolution) is not int or not 0 <= metric.resolution <= MAX_RESOLUTION:
+        raise refused_setting(metric, "resolution", f"an integer from 0 to {MAX_RESOLUTION}")
     for name in ("floor", "ceiling"):
         if not _is_power_of_two(getattr(metric, name)):
             raise refused_setting(metric, name, "a power of two from 2**-126 to 2**127")

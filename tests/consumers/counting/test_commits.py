@@ -162,7 +162,7 @@ def test_a_message_and_what_cannot_be_read_again_are_written_whatever_their_size
 
 
 def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
-    limits = Limits(Options())
+    limits = Limits(config().store)
     sparse = Chunk(LOG, 5, 40, [5, 6, 20, 21, 22, 39], [event()] * 6)
     assert list(limits.parts(sparse)) == [sparse]
     assert not limits.is_too_large(Commit(replace(HEAD, next_offset=5), 5, 13, None, Counters()))
@@ -179,7 +179,7 @@ def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
 
 # -- rows and bytes of a delta --------------------------------------------------------------------
 def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
-    limits = Limits(Options(max_delta_rows=3))
+    limits = Limits(replace(config().store, commit_events=3))
     delta = Delta(config(), LOG, 0)
     assert not limits.are_passed(delta, chunk([event()] * 9))
     delta.add(Decoder(config()).decode(chunk([event()] * 2)))
@@ -189,7 +189,7 @@ def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
     assert not limits.are_passed(delta, chunk([event()], 2))
     limits._spans[LOG] = 2
     assert limits.are_passed(delta, chunk([event()], 2))
-    assert Limits(Options(max_delta_bytes=10)).are_passed(delta, chunk([event()], 2))
+    assert Limits(replace(config().store, commit_bytes=10)).are_passed(delta, chunk([event()], 2))
 
 
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
@@ -212,8 +212,9 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
         found.clear()
         values = [message("ndjson", [event()] * size) for size in sizes]
         (tmp_path / str(most)).mkdir()
-        run = Run(tmp_path / str(most), {ONE: Log([*values, None])}, source=NDJSON)
-        run(Options(until_end=True, max_delta_rows=most))
+        rest = f"[store]\ncommit_events = {most}"
+        run = Run(tmp_path / str(most), {ONE: Log([*values, None])}, source=NDJSON, rest=rest)
+        run(Options(until_end=True))
         assert found == commits
         # Progress counts events, and heads count messages.
         assert run.progress[-1].rows == sum(sizes)

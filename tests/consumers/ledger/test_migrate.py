@@ -42,7 +42,7 @@ def first(request: pytest.FixtureRequest, tmp_path: Path, version: int) -> Itera
     server.drop(url)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
 def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(
     first: str, version: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -93,7 +93,7 @@ def _tables(connection: Connection) -> object:
     }
 
 
-@pytest.mark.parametrize("version", [1, 5])
+@pytest.mark.parametrize("version", [1, 6])
 def test_a_migration_that_dies_leaves_the_old_version(
     first: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

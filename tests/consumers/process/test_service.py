@@ -191,7 +191,8 @@ def test_windows_older_than_the_retention_are_dropped_and_totals_kept(
     run()
     assert panes(run) == 3  # the newest and the two hours before it
     run.logs[ONE].append(hour(1), hour(11), hour(8))
-    run(Options(until_end=True, max_delta_bytes=1), [Deliver(1)] * 3)
+    run.config = replace(run.config, store=replace(run.config.store, commit_bytes=1))
+    run(Options(until_end=True), [Deliver(1)] * 3)
     assert panes(run) == 2  # hours 9 and 11
     assert run.seen().counters == Counters(13, late=2, expired=2)
     assert "dropped" not in caplog.text

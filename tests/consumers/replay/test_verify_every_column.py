@@ -73,6 +73,7 @@ FOUND = {
     "delta.state": ("x'ff'", "a delta row cannot be read"),
     "delta.retry": ("1", "in the ledger"),
     "delta.for_coarser": ("NOT for_coarser WHERE for_coarser", "no delta row"),
+    "delta.same_as": ("(SELECT max(id) FROM delta)", "a delta row cannot be read"),
     "quarantine.generation": ("99", "refused events of its logs belong to another generation"),
     "quarantine.head": ("99", "refused events belong to a log that the generation does not have"),
     "quarantine.offset": ("offset + 1", "in quarantine, but not in the log"),

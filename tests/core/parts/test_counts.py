@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.parts.counts import Counts, CountsColumn
@@ -32,6 +33,31 @@ def test_a_sparse_and_a_dense_state_of_equal_counts_have_equal_bytes() -> None:
     assert dense.table is not None
     assert sparse.table is None
     assert encoded(dense) == encoded(sparse)
+
+
+@pytest.mark.parametrize("factor", [1, 1 << 20, 1 << 50])
+def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are(factor: int) -> None:
+    """Cells and counts are sorted as one integer of 32 or of 64 bits, or apart."""
+    rng = np.random.default_rng(3)
+    width, size = 9, WIDE * 40
+    for most in (1, 3, 1 << 10):
+        column, model = empty(size, width), dict[int, int]()
+        for _ in range(4):
+            slots, cells = rng.integers(0, width, 300), rng.integers(0, size, 300)
+            counts = rng.integers(0, most + 1, 300) * factor
+            column.add(cells, slots, counts)
+            for code, n in zip((slots * size + cells).tolist(), counts.tolist(), strict=True):
+                model[code] = model.get(code, 0) + n
+        kept = {code: n for code, n in sorted(model.items()) if n}
+        taken = column.take(np.arange(width))  # shares its arrays, which no later row may change
+        for state in (column, taken):
+            found, amounts = state._sparse()
+            assert (found.dtype, amounts.dtype) == (np.int64, np.int64)
+            assert dict(zip(found.tolist(), amounts.tolist(), strict=True)) == kept
+            assert found.tolist() == list(kept)
+        before = encoded(taken)
+        column.add(np.arange(WIDE), np.zeros(WIDE, np.intp))
+        assert encoded(taken) == before != encoded(column)
 
 
 def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:

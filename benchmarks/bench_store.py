@@ -1,0 +1,173 @@
+"""The bytes that a day of commits adds to a store, and their CPU time: many slices, many areas.
+
+1,000 slices and 15 `HistogramAUC` of a score each, 100,000 events a second of one log, in Arrow
+batches, all in one window. A commit has the events of its interval. Scores are like click
+probabilities (`workloads.click_scores`), another column for each metric; slices are equally
+frequent, which is the worst case.
+
+States are the bytes of all rows of a commit as they are in memory; stored are those in the table
+`delta`. A day is before compaction; plain is a day of states that are not packed or shared. CPU
+time is that of one core: packing the states, and the transaction. The last line fits the time of
+a commit to a part for each run and a part for each event. Targets: 40 GB a day, 60 ms a run,
+0.3 us an event.
+
+`python -m benchmarks.bench_store [--store postgresql://...]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+
+from benchmarks.bench_commits import delta_of
+from benchmarks.workloads import click_scores, generator
+
+SLICES, METRICS = 1000, 15
+EVENTS_A_SECOND = 100_000
+MESSAGE = 20_000  # events
+ROUNDS = 2
+DAY_S = 86_400
+# Seconds between two commits, and the resolution of the grids.
+CASES = ((5, 8), (10, 8), (20, 8), (5, 7), (10, 7), (20, 7))
+FEW = (0.05, 8)  # to fit the part of a commit that does not depend on its events
+
+CONFIG = """\
+[source]
+kind = "kafka"
+bootstrap_servers = "localhost:9092"
+topic = "events"
+group = "bench"
+format = "arrow"
+[event]
+time = "ts"
+time_unit = "ms"
+label = "label"
+score = "s0"
+[windows]
+size_s = 3600
+[slices]
+by = [[], ["item"]]
+[store]
+url = "store.db"
+[metrics]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One commit: its events, the bytes of its states, those stored, and its CPU time."""
+
+    events: int
+    states: int
+    stored: int
+    states_s: float
+    transaction_s: float
+
+
+def loaded(folder: Path, resolution: int, url: str | None = None) -> Config:
+    """The config, with a store in this folder or at a URL."""
+    metrics = "\n".join(
+        f'm{i} = {{ type = "HistogramAUC", resolution = {resolution}, '
+        f'inputs = {{ scores = "s{i}" }} }}'
+        for i in range(METRICS)
+    )
+    path = folder / "store.toml"
+    path.write_text(CONFIG + metrics, encoding="utf-8")
+    return load_config(path, {} if url is None else {"store.url": url})
+
+
+def messages(n: int, seed: int) -> list[bytes | None]:
+    """Events as Arrow streams of `MESSAGE` rows."""
+    columns = {f"s{i}": click_scores(n, 100 * seed + i) for i in range(METRICS)}
+    labels = generator(100 * seed + 50).random(n) < columns["s0"] * 6
+    names = pa.array([f"item-{i}" for i in range(SLICES)])
+    items = generator(100 * seed + 51).integers(0, SLICES, n, np.int32)
+    table = pa.table(
+        {
+            "ts": np.full(n, 1_704_067_200_000),
+            "item": pa.DictionaryArray.from_arrays(items, names).cast(pa.string()),
+            "label": labels.astype(np.uint8),
+            **columns,
+        }
+    )
+    found: list[bytes | None] = []
+    for at in range(0, n, MESSAGE):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.slice(at, MESSAGE))
+        found.append(sink.getvalue().to_pybytes())
+    return found
+
+
+def costs(config: Config, n: int) -> Iterator[Cost]:
+    """The costs of some commits of `n` events."""
+    with closing(Ledger.open(config.store.url, create=True)) as ledger:
+        generation = service.begin(ledger, config, new_generation=True).generation
+        head = ledger.resolve(generation, Partition("bench", "events", "id", 0), 0)
+        for seed in range(ROUNDS):
+            delta = delta_of(config, head, messages(n, seed))
+            started = time.process_time()
+            commit = commit_of(head, delta)
+            made = time.process_time()
+            head = ledger.commit(generation, commit)
+            done = time.process_time()
+            states = sum(len(shard.state) for shard in commit.shards)
+            yield Cost(n, states, stored(ledger, head), made - started, done - made)
+
+
+def stored(ledger: Ledger, head: Head) -> int:
+    """The bytes of states in the rows of the last commit."""
+    rows = f"FROM delta WHERE head = {head.id} AND end_offset = {head.next_offset}"
+    query = f"SELECT SUM(LENGTH(state)) {rows}"
+    return int(ledger.store.read(lambda c: c.exec_driver_sql(query).scalar_one()))
+
+
+def report(name: str, url: str | None) -> None:
+    """Print the table of one store."""
+    print(f"\n{name}: {SLICES:,} slices, {METRICS} areas, {EVENTS_A_SECOND:,} events a second")
+    print(f"{'every':>8}{'events':>11}{'resolution':>12}{'states MB':>11}{'stored MB':>11}"
+          f"{'GB a day':>10}{'plain':>7}{'states ms':>11}{'transaction ms':>16}")  # fmt: skip
+    spent = {}
+    for every_s, resolution in (*CASES, FEW):
+        with tempfile.TemporaryDirectory() as made:
+            config = loaded(Path(made), resolution, url)
+            found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
+        best = min(found, key=lambda cost: cost.states_s + cost.transaction_s)
+        if resolution == 8:
+            spent[best.events] = best.states_s + best.transaction_s
+        day = DAY_S / every_s / 1e9
+        print(f"{every_s:>6g} s{best.events:>11,}{resolution:>12}{best.states / 1e6:>11.2f}"
+              f"{best.stored / 1e6:>11.2f}{best.stored * day:>10.1f}{best.states * day:>7.0f}"
+              f"{best.states_s * 1e3:>11.1f}{best.transaction_s * 1e3:>16.1f}",
+              flush=True)  # fmt: skip
+    few, many = min(spent), 5 * EVENTS_A_SECOND
+    each = (spent[many] - spent[few]) / (many - few)
+    print(f"a commit: {(spent[few] - each * few) * 1e3:.0f} ms and {each * 1e6:.2f} us an event")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_store", allow_abbrev=False)
+    parser.add_argument("--store", help="the URL of an empty database, measured beside SQLite")
+    url = parser.parse_args().store
+    report("SQLite", None)
+    if url:
+        report("the store of --store", url)
+
+
+if __name__ == "__main__":
+    main()
