@@ -167,7 +167,12 @@ RUN: Final = (
         again=True,
         metavar="KEY=VALUE",
     ),
-    Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
+    Flag(
+        "log",
+        "text (default), json, or debug, text with details, on stderr",
+        choices=("text", "json", "debug"),
+        default="text",
+    ),
 )
 
 SIMULATE: Final = (

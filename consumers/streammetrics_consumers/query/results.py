@@ -15,16 +15,15 @@ from streammetrics.results import (
     range_of,
     views_of,
 )
-from streammetrics_consumers.model.commit import JOIN_START, Counters, Snapshot
+from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
-from streammetrics_consumers.query.query import Slice, SliceValue, iso_utc
+from streammetrics_consumers.query.query import Slice, iso_utc, slice_key
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
-COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
 MAX_HOLES: Final = 5  # that a note names
 
 
@@ -140,12 +139,6 @@ def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:
                                              r.view)))  # fmt: skip
 
 
-def slice_key(slice_: Slice) -> tuple[object, ...]:
-    """The sort key of a slice: its names, then its values (null, integers, strings, others)."""
-    names = tuple(sorted(slice_))
-    return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
-
-
 def to_json(results: Results) -> bytes:
     """The bytes of `results --json` and of `GET /api/results`."""
     found = answers.plain(results)
@@ -172,14 +165,3 @@ def _window_key(window: Window) -> tuple[int, int, int]:
     if window.start_ms is None or window.end_ms is None:
         return (0, 0, 0)
     return (1, window.start_ms, window.end_ms)
-
-
-def _value_key(value: SliceValue) -> tuple[int, int, str, tuple[str, ...]]:
-    match value:
-        case None:
-            return (0, 0, "", ())
-        case int():
-            return (1, value, "", ())
-        case str():
-            return (2, 0, value, ())
-    return (3, 0, "", value)

@@ -37,8 +37,7 @@ from streammetrics_consumers.query.answers import (
     Tables,
     Window,
 )
-from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
-from streammetrics_consumers.query.results import slice_key
+from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
 VARIANT: Final = "variant"  # the role whose values are columns
