@@ -7,6 +7,7 @@ denied.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -44,12 +45,23 @@ _EXTRAS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, and return the exit code."""
+    """Run a command line, and return the exit code; that of this process by default."""
+    if argv is not None:
+        return _main(argv)
+    # Most of what a short command allocates lives until it ends: classes and functions of imported
+    # modules. Looking for garbage among them takes a fifth of the time of `status`.
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        return _main(sys.argv[1:])
+    finally:
+        gc.freeze()  # nothing is garbage at the end of a process
+
+
+def _main(given: Sequence[str]) -> int:
     # Names from a stream may contain characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    given = list(sys.argv[1:] if argv is None else argv)
     form = logs.form_of(given, os.environ)
     if form != "text":
         logs.to_stderr(form)

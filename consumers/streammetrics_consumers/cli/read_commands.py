@@ -73,15 +73,16 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
 
 
 def _status(arguments: Arguments) -> None:
-    from streammetrics_consumers.query.status import status_json
-    from streammetrics_consumers.render.store_text import status_text
-    from streammetrics_consumers.render.text import Style
-
     store, wanted = arguments.words[0], parse_generation(arguments.number("generation"))
     with closing(Ledger.open(store)) as ledger:
         if arguments.on("json"):
+            from streammetrics_consumers.query.status import status_json
+
             _write(status_json(ledger, wanted))
             return
+        from streammetrics_consumers.render.store_text import status_text
+        from streammetrics_consumers.render.text import Style
+
         title = ledger.store.name
         _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=wanted)])
 
