@@ -12,8 +12,6 @@ from importlib.metadata import PackageNotFoundError, metadata, version
 from textwrap import wrap
 from typing import Final
 
-import numpy as np
-
 import streammetrics
 
 # The extras that users install, and what each is for.
@@ -71,7 +69,7 @@ def installed() -> str:
     known = metadata("streammetrics")
     lines = [
         f"streammetrics {streammetrics.__version__}",
-        f"  Python {platform.python_version()}, numpy {np.__version__}, "
+        f"  Python {platform.python_version()}, numpy {_version('numpy')}, "
         f"{platform.system()} {platform.machine()}",
         "",
         "extras",
@@ -111,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given:
         from streammetrics_consumers.cli import main as command_line
 
-        return command_line(given)
+        return command_line(argv)
     sys.stdout.write(installed())
     return 0
 

@@ -32,13 +32,17 @@ def metric_types() -> Mapping[str, type[Accumulator]]:
     >>> "HistogramAUC" in metric_types()
     True
     """
-    found = {
-        name: kind
-        for package in _PACKAGES
-        for name in package.__all__
-        if isinstance(kind := getattr(package, name), type) and issubclass(kind, Accumulator)
-    }
-    return dict(sorted(found.items()))
+    found = {name: _ours(name) for package in _PACKAGES for name in package.__all__}
+    return {name: kind for name, kind in sorted(found.items()) if kind is not None}
+
+
+def _ours(name: str) -> type[Accumulator] | None:
+    """The public accumulator of this library with this name; imports no other."""
+    for package in _PACKAGES:
+        if name in package.__all__:
+            kind: object = getattr(package, name)
+            return kind if isinstance(kind, type) and issubclass(kind, Accumulator) else None
+    return None
 
 
 def metric_names() -> tuple[str, ...]:
@@ -61,9 +65,9 @@ def metric_type(name: str) -> type[Accumulator]:
     >>> metric_type("Ratio") is metric_type("streammetrics:Ratio")
     True
     """
-    ours = metric_types()
-    if name in ours:
-        return ours[name]
+    ours = _ours(name)
+    if ours is not None:
+        return ours
     installed = entry_points_of(METRICS).get(name)
     path = name if installed is None else installed.value
     found = _PATH.fullmatch(path)

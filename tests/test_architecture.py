@@ -178,6 +178,7 @@ def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
     script = (
         "import sys\nsys.path.insert(0, sys.argv[1])\n"
         "before = set(sys.modules)\nimport streammetrics\n"
+        "assert 'numpy' not in sys.modules\nfrom streammetrics import *\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     command = [sys.executable, "-I", "-c", script, str(ROOT)]

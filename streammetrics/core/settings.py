@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, wraps
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar
 
@@ -37,6 +38,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 # No exponent: Python would spend hours on raising ten to the power of "1e999999999".
 _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
+_LIBRARY: Final = __name__.partition(".")[0]
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 _HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of recently read heads
@@ -98,6 +100,8 @@ def decode_head(head: bytes, known: Mapping[str, bytes] | None = None) -> Declar
 
 def register(metric: type[Declared]) -> None:
     """Register a class by its schema; SettingsError if another one has it."""
+    if metric.__module__.partition(".")[0] != _LIBRARY:
+        load_library()  # it may have this schema
     known = CLASSES.get(metric.schema, metric)
     if (known.__module__, known.__qualname__) != (metric.__module__, metric.__qualname__):
         raise SettingsError(
@@ -108,6 +112,14 @@ def register(metric: type[Declared]) -> None:
         )
     CLASSES[metric.schema] = metric  # a notebook cell that runs again redefines its class
     _HEADS.clear()
+
+
+@cache
+def load_library() -> None:
+    """Import every public name of this library, which otherwise happens when it is first used."""
+    library = import_module(_LIBRARY)
+    for name in library.__all__:
+        getattr(library, name)
 
 
 def _read_head(head: bytes, known: Mapping[str, bytes]) -> Declared:
@@ -130,6 +142,8 @@ def _accumulator(value: Json, known: Mapping[str, bytes]) -> Declared:
             pass
         case _:
             raise damaged("settings that are not a schema and its values")
+    if schema not in CLASSES:
+        load_library()
     failed = "" if schema in CLASSES else load_all(METRICS)[1]
     if schema not in CLASSES:
         raise StateError(

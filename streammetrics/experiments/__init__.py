@@ -1,27 +1,32 @@
 """Comparison of two variants: intervals and e-values valid at every look, and sanity checks."""
 
-from streammetrics.combine.units import keeps_units
-from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
-from streammetrics.experiments.compare import Comparison, compare
-from streammetrics.experiments.confidence_sequence import (
-    Anytime,
-    ConfidenceSequence,
-    Evidence,
-    Guarded,
-    Guardrail,
-)
-from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.covariate import (
-    Covariate,
-    PlannedCovariate,
-    UserTotals,
-    user_slope,
-)
-from streammetrics.experiments.experiment import Experiment
-from streammetrics.experiments.monitor import Look, Monitor, Watched
-from streammetrics.experiments.plan import Horizon, Plan, Safeguard
-from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
-from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
+from typing import TYPE_CHECKING
+
+from streammetrics.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from streammetrics.combine.units import keeps_units
+    from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
+    from streammetrics.experiments.comparison import Comparison, compare
+    from streammetrics.experiments.confidence_sequence import (
+        Anytime,
+        ConfidenceSequence,
+        Evidence,
+        Guarded,
+        Guardrail,
+    )
+    from streammetrics.experiments.contrast import Contrast
+    from streammetrics.experiments.covariate import (
+        Covariate,
+        PlannedCovariate,
+        UserTotals,
+        user_slope,
+    )
+    from streammetrics.experiments.experiment import Experiment
+    from streammetrics.experiments.monitor import Look, Monitor, Watched
+    from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+    from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
+    from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [
     "ACTIONS",
@@ -58,3 +63,25 @@ __all__ = [
     "keeps_units",
     "user_slope",
 ]
+
+if not TYPE_CHECKING:  # so that type checkers still reject unknown names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "streammetrics.combine.units": "keeps_units",
+            "streammetrics.experiments.assignment": "Contamination SampleRatio SampleRatioFound",
+            "streammetrics.experiments.comparison": "Comparison compare",
+            "streammetrics.experiments.confidence_sequence": (
+                "Anytime ConfidenceSequence Evidence Guarded Guardrail"
+            ),
+            "streammetrics.experiments.contrast": "Contrast",
+            "streammetrics.experiments.covariate": (
+                "Covariate PlannedCovariate UserTotals user_slope"
+            ),
+            "streammetrics.experiments.experiment": "Experiment",
+            "streammetrics.experiments.monitor": "Look Monitor Watched",
+            "streammetrics.experiments.plan": "Horizon Plan Safeguard",
+            "streammetrics.experiments.report": "Finding Outcome Report adjust_fdr adjust_fwer",
+            "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",
+        },
+    )

@@ -10,7 +10,7 @@ from typing import Final
 
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind
-from streammetrics.experiments.compare import Comparison, compared
+from streammetrics.experiments.comparison import Comparison, compared
 from streammetrics.experiments.confidence_sequence import (
     Anytime,
     ConfidenceSequence,

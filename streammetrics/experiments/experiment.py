@@ -19,7 +19,7 @@ from streammetrics.experiments.assignment import (
     units_of,
     why_unknown,
 )
-from streammetrics.experiments.compare import same_rows
+from streammetrics.experiments.comparison import same_rows
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms

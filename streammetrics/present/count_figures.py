@@ -24,7 +24,7 @@ from streammetrics.present.spec import (
     straight,
     tooltip,
 )
-from streammetrics.present.theme import DASHES, Spec
+from streammetrics.present.themes import DASHES, Spec
 
 BINS: Final = 40
 _WIDE: Final = 50.0  # ratio of the greatest to the middle score above which the axis is logarithmic

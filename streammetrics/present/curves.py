@@ -23,7 +23,7 @@ from streammetrics.present.spec import (
     straight,
     tooltip,
 )
-from streammetrics.present.theme import Spec
+from streammetrics.present.themes import Spec
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float, float]  # a value and its certain bounds

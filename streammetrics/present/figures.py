@@ -17,12 +17,12 @@ from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
 from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, roc
-from streammetrics.present.over_time import WindowValue, over_time
+from streammetrics.present.named_values import NamedValue, values
 from streammetrics.present.spec import head
 from streammetrics.present.texts import ci_title, decimals_for, name_text, number
-from streammetrics.present.theme import Spec
-from streammetrics.present.values import NamedValue, values
+from streammetrics.present.themes import Spec
 from streammetrics.present.views import views_of
+from streammetrics.present.windows_over_time import WindowValue, over_time
 
 LEVEL: Final = 0.95
 CURVES: Final = 8  # classes with a curve each

@@ -14,7 +14,7 @@ from streammetrics.core.bounded import ByValue
 from streammetrics.present.figures import figure_of
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
 from streammetrics.present.spec import not_installed
-from streammetrics.present.theme import Spec
+from streammetrics.present.themes import Spec
 from streammetrics.present.value_rows import (
     LEVEL,
     Columns,

@@ -17,8 +17,8 @@ from textwrap import wrap
 from typing import Final, NamedTuple, cast
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.present.theme import DASHES, LABEL, SHAPES, Spec
-from streammetrics.present.theme import theme as theme_config
+from streammetrics.present.themes import DASHES, LABEL, SHAPES, Spec
+from streammetrics.present.themes import theme as theme_config
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

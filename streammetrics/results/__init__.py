@@ -3,20 +3,25 @@
 The public names here read any result without knowledge of its metric.
 """
 
-from streammetrics.core.bounded import Bounded
-from streammetrics.core.interval import interval_of
-from streammetrics.present.figures import figure_by_series, figure_of, kinds_of
-from streammetrics.present.notebook import html_table
-from streammetrics.present.views import (
-    Direction,
-    counts_of,
-    direction_of,
-    headlines_of,
-    range_of,
-    texts_of,
-    views_of,
-)
-from streammetrics.results.join_results import ClosedRows, OutcomeDelays, PendingRows
+from typing import TYPE_CHECKING
+
+from streammetrics.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from streammetrics.core.bounded import Bounded
+    from streammetrics.core.interval import interval_of
+    from streammetrics.present.figures import figure_by_series, figure_of, kinds_of
+    from streammetrics.present.notebook import html_table
+    from streammetrics.present.views import (
+        Direction,
+        counts_of,
+        direction_of,
+        headlines_of,
+        range_of,
+        texts_of,
+        views_of,
+    )
+    from streammetrics.results.join_results import ClosedRows, OutcomeDelays, PendingRows
 
 __all__ = [
     "Bounded",
@@ -36,3 +41,18 @@ __all__ = [
     "texts_of",
     "views_of",
 ]
+
+if not TYPE_CHECKING:  # so that type checkers still reject unknown names
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "streammetrics.core.bounded": "Bounded",
+            "streammetrics.core.interval": "interval_of",
+            "streammetrics.present.figures": "figure_by_series figure_of kinds_of",
+            "streammetrics.present.notebook": "html_table",
+            "streammetrics.present.views": (
+                "Direction counts_of direction_of headlines_of range_of texts_of views_of"
+            ),
+            "streammetrics.results.join_results": "ClosedRows OutcomeDelays PendingRows",
+        },
+    )

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from streammetrics_consumers.config.states import JOIN_PREFIX
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.model.generation import JOIN_PREFIX
 from streammetrics_consumers.model.partition import Partition
 
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio

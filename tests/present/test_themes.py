@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics import InputError
 from streammetrics.present import THEMES, Place, WindowValue, over_time, placed, theme, themed
-from streammetrics.present.theme import DASHES, SHAPES
+from streammetrics.present.themes import DASHES, SHAPES
 from tests.present.specs import check
 
 Colours = NDArray[np.float64]

@@ -167,7 +167,12 @@ RUN: Final = (
         again=True,
         metavar="KEY=VALUE",
     ),
-    Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
+    Flag(
+        "log",
+        "text (default), json, or debug, text with details, on stderr",
+        choices=("text", "json", "debug"),
+        default="text",
+    ),
 )
 
 SIMULATE: Final = (
@@ -309,7 +314,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
 
     `--help` and `--version` print and raise SystemExit, as argparse does.
     """
-    parsed, unknown = _parser().parse_known_args(argv)
+    meant = next((word for word in argv if not word.startswith("-")), "")
+    parsed, unknown = _parser(meant).parse_known_args(argv)
     known = vars(parsed)
     command = next(c for c in COMMANDS if c.name == known["command"])
     if unknown:
@@ -338,8 +344,11 @@ def _unknown(command: Command, words: Sequence[str]) -> str:
     return f"{command.name}: unrecognized arguments: {' '.join(words)}; {hint}"
 
 
-def _parser(files: Mapping[str, object] | None = None) -> argparse.ArgumentParser:
-    """The parser; `files` is what shtab completes arguments with that are paths."""
+def _parser(
+    meant: str | None = None, files: Mapping[str, object] | None = None
+) -> argparse.ArgumentParser:
+    """The parser; only the command `meant` has its flags, which take time to add, or all have.
+    `files` is what shtab completes arguments with that are paths."""
     parser = _Parser(
         prog="streammetrics",
         description="Metrics of live A/B tests: counted exactly once, with certain bounds.",
@@ -358,7 +367,7 @@ def _parser(files: Mapping[str, object] | None = None) -> argparse.ArgumentParse
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
-        for action in _add_words(one, command):
+        for action in _add_words(one, command) if meant in (None, command.name) else ():
             if files and str(action.metavar).split()[-1] in PATHS:
                 action.complete = files  # type: ignore[attr-defined]
     return parser

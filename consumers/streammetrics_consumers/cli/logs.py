@@ -102,11 +102,11 @@ class _Json(logging.Formatter):
         return json.dumps(line)
 
 
-Form = Literal["text", "json"]
+Form = Literal["text", "json", "debug"]
 
 
 def form_of(argv: Sequence[str], environ: Mapping[str, str]) -> Form:
-    """The log form that these arguments request, even if they are invalid; only `run` has two.
+    """The log form that these arguments request, even if they are invalid; only `run` has several.
 
     >>> form_of(["run", "c.toml", "--log=json"], {}), form_of(["serve", "s.db"], {})
     ('json', 'text')
@@ -119,7 +119,12 @@ def form_of(argv: Sequence[str], environ: Mapping[str, str]) -> Form:
             asked = following
         elif word.startswith("--log="):
             asked = word.removeprefix("--log=")
-    return "json" if asked == "json" else "text"
+    return form_named(asked)
+
+
+def form_named(text: str | None) -> Form:
+    """The form of this name, `text` if there is none."""
+    return "json" if text == "json" else "debug" if text == "debug" else "text"
 
 
 def are_json() -> bool:
@@ -137,14 +142,16 @@ def say(text: str, level: int = logging.INFO) -> None:
 
 
 def to_stderr(form: Form, *, worker: str | None = None) -> None:
-    """Send the logs of this process to stderr. worker: its number among several workers, which JSON
-    lines contain besides the process id."""
+    """Send the logs of this process to stderr; `debug` is text with our own debug lines. worker:
+    its number among several workers, which JSON lines contain besides the process id."""
     handler = _Stderr()
     handler.setFormatter(_Json(worker) if form == "json" else _Text())
     handler.addFilter(_Seldom())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    ours = logging.getLogger(__name__.partition(".")[0])
+    ours.setLevel(logging.DEBUG if form == "debug" else logging.NOTSET)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     if form == "json":

@@ -6,21 +6,19 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
-
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics_consumers.cli import logs
-from streammetrics_consumers.counting.options import Progress
 from streammetrics_consumers.model import formatting
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.counting.options import Progress
 
 log = logging.getLogger(__name__)
 
 QUICK_S: Final = 1.0  # shorter commands show no bar
 EVERY_S: Final = 5.0  # between two lines without a terminal
-Report = Callable[[Progress], None]
+Report: TypeAlias = "Callable[[Progress], None]"
 
 
 @contextmanager
@@ -29,6 +27,10 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
     if logs.are_json() or not sys.stderr.isatty():
         yield _lines(what, monotonic, unit)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -68,6 +70,8 @@ def counted(
             if report is None and seconds >= QUICK_S:
                 report = stack.enter_context(shown(what, monotonic, "MiB" if bits else unit))
             if report is not None:
+                from streammetrics_consumers.counting.options import Progress
+
                 report(Progress(done >> bits, seconds, max(total - done, 0) >> bits))
 
         yield update

@@ -70,7 +70,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`run CONFIG`."""
     workers = arguments.number("workers") or 0
     mine = os.environ.get(WORKER) or ("0" if workers == 1 else None)
-    logs.to_stderr("json" if arguments.text("log") == "json" else "text", worker=mine)
+    logs.to_stderr(logs.form_named(arguments.text("log")), worker=mine)
     config = load_config(arguments.words[0], overrides(arguments))
     options = options_of(arguments)
     if workers < 1:

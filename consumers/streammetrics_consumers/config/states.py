@@ -20,13 +20,10 @@ from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.model.generation import SHOWN
+from streammetrics_consumers.model.generation import DELAYS, ROWS, SHOWN
 
 ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
-JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
-ROWS: Final = JOIN_PREFIX + "rows"
-DELAYS: Final = JOIN_PREFIX + "delays"
 _TYPES: Final[Mapping[str, str]] = {
     "variant": "key",
     "slice": "key",

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
-from streammetrics_consumers.config.states import ROWS, columns_to_keep, empty_rows
+from streammetrics_consumers.config.states import columns_to_keep, empty_rows
 from streammetrics_consumers.events import Reason, Unfit
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.fields import EVENT_ID, ID, VALUE
 from streammetrics_consumers.events.kinds import IMPRESSION
 from streammetrics_consumers.ledger.delta_metadata import split
-from streammetrics_consumers.model.generation import Pane, StateShard
+from streammetrics_consumers.model.generation import ROWS, Pane, StateShard
 
 MAX_VALUE: Final = 1e150  # of an outcome: the largest possible sum of them is finite
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from streammetrics import Accumulator, DictionaryColumn, JoinRows, load
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
-from streammetrics_consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
+from streammetrics_consumers.config.states import EPOCH, empty_delays, empty_rows
 from streammetrics_consumers.counting.delta import Columns, MetricSetStates
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.fields import epochs_by_time
@@ -36,7 +36,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Counters, Head
-from streammetrics_consumers.model.generation import Generation, Pane, StateShard
+from streammetrics_consumers.model.generation import DELAYS, ROWS, Generation, Pane, StateShard
 
 if TYPE_CHECKING:
     from streammetrics.results import ClosedRows

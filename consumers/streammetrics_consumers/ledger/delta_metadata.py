@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from streammetrics import Accumulator, JoinRows, PerKey
+import streammetrics as sm
 from streammetrics_consumers.ledger.packing import Array, packed, unpacked
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
@@ -47,7 +47,7 @@ METADATA: Final = (
 
 
 def split(
-    pane: Pane, state: Accumulator, limit: int = SHARD_BYTES, at_least: int = 1
+    pane: Pane, state: sm.Accumulator, limit: int = SHARD_BYTES, at_least: int = 1
 ) -> Iterator[StateShard]:
     """One shard if it is small enough, else as few ranges of keys as needed, from `at_least` on.
 
@@ -71,7 +71,7 @@ def split(
         ranges *= 2
 
 
-def shard_of(pane: Pane, key_range: int, key_ranges: int, state: Accumulator) -> StateShard:
+def shard_of(pane: Pane, key_range: int, key_ranges: int, state: sm.Accumulator) -> StateShard:
     """The state of one range of keys as a row of the store."""
     return _shard(pane, key_range, key_ranges, *state.encoded())
 
@@ -82,11 +82,11 @@ def _shard(
     return StateShard(pane, key_range, key_ranges, data, packed=packed(data, arrays))
 
 
-def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
+def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
     """The non-empty states of equal ranges of keys, or of ids."""
-    if isinstance(state, JoinRows):
+    if isinstance(state, sm.JoinRows):
         return {key_range: part for (_, key_range), part in state.split(None, ranges).items()}
-    assert isinstance(state, PerKey)
+    assert isinstance(state, sm.PerKey)
     return {
         key_range: part
         for key_range, part in enumerate(state.split(ranges))
@@ -94,11 +94,11 @@ def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
     }
 
 
-def _is_one(part: Accumulator) -> bool:
-    return isinstance(part, PerKey) and len(part.keys()) <= 1
+def _is_one(part: sm.Accumulator) -> bool:
+    return isinstance(part, sm.PerKey) and len(part.keys()) <= 1
 
 
-def can_stand_for_coarser(shards: Sequence[StateShard], state: PerKey) -> bool:
+def can_stand_for_coarser(shards: Sequence[StateShard], state: sm.PerKey) -> bool:
     """Whether the states of coarser groupings follow from these shards of a state: it is one row,
     and keeps all its keys apart."""
     return len(shards) == 1 and shards[0].key_ranges == 1 and state.overflow_state() is None
@@ -138,7 +138,7 @@ def bases(by: Groupings) -> dict[int, int]:
     return {grouping: base for base, groupings in finest(by).items() for grouping in groupings}
 
 
-def summed(state: PerKey, by: Groupings, base: int, grouping: int) -> PerKey:
+def summed(state: sm.PerKey, by: Groupings, base: int, grouping: int) -> sm.PerKey:
     """The state of grouping `grouping`, derived from that of grouping `base`."""
     return state.rekeyed(_shorter(by, base, grouping))
 
@@ -260,9 +260,9 @@ def state_bytes(row: DeltaMetadata, stored: bytes) -> bytes:
     return unpacked(stored, row.nbytes, f"the state of a delta row of {row.pane.metric}")
 
 
-def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
+def state_of(row: DeltaMetadata, stored: bytes) -> sm.PerKey:
     """The state of a row. Raises StateError where it cannot be decoded."""
-    state = PerKey.from_bytes(state_bytes(row, stored))
+    state = sm.PerKey.from_bytes(state_bytes(row, stored))
     return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
 
 

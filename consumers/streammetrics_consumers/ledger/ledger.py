@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
-from streammetrics.experiments import Watched
+from streammetrics import experiments
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_metadata, read_states
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.generations import begin, changes_of
@@ -397,7 +397,7 @@ class View:
 
     def watched(
         self, experiment: str, alphas: Mapping[str, float], until: int
-    ) -> dict[str, Watched]:
+    ) -> dict[str, experiments.Watched]:
         """See `looks.read_watched`."""
         return read_watched(self._connection, self.version.generation.id, experiment, alphas, until)
 

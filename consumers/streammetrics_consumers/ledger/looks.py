@@ -21,7 +21,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from streammetrics.experiments import Anytime, Look, Watched
+from streammetrics import experiments
 from streammetrics_consumers.ledger.read import last_retry, read_heads
 from streammetrics_consumers.ledger.schema import experiment, head, look, look_reading
 from streammetrics_consumers.ledger.store import Store
@@ -35,7 +35,7 @@ class LookRow:
     """A look, with values to show beside its readings: the newest event time that was counted, and
     the estimated effects by comparison (nan where undefined)."""
 
-    look: Look
+    look: experiments.Look
     watermark_ms: int | None
     effects: Mapping[str, float]
 
@@ -47,7 +47,7 @@ class Point:
     watermark_ms: int | None
     place: int
     effect: float
-    reading: Anytime
+    reading: experiments.Anytime
 
 
 def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
@@ -148,14 +148,14 @@ def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
     return store.write(work)
 
 
-def _is_reached(connection: Connection, found: Look) -> bool:
+def _is_reached(connection: Connection, found: experiments.Look) -> bool:
     """Whether the logs and the retries are counted as far as at a look."""
     heads = read_heads(connection, head.c.generation == found.generation)
     now = heads_of(heads, last_retry(connection, found.generation))
     return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
 
 
-def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
+def _is_claimed(connection: Connection, found: experiments.Look, claimed_ms: int) -> bool:
     """Whether the last claim is this one."""
     last = select(experiment.c.last_look_ms).where(
         experiment.c.generation == found.generation,
@@ -198,7 +198,7 @@ def read_watched(
     fingerprint: str,
     alphas: Mapping[str, float],
     until: int | None = None,
-) -> dict[str, Watched]:
+) -> dict[str, experiments.Watched]:
     """The joint result of all looks at each of these comparisons, at its alpha. The same as
     `Monitor.watched`, computed by the database, since there may be 40,000 looks a month.
 
@@ -221,10 +221,10 @@ def read_watched(
         .group_by(look_reading.c.comparison)
     )
     return {
-        row.comparison: Watched(
+        row.comparison: experiments.Watched(
             looks=row.looks,
             log_e=max(0.0, row.log_e),
-            p_value=Anytime(log_e=row.log_e).p_value,
+            p_value=experiments.Anytime(log_e=row.log_e).p_value,
             lower=row.lower,
             upper=row.upper,
             consistent=row.lower <= row.upper,
@@ -253,7 +253,7 @@ def _first(
 
 def _latest(
     connection: Connection, mine: tuple[ColumnElement[bool], ...], comparison: str, place: int
-) -> Anytime:
+) -> experiments.Anytime:
     row = connection.execute(
         select(look_reading)
         .join(look)
@@ -267,8 +267,8 @@ def _of(generation: int, fingerprint: str) -> tuple[ColumnElement[bool], ...]:
     return look.c.generation == generation, look.c.experiment == fingerprint
 
 
-def _reading(row: Row[tuple[object, ...]]) -> Anytime:
-    return Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
+def _reading(row: Row[tuple[object, ...]]) -> experiments.Anytime:
+    return experiments.Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
 
 
 def _stored(value: float) -> float | None:

@@ -13,6 +13,8 @@ from streammetrics_consumers.model.partition import Partition
 # milliseconds, up to which label windows are closed. No topic and no file has this name.
 JOIN: Final = Partition("(join)", "(join)", "(join)", 0)
 JOIN_START: Final = -(1 << 62)  # the first offset of JOIN: before all event times
+# The counters of events that no metric has.
+COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
 
 
 @dataclass(frozen=True, slots=True)

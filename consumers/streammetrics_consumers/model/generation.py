@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
+ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
+DELAYS: Final = JOIN_PREFIX + "delays"
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 
 

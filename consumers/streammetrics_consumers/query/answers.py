@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAli
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 
-from streammetrics.experiments import Action, Verdict
+from streammetrics import experiments
 from streammetrics_consumers.query.query import Slice, WindowState
 
 ALARM: Final = 1000.0  # an e-value against the declared shares is an alarm from here on
@@ -255,7 +255,7 @@ class Comparison(ContrastNames, frozen=True):
     e_value: Number
     gated: Annotated[bool, Meta(description="whether this is before the end of the burn-in")]
     distrusted: bool
-    verdict: Verdict
+    verdict: experiments.Verdict
     direction: Direction
     faded: bool
     margin: Number
@@ -272,7 +272,7 @@ class Comparison(ContrastNames, frozen=True):
 class Recommendation(Answer, frozen=True):
     """The recommended action, and the comparisons that it rests on."""
 
-    action: Action
+    action: experiments.Action
     sentence: str
     rests_on: tuple[str, ...]
     treatments: tuple[str, ...]

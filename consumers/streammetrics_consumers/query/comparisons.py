@@ -25,11 +25,11 @@ from streammetrics.experiments import (
     Report,
 )
 from streammetrics.results import counts_of, range_of
-from streammetrics_consumers.config.states import ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.model.commit import Counters, Snapshot
+from streammetrics_consumers.model.generation import ROWS
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Comparison, Result, Results, Window
 from streammetrics_consumers.query.experiment_plan import (

@@ -29,8 +29,7 @@ from streammetrics_consumers.query.answers import (
 from streammetrics_consumers.query.catalogue import Catalogue, watched_by
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
-from streammetrics_consumers.query.query import Query, Slice
-from streammetrics_consumers.query.slices import slice_key
+from streammetrics_consumers.query.query import Query, Slice, slice_key
 
 T = TypeVar("T")
 Effects = Literal["none", "total", "all"]  # over no window, over the total, or over all windows

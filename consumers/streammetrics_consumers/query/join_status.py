@@ -16,14 +16,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from streammetrics import JoinRows, LabelDelays, load
-from streammetrics.results import OutcomeDelays, PendingRows
-from streammetrics_consumers.config.states import DELAYS, ROWS
+import streammetrics as sm
+from streammetrics import results
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_bytes
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
-from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
+from streammetrics_consumers.model.generation import DELAYS, ROWS, SHOWN, Generation, Metric, Pane
 from streammetrics_consumers.query.answers import Join, JoinOutcome
 
 TOO_LATE: Final = 0.01  # warn if more than this share of the events is too late
@@ -47,7 +46,7 @@ def late_warning(late: int, events: int) -> str | None:
     )
 
 
-def outcome_answer(waiting: int, delays: OutcomeDelays) -> JoinOutcome:
+def outcome_answer(waiting: int, delays: results.OutcomeDelays) -> JoinOutcome:
     """One outcome. waiting: outcomes whose impression is not certain yet; delays: those of
     impressions whose label windows have closed."""
     # Outcomes that came after the label window of their impression for certain. The impressions of
@@ -105,7 +104,7 @@ class _PanePending:
     """The pending rows of one pane, and the delta rows that hold them."""
 
     made_of: frozenset[DeltaMetadata]
-    found: PendingRows
+    found: results.PendingRows
 
 
 class JoinReader:
@@ -165,7 +164,7 @@ class JoinReader:
         warnings = join_warnings(found, _setting(of, SHOWN, "warn_cut", 1))
         return replace(found, warnings=tuple(warnings))
 
-    def _pending_panes(self, now: View) -> Iterator[PendingRows]:
+    def _pending_panes(self, now: View) -> Iterator[results.PendingRows]:
         """The pending rows of each pane that is not closed."""
         closed_ms = now.snapshot.closed_ms
         panes = {
@@ -187,11 +186,11 @@ class JoinReader:
             yield known.found
 
 
-def _pending(now: View, rows: set[DeltaMetadata]) -> PendingRows:
-    whole: JoinRows | None = None
+def _pending(now: View, rows: set[DeltaMetadata]) -> results.PendingRows:
+    whole: sm.JoinRows | None = None
     for row, stored in now.states(list(rows)):
-        state = load(state_bytes(row, stored))
-        assert isinstance(state, JoinRows)
+        state = sm.load(state_bytes(row, stored))
+        assert isinstance(state, sm.JoinRows)
         if whole is None:
             whole = state
         else:
@@ -200,15 +199,15 @@ def _pending(now: View, rows: set[DeltaMetadata]) -> PendingRows:
     return whole.compute()
 
 
-def _delays(now: View) -> Mapping[str, OutcomeDelays]:
-    whole: LabelDelays | None = None
+def _delays(now: View) -> Mapping[str, results.OutcomeDelays]:
+    whole: sm.LabelDelays | None = None
     for row, stored in now.states(now.delta_metadata([_TOTAL])):
-        state = load(state_bytes(row, stored))
-        assert isinstance(state, LabelDelays)
+        state = sm.load(state_bytes(row, stored))
+        assert isinstance(state, sm.LabelDelays)
         whole = state if whole is None else whole + state
     if whole is None:  # no label window has closed
         of = _metric(now.version.generation, DELAYS)
-        whole = LabelDelays(_names(of), label_window_ms=1)
+        whole = sm.LabelDelays(_names(of), label_window_ms=1)
     return whole.compute()
 
 

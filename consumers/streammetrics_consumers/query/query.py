@@ -259,3 +259,20 @@ def state_of(end_ms: int, least_ms: int | None, lateness_ms: int) -> WindowState
     if least_ms is None or least_ms < end_ms:
         return "open"
     return "closing" if least_ms < end_ms + lateness_ms else "closed"
+
+
+def slice_key(slice_: Slice) -> tuple[object, ...]:
+    """The sort key of a slice: its names, then its values (null, integers, strings, others)."""
+    names = tuple(sorted(slice_))
+    return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
+
+
+def _value_key(value: SliceValue) -> tuple[int, int, str, tuple[str, ...]]:
+    match value:
+        case None:
+            return (0, 0, "", ())
+        case int():
+            return (1, value, "", ())
+        case str():
+            return (2, 0, value, ())
+    return (3, 0, "", value)

@@ -15,16 +15,15 @@ from streammetrics.results import (
     range_of,
     views_of,
 )
-from streammetrics_consumers.model.commit import JOIN_START, Counters, Snapshot
+from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
-from streammetrics_consumers.query.query import Query, Slice, iso_utc
-from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, slice_key, window_key
+from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
+from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
-COUNTED: Final = ("quarantined", "late", "future", "expired", "repeated", "skipped")
 MAX_HOLES: Final = 5  # that a note names
 
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Interval, Json, Result, Results, Window
-from streammetrics_consumers.query.query import Slice, SliceValue
-from streammetrics_consumers.query.slices import slice_key, window_key
+from streammetrics_consumers.query.query import Slice, SliceValue, slice_key
+from streammetrics_consumers.query.slices import window_key
 
 ROWS: Final = 100  # of one piece
 MAX_KNOWN: Final = 10_000  # names and texts whose JSON is remembered

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics import Accumulator, PerKey
 from streammetrics_consumers.query.answers import Window
-from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue
+from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
 
 VARIANT: Final = "variant"  # the role whose values are columns
 COMPUTED: Final = 1000  # keys of which the results are in memory at once
@@ -103,12 +103,6 @@ def window_key(window: Window) -> tuple[int, int, int]:
     return (1, window.start_ms, window.end_ms)
 
 
-def slice_key(slice_: Slice) -> tuple[object, ...]:
-    """The sort key of a slice: its names, then its values (null, integers, strings, others)."""
-    names = tuple(sorted(slice_))
-    return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
-
-
 class FirstBlocks:
     """Chooses the slices of the first `most` blocks of the default grouping; None: all slices.
 
@@ -179,14 +173,3 @@ def _start(window: Window, names: Iterable[str]) -> Block:
     """The first two parts of the sort key of a block; the third is what its slices share."""
     is_plain, size, ordered = preference(names)
     return (is_plain, size, *ordered), window_key(window)
-
-
-def _value_key(value: SliceValue) -> tuple[int, int, str, tuple[str, ...]]:
-    match value:
-        case None:
-            return (0, 0, "", ())
-        case int():
-            return (1, value, "", ())
-        case str():
-            return (2, 0, value, ())
-    return (3, 0, "", value)

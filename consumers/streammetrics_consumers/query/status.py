@@ -7,13 +7,12 @@ from typing import cast
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import count_entries
-from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.commit import COUNTED, Head, Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Answer, Count, Join, Time, dumps
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
-from streammetrics_consumers.query.results import COUNTED
 
 
 class StatusLog(Answer, frozen=True):

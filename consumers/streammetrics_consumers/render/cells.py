@@ -37,13 +37,12 @@ from streammetrics_consumers.query.answers import (
     Tables,
     Window,
 )
-from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
+from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc, slice_key
 from streammetrics_consumers.query.slices import (
     VARIANT,
     across_of,
     fixed_of,
     preference,
-    slice_key,
 )
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 

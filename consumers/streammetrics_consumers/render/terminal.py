@@ -26,8 +26,7 @@ from streammetrics_consumers.query.catalogue import Catalogue
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader, thinned
-from streammetrics_consumers.query.query import Query, store_name
-from streammetrics_consumers.query.slices import slice_key
+from streammetrics_consumers.query.query import Query, slice_key, store_name
 from streammetrics_consumers.render.cells import (
     Block,
     blocks_of,

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from streammetrics.experiments import Action, Verdict
-from streammetrics_consumers.query.answers import Contamination, Recommendation, Results, Tone
-from streammetrics_consumers.query.comparisons import State, verdict
-from streammetrics_consumers.query.experiment_plan import Declared
+from streammetrics import experiments
+from streammetrics_consumers.query.answers import (
+    Contamination,
+    ExperimentState,
+    Recommendation,
+    Results,
+    Tone,
+)
 
-_VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
+if TYPE_CHECKING:
+    from streammetrics_consumers.query.experiment_plan import Declared
+
+_VERDICTS: Final[Mapping[experiments.Verdict, tuple[str, Tone]]] = {
     "better": ("✓", "good"),
     "worse": ("✕", "bad"),
     "higher": ("↑", "neutral"),
@@ -28,7 +35,7 @@ _VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
     "disbelieved": ("!", "warn"),
     "not_started": ("…", "neutral"),
 }
-_ACTIONS: Final[Mapping[Action, tuple[str, Tone]]] = {
+_ACTIONS: Final[Mapping[experiments.Action, tuple[str, Tone]]] = {
     "ship": ("✓", "good"),
     "do_not_ship": ("✕", "bad"),
     "decide": ("◆", "neutral"),
@@ -42,7 +49,7 @@ ACTION_TONES: Final = {action: tone for action, (_, tone) in _ACTIONS.items()}
 _ENDS: Final = re.compile(r"(?<=[.]) (?=[A-Z])")  # between two sentences
 
 
-def words(verdict: Verdict) -> str:
+def words(verdict: experiments.Verdict) -> str:
     """A verdict in words.
 
     >>> words("no_difference_yet")
@@ -66,7 +73,7 @@ def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
 
 
 def standing(
-    state: State, sentence: str, mixed: Contamination | None, found: Recommendation | None
+    state: ExperimentState, sentence: str, mixed: Contamination | None, found: Recommendation | None
 ) -> str:
     """The text below the recommendation: "" if the recommendation gives the reason, otherwise
     without its sentences and without the one about units of several variants."""
@@ -82,5 +89,7 @@ def standing_over(of: Declared | None, total: Results) -> str:
     """`standing` for an answer over the total; "" if no experiment is declared."""
     if of is None:
         return ""
+    from streammetrics_consumers.query.comparisons import verdict
+
     state, sentence = verdict(of, total.comparisons)
     return standing(state, sentence, total.contamination, total.recommendation)

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from streammetrics import Accumulator
-from streammetrics_consumers.config.states import DELAYS, ROWS
 from streammetrics_consumers.counting.label_windows import Closer
 from streammetrics_consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pane_order
 from streammetrics_consumers.model.commit import JOIN_START, Head
-from streammetrics_consumers.model.generation import Metric, Pane
+from streammetrics_consumers.model.generation import DELAYS, ROWS, Metric, Pane
 from streammetrics_consumers.replay.replay import Replay
 from streammetrics_consumers.replay.scratch import Scratch
 

@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import ColumnElement, update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
-from streammetrics_consumers.config.states import DELAYS
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.label_windows import Closer, closable_ms
@@ -24,7 +23,7 @@ from streammetrics_consumers.ledger.generations import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Counters, Head
-from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.model.generation import DELAYS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
 from streammetrics_consumers.query.answers import Results

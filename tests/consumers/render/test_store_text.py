@@ -7,7 +7,8 @@ from pathlib import Path
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.state_files import description, n_states
-from streammetrics_consumers.render.store_text import state_text, status_text
+from streammetrics_consumers.render.state_text import state_text
+from streammetrics_consumers.render.store_text import status_text
 from streammetrics_consumers.render.text import Style
 
 from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load

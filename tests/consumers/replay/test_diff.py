@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Delete, Update, and_, delete, update
-from streammetrics_consumers.config.states import ROWS
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta, head
+from streammetrics_consumers.model.generation import ROWS
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import ALL, Wanted, verify
 

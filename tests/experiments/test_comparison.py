@@ -22,7 +22,7 @@ from streammetrics import (
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.arm import arm_of
-from streammetrics.experiments.compare import compared
+from streammetrics.experiments.comparison import compared
 from streammetrics.experiments.strata import pair_of
 from streammetrics.results import counts_of
 from streammetrics.results.sums import Quotient

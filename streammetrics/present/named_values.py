@@ -19,7 +19,7 @@ from streammetrics.present.spec import (
 )
 from streammetrics.present.texts import EXACT_WITHIN, between, decimals_for, exact_within
 from streammetrics.present.texts import number as text
-from streammetrics.present.theme import Spec
+from streammetrics.present.themes import Spec
 
 MOST: Final = 200  # values of a figure
 

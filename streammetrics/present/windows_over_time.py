@@ -22,7 +22,7 @@ from streammetrics.present.spec import (
     some,
     tooltip,
 )
-from streammetrics.present.theme import Spec
+from streammetrics.present.themes import Spec
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # The years 1 to 9999, the range of `datetime`.

@@ -1,0 +1,87 @@
+"""The text of a state file (`show`)."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streammetrics import Accumulator
+from streammetrics.engines import Sealed
+from streammetrics.present import EXACT_WITHIN
+from streammetrics.results import counts_of, texts_of, views_of
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.state_files import n_states, plain_states, settings_json
+from streammetrics_consumers.render.cells import value_texts
+from streammetrics_consumers.render.text import Style, columns, rendered
+
+MAX_STATES: Final = 200  # of one file; the JSON has up to 20,000
+MAX_RANGES: Final = 50
+
+
+def state_text(state: Accumulator, style: Style, *, title: str) -> str:
+    """The text of `show`."""
+    parts: list[RenderableType] = [
+        Text(f"{formatting.name(title, 60)}: {type(state).__name__}", "bold"),
+        Text(""),
+    ]
+    parts.append(_pairs([(name, json.dumps(value)) for name, value in settings_json(state).items()]
+                        or [("settings", "none")]))  # fmt: skip
+    for one in islice(plain_states(state), MAX_STATES):
+        heading = " / ".join(formatting.name(step, 60) for step in one.path)
+        parts.append(Text(f"\n{heading or 'result'} ({type(one.state).__name__})", "bold cyan"))
+        parts.append(_result(one.state))
+    more = n_states(state) - MAX_STATES
+    if more > 0:
+        parts.append(Text(f"\n{more} more: use --json"))
+    parts.append(Text(f"\ndigest {state.digest()}"))
+    ranges = list(state.provenance)
+    if isinstance(state, Sealed):
+        parts.append(Text(_sealed(state)))
+    elif not ranges:
+        parts.append(Text("provenance: none, so a repeated merge cannot be detected"))
+    for source, piece, start, end in ranges[:MAX_RANGES]:
+        parts.append(Text(f"counted {_range(source, start, end)}: {formatting.name(piece, 200)}"))
+    if len(ranges) > MAX_RANGES:
+        parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: use --json"))
+    return rendered(parts, style)
+
+
+def _range(source: str, start: int, end: int) -> str:
+    """A source, the unit of its range unless the source names it, and the range."""
+    unit = "buckets" if source.startswith("sealed/") else "offsets"
+    one = end == start + 1
+    unit = "" if source.endswith(("/tasks", "/batches")) else unit[: -1 if one else None] + " "
+    return f"{formatting.name(source, 120)} {unit}{start if one else f'{start} to {end - 1}'}"
+
+
+def _sealed(state: Sealed) -> str:
+    here, of = state.buckets
+    if not of:
+        return "sealed, without the provenance that would prove it: it merges with no state"
+    rest = "" if state.complete else "; the others have no rows, or are not merged yet"
+    scope = formatting.name(state.scope, 120)
+    return f"sealed: {here} of {of} buckets of users of {scope or 'one scope'}{rest}"
+
+
+def _result(state: Accumulator) -> Table:
+    result = state.compute()
+    lines = []
+    for view, figure in views_of(result).items():
+        value, certain = value_texts(*bounds(figure))
+        lines.append((view, f"{value}  {EXACT_WITHIN} {certain}" if certain else value))
+    lines += [(name, formatting.count(n)) for name, n in counts_of(result).items()]
+    lines += texts_of(result).items()
+    return _pairs([(name.replace("_", " "), text) for name, text in lines])
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> Table:
+    table = columns("", "", header=False)
+    for name, text in pairs:
+        table.add_row(Text(formatting.name(name)), Text(formatting.name(text, 300)))
+    return table

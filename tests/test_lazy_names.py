@@ -1,0 +1,85 @@
+"""Public names are imported when they are first used, and are all there."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from streammetrics import HistogramAUC, PerKey
+from tests.python_source import Source, exported
+from tests.requirements import ROOT
+
+PACKAGES = sorted(
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for path in ROOT.glob("streammetrics/**/__init__.py")
+    if "lazy_names(" in path.read_text(encoding="utf-8")
+)
+
+
+def fresh(code: str) -> str:
+    """The output of a new process."""
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def source(package: str) -> Source:
+    path = f"{package.replace('.', '/')}/__init__.py"
+    return Source(package, path, (ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_gives_the_names_that_editors_see_and_no_others(package: str) -> None:
+    module, told = import_module(package), source(package)
+    seen = {one.name: one.module for one in told.imports if one.module.startswith("streammetrics")}
+    del seen["lazy_names"]
+    public = exported(told) - {"__version__"}
+    assert seen.keys() == public <= set(dir(module))
+    for name, home in seen.items():
+        assert getattr(module, name) is getattr(import_module(home), name), name
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Unheard'"):
+        module.Unheard  # noqa: B018
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_name_is_that_of_a_module_which_would_replace_it(package: str) -> None:
+    folder = ROOT / package.replace(".", "/")
+    modules = {path.stem for path in folder.iterdir() if path.suffix in ("", ".py")}
+    assert not modules & exported(source(package))
+
+
+def test_a_metric_loads_the_modules_of_no_other() -> None:
+    loaded = fresh(
+        "import sys\nfrom streammetrics import Ratio, load\nload(Ratio().to_bytes())\n"
+        "import streammetrics.registry\nstreammetrics.registry.metric_type('Ratio')\n"
+        "print(*(m for m in sys.modules if m.startswith('streammetrics.')))"
+    ).split()
+    assert "streammetrics.classification.ratio" in loaded
+    for other in ("classification.exact_auc", "experiments.plan", "ranking.measures", "evaluation"):
+        assert f"streammetrics.{other}" not in loaded
+
+
+def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
+    state = PerKey(HistogramAUC())
+    state.update(keys=[1, 2], labels=[0, 1], scores=[0.25, 0.5])
+    data = state.to_bytes()
+    for code in (
+        f"from streammetrics import load; print(load({data!r}).digest())",
+        f"from streammetrics import Accumulator; print(Accumulator.from_bytes({data!r}).digest())",
+        f"import pickle; print(pickle.loads({pickle.dumps(state)!r}).digest())",
+    ):
+        assert fresh(code) == f"{state.digest()}\n", code
+
+
+def test_a_schema_of_ours_is_taken_before_its_metric_is_used() -> None:
+    said = fresh(
+        "from streammetrics.authoring import Accumulator, Counts, SettingsError\ntry:\n"
+        "    class Mine(Accumulator, schema='ratio/2'):\n        rows = Counts()\n"
+        "except SettingsError as error:\n    print(error)\n"
+    )
+    assert "that of streammetrics.classification.ratio.Ratio" in said
