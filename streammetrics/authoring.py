@@ -77,7 +77,7 @@ from streammetrics.core.parts.exact_sums import (
     small_integers,
 )
 from streammetrics.core.parts.float_bits import CHUNK
-from streammetrics.core.parts.part import Column, Extreme, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Extreme, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
@@ -99,6 +99,7 @@ __all__ = [
     "FLOAT64",
     "ONE",
     "QUANTA",
+    "SLOT_0",
     "Accumulator",
     "Amount",
     "Asked",

@@ -21,8 +21,8 @@ from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
 
-OneColumn: TypeAlias = "ArrayLike | DictionaryColumn | Sequence[Key]"
-Keys: TypeAlias = "OneColumn | Mapping[str, OneColumn]"
+OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[Key]
+Keys: TypeAlias = OneColumn | Mapping[str, OneColumn]
 OTHER: Final = "(other)"  # the key of the overflow in tables, as in a ledger
 
 

@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Never, Self, cast
 
@@ -22,12 +22,13 @@ from streammetrics.core.codec import (
     Stack,
     Writer,
     before_body,
+    bytes_of,
     frame,
     opened,
     unframe,
 )
 from streammetrics.core.declared import Declared
-from streammetrics.core.errors import SettingsError, StateError, shown
+from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
@@ -124,8 +125,7 @@ class Accumulator(Declared, ABC):
         """The result; pure, nan where undefined. Calls `_flush()` first, as all readers must."""
 
     def _compute_all(self, slots: Slots) -> Sequence[object]:
-        """The result of each of these states. A metric that computes them together has this
-        implementation alone, and its `compute` is the first element."""
+        """The result of each of these states; `compute` of a metric that has this is the first."""
         return [self._take(slots[i : i + 1]).compute() for i in range(len(slots))]
 
     def confidence_interval(
@@ -474,25 +474,13 @@ class Accumulator(Declared, ABC):
         >>> Ratio.load(Ratio().to_bytes())
         Ratio()
         """
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            data, where = bytes(source), "state bytes"
-        elif isinstance(source, (str, PathLike)):
-            data, where = Path(source).read_bytes(), fspath(source)
-        else:
-            raise StateError(
-                expected="the path of a file, or bytes",
-                got=f"{shown(source)} ({type(source).__name__})",
-                where="load",
-                hint="a metric writes its state with save(path) or to_bytes()",
-            )
+        data, path = bytes_of(source)
         try:
             if data[: len(FILE_MAGIC)] == FILE_MAGIC:
                 return cls.from_file_bytes(data)
             return cls.from_bytes(data)
         except StateError as error:
-            if where == "state bytes":
-                raise
-            raise error.but(where=where) from None
+            raise error.but(where=path or error.where) from None
 
     def __reduce__(self) -> tuple[object, ...]:
         # A state file, and the arrays that its settings hold only by their hash.

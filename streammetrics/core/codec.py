@@ -10,6 +10,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from itertools import accumulate
+from os import PathLike, fspath
+from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -401,3 +403,19 @@ class Stack:
         """Refuse unread bytes."""
         if self.at != self.end:
             raise Unlike
+
+
+def bytes_of(source: object) -> tuple[bytes, str]:
+    """The bytes that `source` is, or those of the file that it names, with its path; else "".
+
+    StateError for anything else."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source), ""
+    if isinstance(source, (str, PathLike)):
+        return Path(source).read_bytes(), fspath(source)
+    raise StateError(
+        expected="the path of a file, or bytes",
+        got=f"{shown(source)} ({type(source).__name__})",
+        where="load",
+        hint="a metric writes its state with save(path) or to_bytes()",
+    )

@@ -1,7 +1,6 @@
 """The single declaration of each key of the config: kind, range, default and meaning.
 
-`Section` reads a table of the file by these declarations, and `docs/config_table.py` writes them
-into docs/config.md.
+`Section` reads a table of the file by them, and `docs/config_table.py` writes docs/config.md.
 """
 
 from __future__ import annotations
@@ -460,9 +459,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             Other("table", "`{}`"),
             "the fields of arguments that have no role, or another field than their role",
         ),
-        "models": Key(
-            Other("two fields"), "two models' scores (predictions, numerators), as in `Paired`"
-        ),
+        "models": Key(Other("two fields"), "scores (or predictions) of two models, as in `Paired`"),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
             "the better direction, or a target; by default that of its view",

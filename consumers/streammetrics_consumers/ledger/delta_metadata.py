@@ -17,14 +17,16 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
 import streammetrics as sm
-from streammetrics_consumers.ledger.packing import Array, packed, unpacked
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.ledger.packing import Array
 
 SHARD_BYTES: Final = 8 << 20  # a reader holds one at a time, and megabytes suit a row of a store
 MAX_RANGES: Final = 1 << 16
@@ -79,6 +81,8 @@ def shard_of(pane: Pane, key_range: int, key_ranges: int, state: sm.Accumulator)
 def _shard(
     pane: Pane, key_range: int, key_ranges: int, data: bytes, arrays: Sequence[Array]
 ) -> StateShard:
+    from streammetrics_consumers.ledger.packing import packed  # numpy, which `status` does not need
+
     return StateShard(pane, key_range, key_ranges, data, packed=packed(data, arrays))
 
 
@@ -257,6 +261,8 @@ def read_states(
 
 def state_bytes(row: DeltaMetadata, stored: bytes) -> bytes:
     """The bytes of the state in a row. Raises StateError where there is none of its size."""
+    from streammetrics_consumers.ledger.packing import unpacked
+
     return unpacked(stored, row.nbytes, f"the state of a delta row of {row.pane.metric}")
 
 

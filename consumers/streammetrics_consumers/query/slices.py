@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from streammetrics import Accumulator, PerKey
+import streammetrics as sm
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
 
@@ -29,14 +29,14 @@ class KeyedState(NamedTuple):
     window: Window
     names: tuple[str, ...]
     metric: str
-    states: PerKey
-    other: Accumulator | None
+    states: sm.PerKey
+    other: sm.Accumulator | None
 
     def slices(self) -> list[tuple[Slice, Key]]:
         """Each slice with its key, in canonical order."""
         return [(slice_of(key, self.names), key) for key in self.states.keys()]  # noqa: SIM118
 
-    def each(self) -> Iterator[tuple[Slice, Accumulator]]:
+    def each(self) -> Iterator[tuple[Slice, sm.Accumulator]]:
         """Each slice with its state, and the sum of the keys past `max_keys`."""
         for slice_, key in self.slices():
             yield slice_, self.states.state(key)
@@ -45,7 +45,7 @@ class KeyedState(NamedTuple):
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
-    ) -> Iterator[tuple[Slice, Accumulator, object]]:
+    ) -> Iterator[tuple[Slice, sm.Accumulator, object]]:
         """These slices with their states and results, many at once; then the other keys."""
         for at in range(0, len(slices), COMPUTED):
             some = slices[at : at + COMPUTED]
@@ -62,8 +62,8 @@ def taken(
     window: Window,
     names: tuple[str, ...],
     metric: str,
-    states: PerKey,
-    other: Accumulator | None,
+    states: sm.PerKey,
+    other: sm.Accumulator | None,
 ) -> KeyedState:
     """The states of the slices that match the query's `where`."""
     if query.where:
