@@ -1,7 +1,7 @@
 """Reading many keys: the cost of each key's result, and of its headline, by metric.
 
 A key has 200 rows. The last line reads 24 windows x 1,000 keys x a panel of ten metrics.
-`python -m benchmarks.bench_reading`.
+`python -m benchmarks.bench_compute_by_key`.
 """
 
 from __future__ import annotations

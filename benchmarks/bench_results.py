@@ -2,7 +2,7 @@
 
 Each command runs in a process of its own: the CPU time of the process beyond that of its imports,
 and the most memory that it held at once, which includes the imports. `--beside PATH`
-runs another checkout in turns with this one. `python -m benchmarks.bench_read [SLICES ...]`.
+runs another checkout in turns with this one. `python -m benchmarks.bench_results [SLICES ...]`.
 """
 
 from __future__ import annotations
