@@ -109,7 +109,8 @@ class MapColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return self.child.nbytes + sum(map(_held, self.index))
+        names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
+        return self.child.nbytes + sum(map(_held, self.index)) + names
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
         """The child's slot of each row; new keys get one. One lookup for each distinct key.

@@ -309,8 +309,9 @@ def _provenance(results: Results) -> Iterator[str]:
         yield f'<tr><th scope="row">{escaped(log)}</th><td class="number">{number}</td></tr>'
     yield "</tbody></table></div>"
     yield (
-        "<p>The same command with <code>results --json</code> in place of <code>report</code> "
-        f"gives these numbers to the bit; its SHA-256 is <code>{digest}</code>.</p>"
+        "<p>The same command with <code>results --json --views all</code> in place of "
+        "<code>report</code> gives these numbers to the bit; its SHA-256 is "
+        f"<code>{digest}</code>.</p>"
     )
 
 

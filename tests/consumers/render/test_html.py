@@ -91,7 +91,7 @@ def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     capfdbinary.readouterr()
     assert main(["report", str(store), "-o", "-"]) == 0
     assert capfdbinary.readouterr().out == made  # the same store gives the same bytes
-    assert main(["results", str(store), "--json"]) == 0
+    assert main(["results", str(store), "--json", "--views", "all"]) == 0
     digest = hashlib.sha256(capfdbinary.readouterr().out).hexdigest()
     read, drawn = Read(made), pictures(made)
     assert {"0.250", "0.500", "+0.250", "+0.182 to +0.318", "2,000"} <= set(read.cells)
