@@ -16,13 +16,10 @@ from tests.own_package import BLOCKS, run, written
 from tests.requirements import ROOT
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/engines.md"])
-def test_the_program_of_a_page_prints_a_row_for_each_variant(
-    spark: SparkSession,
-    page: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_the_program_of_the_page_prints_a_row_for_each_variant(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    page = "docs/engines.md"
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```[a-z]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (program,) = (block for block in blocks if "import aggregate" in block)
