@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.bench_memory import cases, moments
-from streammetrics.core.ids.keys import decode_key
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +27,5 @@ def nothing_else_is_collected() -> Iterator[None]:
 @pytest.mark.parametrize("name", CASES)
 def test_nbytes_is_what_is_held(name: str) -> None:
     empty, feed = CASES[name]
-    decode_key.cache_clear()  # which keeps the keys of an earlier state, so that they cost nothing
     wrong = [held for held in moments(name, empty, ROWS, feed) if not held.right]
     assert wrong == []
