@@ -37,6 +37,7 @@ from streammetrics.results.has_intervals import HasIntervals, widened
 _FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
 _BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
+_ANEW: Final = "the threshold is chosen anew in each replicate"
 _AGREE: Final = "all groups agree, so rows are taken as independent"
 
 
@@ -113,7 +114,8 @@ def clustered(
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
-    agree = not variance.variance
+    said = [_AGREE] if not variance.variance else []
+    said += [_ANEW] if is_chosen(result, view) else []
     lower, upper = found.bounds(level, _classes(result))
     made = Interval(
         float(value),
@@ -126,10 +128,15 @@ def clustered(
         n=plain.n or rows,
         n_eff=found.effective(),
         deff=found.deff,
-        reason="; ".join((*([_AGREE] if agree else []), *doubts)),
+        reason="; ".join((*said, *doubts)),
     )
     made = widened(made, value) if isinstance(value, Bounded) else made
     return interval_within(made, *range_of(result, text))
+
+
+def is_chosen(result: object, view: object) -> bool:
+    """Whether the rows themselves choose a view of a result, as they do the best threshold."""
+    return isinstance(result, HasIntervals) and view_of(result, view).name in result.chosen
 
 
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:

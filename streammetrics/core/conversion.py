@@ -108,6 +108,16 @@ def share(value: object, where: str, expected: str = "a share from 0 to 1") -> F
     return found
 
 
+def decimal_share(value: object, where: str) -> Fraction:
+    """A number from 0 to 1; a float is the decimal that it is written as.
+
+    >>> decimal_share(0.07, "p"), decimal_share(np.float32(0.07), "p")
+    (Fraction(7, 100), Fraction(7, 100))
+    """
+    written = isinstance(value, (float, np.floating)) and math.isfinite(value)
+    return share(Fraction(str(value)) if written else value, where)
+
+
 def weight_of_recall(b: object, where: str) -> Fraction:
     """The b of an F-measure: a number of at least 0."""
     found = exact(b)
@@ -124,16 +134,20 @@ def parts(k: object, where: str) -> int:
     return found
 
 
+_AIMS: Final = ("youden", "product", "distance", "accuracy", "precision", "recall", "f_beta")
+
+
 def check_aim(by: object, where: str) -> None:
     """Refuse an unknown criterion for the best operating point."""
-    if by in ("youden", "product", "distance", "accuracy"):
+    if by in _AIMS:
         return
     hint = "choose one of these"
     if isinstance(by, str) and by.lower().startswith("f"):
-        hint += "; the F of a threshold t is in confusion(t)"
+        hint = 'pass by="f_beta", which is F1 by default, and beta=2 for another F'
     elif isinstance(by, str) and by.lower() == "ks":
         hint = 'pass "youden", which is TPR - FPR'
-    raise refused(where, '"youden", "product", "distance" or "accuracy"', by, hint)
+    names = [f'"{name}"' for name in _AIMS]
+    raise refused(where, f"{', '.join(names[:-1])} or {names[-1]}", by, hint)
 
 
 def threshold(t: object, where: str) -> float:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
+from streammetrics.combine.clustered import is_chosen
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.interval import Interval
@@ -82,6 +83,10 @@ Kind = Literal["rate", "cells", "area", "mean"]
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}
 _TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {:g}, needs {:g}"
 _TOO_FEW: Final = "an arm's mean rests on too few values: effective number {:g}, needs {:g}"
+CHOSEN: Final = (
+    "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
+    "threshold beforehand and watch confusion(t)"
+)
 _NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
@@ -100,7 +105,8 @@ class Arm:
     independent. together: the estimate of which they are replicates, `value` or that of coarser
     scores. direction: the direction in which the view is better, as its result declares it.
     limits: the least and the greatest value of the view.
-    largest_group: the largest share of the rows in one group of users, 0 if unknown.
+    largest_group: the largest share of the rows in one group of users, 0 if unknown. chosen:
+    whether the rows choose the view, as they do the best threshold.
     """
 
     view: str
@@ -124,6 +130,7 @@ class Arm:
     direction: Direction = NONE
     limits: Range = (-math.inf, math.inf)
     largest_group: float = 0.0
+    chosen: bool = False
 
     @property
     def estimate(self) -> float:
@@ -143,9 +150,12 @@ class Arm:
         least = min(self.counted)
         return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
 
-    def too_skew(self, other: Arm) -> str:
-        """Why the estimate is too far from normal for an always-valid interval; "" if it is not.
-        Groups of users are judged by their skewness number, unless `least` suffices."""
+    def no_sequence(self, other: Arm) -> str:
+        """Why there is no always-valid interval although there are enough rows, or "": the rows
+        choose the view, or the estimate is too far from normal. Groups of users are judged by their
+        skewness number, unless `least` suffices."""
+        if self.chosen:
+            return CHOSEN
         if self.variance == 0:
             return _NO_VARIANCE
         if self.replicates is None:
@@ -211,6 +221,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
+        chosen=is_chosen(figures, chosen),
     )
 
 

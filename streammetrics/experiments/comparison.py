@@ -148,16 +148,16 @@ class Comparison(Shown):
 
     control, treatment: the estimates. effect_size: treatment - control, or the lift if it was
     requested. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC curve
-    that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of
-    treatment - control at one look that was fixed beforehand, two-sided; 1 if unknown.
-    view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
-    design effect, n_eff = n / deff. kind: the quantity that a burn-in counts, least_count: the
-    smaller count of both arms, each divided by its design effect; too_skew: why an arm is too far
-    from normal for always-valid intervals, or "". groups: the smaller number of groups with rows,
-    None if rows are independent.
-    successes, moments: as in `confidence_sequence.Compared`. resolution: how far buckets may have
-    moved the effect, if that is more than a quarter of the standard error, else 0. epochs: those
-    compared; left_out: those in which an arm has too few rows.
+    that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of treatment -
+    control at one look that was fixed beforehand, two-sided; 1 if unknown. view: of the metric.
+    method: of the interval. n: rows, lists or users of both arms; deff: the design effect, n_eff =
+    n / deff. kind: the quantity that a burn-in counts, least_count: the smaller count of both arms,
+    each divided by its design effect; no_sequence: why an arm has no always-valid interval, such as
+    an estimate that is too far from normal, or "". groups: the smaller number of groups with rows,
+    None if rows are independent. successes, moments: as in `confidence_sequence.Compared`.
+    resolution: how far buckets may have moved the effect, if that is more than a quarter of the
+    standard error, else 0. epochs: those compared; left_out: those in which an arm has too few
+    rows.
     """
 
     control: float
@@ -180,7 +180,7 @@ class Comparison(Shown):
     deff: float
     kind: Kind
     least_count: int
-    too_skew: str = ""
+    no_sequence: str = ""
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
@@ -315,7 +315,7 @@ def compared(
         deff=deff,
         kind=a.kind if a.kind == b.kind else "mean",
         least_count=least_count(a, b),
-        too_skew=a.too_skew(b) or b.too_skew(a),
+        no_sequence=a.no_sequence(b) or b.no_sequence(a),
         groups=_groups(a, b),
         successes=successes,
         moments=moments,

@@ -33,9 +33,10 @@ class Compared(Protocol):
     """The values that a confidence sequence reads from a comparison; a missing one is None.
 
     effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
-    least_count: the smallest burn-in count of either arm: successes and failures of a
-    rate, positives and negatives of an area, units of a mean. too_skew: why an arm is too far from
-    normal, or "". successes: by epoch. moments: of control and treatment, values in [0, 1].
+    least_count: the smallest burn-in count of either arm: successes and failures of a rate,
+    positives and negatives of an area, units of a mean. no_sequence: why there is no always-valid
+    interval of an arm, such as an estimate that is too far from normal, or "". successes: by epoch.
+    moments: of control and treatment, values in [0, 1].
     """
 
     @property
@@ -47,7 +48,7 @@ class Compared(Protocol):
     @property
     def least_count(self) -> int: ...
     @property
-    def too_skew(self) -> str: ...
+    def no_sequence(self) -> str: ...
     @property
     def successes(self) -> tuple[Successes, ...] | None: ...
     @property
@@ -62,7 +63,7 @@ class Evidence:
     std_error: float = math.nan
     df: float = math.inf
     least_count: int = 0
-    too_skew: str = ""
+    no_sequence: str = ""
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
 
@@ -221,7 +222,7 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
     if found.least_count < min_count:
         why = f"an arm has too low a burn-in count: {found.least_count}, needs {min_count}"
         return Anytime(gated=True, reason=why)
-    return Anytime(gated=True, reason=found.too_skew) if found.too_skew else None
+    return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
 
 
 _SHARES: Final = {

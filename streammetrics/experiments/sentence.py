@@ -235,7 +235,7 @@ def _not_started(contrast: Contrast, reading: Reading) -> str:
     if math.isfinite(found.effect_size) and found.std_error > 0:
         bounds = _bounds(contrast, found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = declared(100 * found.level)
-        few = found.too_skew or found.least_count < BURN_IN[found.kind]  # too few for a p-value
+        few = found.no_sequence or found.least_count < BURN_IN[found.kind]  # too few for a p-value
         p = "" if few else f", {p_value(found.pvalue)}"
         fixed = f" If this is the only look: {bounds} at {level} %{p}."
     return f"No always-valid interval of {_compared(contrast)}: {why}.{fixed}"

@@ -134,6 +134,9 @@ class HasIntervals(Shown):
     __slots__ = ()
 
     independent: ClassVar[str] = "rows"
+    # Views that the rows themselves choose, such as the best threshold: their jackknife chooses
+    # anew, and they have no confidence sequence.
+    chosen: ClassVar[frozenset[str]] = frozenset()
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Generic, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import check_aim, parts, refused, share, threshold
+from streammetrics.core.conversion import (
+    check_aim,
+    decimal_share,
+    parts,
+    refused,
+    share,
+    threshold,
+    weight_of_recall,
+)
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.curves.area import (
     Pairs,
@@ -25,124 +33,30 @@ from streammetrics.kernels.curves.area import (
 )
 from streammetrics.kernels.curves.area_sums import area_of
 from streammetrics.kernels.curves.operating_points import (
+    Least,
     aim_of,
     best,
     distance_of_classes,
     gains,
     lifts,
+    within,
 )
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.present.notebook import Shown, ShownColumns
-from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import Reasons, counts_of, directed, ranged
+from streammetrics.present.views import Reasons, directed, ranged
 from streammetrics.results.areas import curve_interval, relative
+from streammetrics.results.curve_points import (
+    BestPoints,
+    BudgetPoint,
+    OperatingPoint,
+    PrecisionRecallPoints,
+    RocPoints,
+    V_co,
+)
 from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
-
-# A figure of a curve: float if the curve is exact, Bounded if it is of a histogram.
-if TYPE_CHECKING:  # a type parameter that defaults to either
-    import typing_extensions
-
-    V_co = typing_extensions.TypeVar(
-        "V_co", bound="float | Bounded", default="float | Bounded", covariant=True
-    )
-else:
-    V_co = TypeVar("V_co", bound="float | Bounded", covariant=True)
-
-# Points of curves: rates at every threshold, and the thresholds that are best by some aim.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RocPoints(ShownColumns):
-    """The ROC curve, from (0, 0) to (1, 1); a row is predicted positive iff score >= threshold.
-
-    fpr, tpr, thresholds: float [k + 1], and fp, tp: int64 [k + 1], from the highest threshold down.
-    The first threshold is +inf, at which nothing is predicted positive; then every different score
-    follows, as in scikit-learn's roc_curve(drop_intermediate=False). For a histogram they are the
-    least scores of its occupied buckets: these points lie on the true curve, which stays in the box
-    between each and the next. Rates are correctly rounded, nan if their class has no row.
-
-    >>> from streammetrics import ExactAUC
-    >>> metric = ExactAUC()
-    >>> metric.update([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
-    >>> points = metric.compute().roc()
-    >>> points.fpr.tolist(), points.tpr.tolist(), points.thresholds.tolist()
-    ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0], [inf, 0.8, 0.4, 0.1])
-    """
-
-    fpr: NDArray[np.float64]
-    tpr: NDArray[np.float64]
-    thresholds: NDArray[np.floating]
-    fp: NDArray[np.int64]
-    tp: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PrecisionRecallPoints(ShownColumns):
-    """The precision-recall curve; a row is predicted positive iff score >= threshold.
-
-    thresholds: float [k], ascending, every different score; precision, recall: float [k + 1], the
-    last of which is the point (1, 0) without a threshold, as in scikit-learn's
-    precision_recall_curve. For a histogram the thresholds are the least scores of its occupied
-    buckets, and these points lie on the true curve. Correctly rounded; recall is nan without a
-    positive.
-
-    >>> from streammetrics import ExactAUC
-    >>> metric = ExactAUC()
-    >>> metric.update([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
-    >>> points = metric.compute().pr()
-    >>> points.precision.tolist()
-    [0.5, 0.6666666666666666, 1.0, 1.0]
-    >>> points.recall.tolist(), points.thresholds.tolist()
-    ([1.0, 1.0, 0.5, 0.0], [0.1, 0.4, 0.8])
-    """
-
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    thresholds: NDArray[np.floating]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OperatingPoint(Shown):
-    """A threshold, positive iff score >= threshold, and the rates at it.
-
-    threshold: +inf where nothing is predicted positive; nan there if a score is +inf itself, so
-    that every threshold predicts a positive.
-    """
-
-    threshold: float
-    rates: Rates
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        why = "" if math.isfinite(self.threshold) else "nothing is predicted positive"
-        why = "a score is infinite itself" if math.isnan(self.threshold) else why
-        yield ValueRow("threshold", self.threshold, None, counts_of(self.rates), why)
-        for row in rows_of(self.rates, level=level, headlines=headlines):
-            yield replace(row, name=f"rates.{row.name}")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BestPoints(Generic[V_co], Shown):
-    """The best value that a threshold reaches, and every threshold that reaches it.
-
-    value: nan if undefined. `Bounded` for a histogram: a threshold inside a bucket may be better
-    than those at the edges of buckets, which are listed.
-    points: from the highest threshold down; () if the value is undefined.
-    """
-
-    value: V_co
-    points: tuple[OperatingPoint, ...]
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        why = "one class has no rows" if math.isnan(float(self.value)) else ""
-        yield ValueRow("value", self.value, reason=why)
-        for i, point in enumerate(self.points):
-            for row in rows_of(point, level=level, headlines=headlines):
-                yield replace(row, name=f"points[{i}].{row.name}")
-
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
@@ -164,8 +78,26 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
     (0.875, 0.75)
     """
 
-    directions: ClassVar = directed(higher="auc gini ap pr_auc_trapezoid ks partial_auc")
-    ranges: ClassVar = ranged(shares="auc ap pr_auc_trapezoid ks", signed="gini")
+    directions: ClassVar = directed(
+        higher="auc gini ap pr_auc_trapezoid ks partial_auc precision_at_recall "
+        "recall_at_precision best_f_beta precision_at_budget recall_at_budget"
+    )
+    ranges: ClassVar = ranged(
+        shares="auc ap pr_auc_trapezoid ks precision_at_recall recall_at_precision best_f_beta "
+        "precision_at_budget recall_at_budget",
+        signed="gini",
+    )
+    chosen: ClassVar = frozenset(
+        (
+            "best",
+            "threshold_for",
+            "precision_at_recall",
+            "recall_at_precision",
+            "best_f_beta",
+            "precision_at_budget",
+            "recall_at_budget",
+        )
+    )
     reasons: ClassVar[Reasons] = {
         **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
         **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
@@ -328,23 +260,35 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
 
     def best(
         self,
-        by: Literal["youden", "product", "distance", "accuracy"] = "youden",
+        by: Literal[
+            "youden", "product", "distance", "accuracy", "precision", "recall", "f_beta"
+        ] = "youden",
         *,
         positives_share: float | Fraction | None = None,
+        recall_at_least: float | Fraction | None = None,
+        precision_at_least: float | Fraction | None = None,
+        beta: float | Fraction | None = None,
     ) -> BestPoints[V_co]:
-        """The best operating points: the value, and every threshold that reaches it.
+        """The best operating points: the value, and every threshold that reaches it, the highest
+        first, which is the one to choose.
 
         by: "youden" is TPR - FPR; "product" TPR (1 - FPR); "distance" from (0, 1), the least
         √(FPR² + (1 - TPR)²); "accuracy" q TPR + (1 - q)(1 - FPR) where q of the rows are positive:
-        the iso-accuracy line of slope (1 - q)/q. positives_share: q, from 0 to 1, by default that
-        of these rows; a Fraction if no float equals it. Predicting nothing, or everything, is a
-        point too. Ties are found exactly. nan with one class only, except for "accuracy" with the
-        default q.
+        the iso-accuracy line of slope (1 - q)/q; "precision", "recall", and "f_beta", the F of
+        `beta`, by default 1. positives_share: q, from 0 to 1, by default that of these rows; a
+        Fraction if no float equals it. recall_at_least, precision_at_least: of the thresholds that
+        count; a float is the decimal that it is written as. Ties are found exactly, and tied rows
+        enter together. Predicting nothing is a point too, except for precision, recall and F. nan
+        if no threshold meets the requirements, and with one class only, except for "accuracy" with
+        the default q and for precision and F.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> found = curve.best("youden")
         >>> found.value, [point.threshold for point in found.points]
         (0.5, [2.0, 1.0])
+        >>> found = curve.best("precision", recall_at_least=0.8)
+        >>> found.value, found.points[0].threshold
+        (0.6666666666666666, 1.0)
         """
         check_aim(by, "ScoreCurve.best(by)")
         where, q = "ScoreCurve.best(positives_share)", None
@@ -353,12 +297,67 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
             if by != "accuracy":
                 hint = 'leave it out, or pass by="accuracy"'
                 raise refused(where, f'None, since by="{by}"', positives_share, hint)
-        aim = aim_of(by, self._steps, q)
+        where, b = "ScoreCurve.best(beta)", None
+        if beta is not None:
+            b = weight_of_recall(beta, where)
+            if by != "f_beta":
+                hint = 'leave it out, or pass by="f_beta"'
+                raise refused(where, f'None, since by="{by}"', beta, hint)
+        least = Least(
+            _required(recall_at_least, "ScoreCurve.best(recall_at_least)"),
+            _required(precision_at_least, "ScoreCurve.best(precision_at_least)"),
+        )
+        aim = aim_of(by, self._steps, q, b)
         if aim is None:
             return BestPoints(self._figure(UNDEFINED), ())
-        found = best(self._steps, aim, bounded=not self.exact)
+        found = best(self._steps, aim, least, bounded=not self.exact)
         points = tuple(self._point(int(at)) for at in found.at)
         return BestPoints(self._figure(found.figure), points)
+
+    def precision_at_recall(self, recall: float | Fraction) -> V_co:
+        """The greatest precision of the thresholds whose recall is at least this: the value of
+        best("precision", recall_at_least=recall).
+
+        It is optimistic, since the rows that it is measured on choose the threshold; for a
+        threshold fixed beforehand see `confusion`. So are the next two.
+        """
+        return self.best("precision", recall_at_least=recall).value
+
+    def recall_at_precision(self, precision: float | Fraction) -> V_co:
+        """The greatest recall of the thresholds whose precision is at least this; nan if none is:
+        the value of best("recall", precision_at_least=precision)."""
+        return self.best("recall", precision_at_least=precision).value
+
+    def best_f_beta(self, b: float | Fraction = 1) -> V_co:
+        """The greatest F of any threshold: the value of best("f_beta", beta=b)."""
+        return self.best("f_beta", beta=b).value
+
+    def threshold_for(self, *, predicted_positive: float | Fraction) -> BudgetPoint[V_co]:
+        """The least threshold that predicts at most this share of the rows positive.
+
+        predicted_positive: from 0 to 1; a float is the decimal that it is written as. Tied rows are
+        all predicted positive, or none is, so the share that the result states may be lower.
+
+        >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+        >>> found = curve.threshold_for(predicted_positive=0.5)
+        >>> found.threshold, found.share, found.precision, found.recall
+        (2.0, 0.25, 1.0, 0.5)
+        """
+        where = "ScoreCurve.threshold_for(predicted_positive)"
+        of = self._steps
+        budget = within(of, decimal_share(predicted_positive, where))
+        point = self._point(budget.at)
+        figures = budget.share(of), budget.precision(of), budget.recall(of)
+        positive, precision, recall = map(self._figure, figures)
+        return BudgetPoint(point.threshold, positive, precision, recall, point.rates)
+
+    def precision_at_budget(self, predicted_positive: float | Fraction) -> V_co:
+        """The precision of `threshold_for` this share of the rows."""
+        return self.threshold_for(predicted_positive=predicted_positive).precision
+
+    def recall_at_budget(self, predicted_positive: float | Fraction) -> V_co:
+        """The recall of `threshold_for` this share of the rows."""
+        return self.threshold_for(predicted_positive=predicted_positive).recall
 
     def rela_impr(self, base: ScoreCurve) -> float | Bounded:
         """RelaImpr over another model: (auc - 1/2) / (its auc - 1/2) - 1; 1.0 is 100 %.
@@ -447,6 +446,10 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)
+
+
+def _required(value: float | Fraction | None, where: str) -> Fraction | None:
+    return None if value is None else decimal_share(value, where)
 
 
 class ExactCurve(ScoreCurve[float]):

@@ -347,7 +347,10 @@ def test_whole_and_exact_numbers_and_floats_are_told_from_all_else() -> None:
         assert as_float(value) is None
 
 
-AIMS = 'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", got'
+AIMS = (
+    'ScoreCurve.best(by): expected "youden", "product", "distance", "accuracy", "precision", '
+    '"recall" or "f_beta", got'
+)
 CURVE = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
 RATES = Rates(tp=3, fp=1, fn=2, tn=4)
 REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
@@ -397,7 +400,7 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         CURVE.best,
         ("f1",),
-        f"{AIMS} 'f1'; choose one of these; the F of a threshold t is in confusion(t)",
+        f"{AIMS} 'f1'; pass by=\"f_beta\", which is F1 by default, and beta=2 for another F",
     ),
     (CURVE.best, ("KS",), f"{AIMS} 'KS'; pass \"youden\", which is TPR - FPR"),
     (
@@ -405,6 +408,18 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         ("youden",),
         'ScoreCurve.best(positives_share): expected None, since by="youden", got 0.25; '
         'leave it out, or pass by="accuracy"',
+    ),
+    (
+        partial(CURVE.best, beta=2),
+        ("recall",),
+        'ScoreCurve.best(beta): expected None, since by="recall", got 2; '
+        'leave it out, or pass by="f_beta"',
+    ),
+    (
+        partial(CURVE.best, recall_at_least=80),
+        ("precision",),
+        "ScoreCurve.best(recall_at_least): expected a share from 0 to 1, got 80; "
+        "if it is a percentage, pass 80 / 100",
     ),
 ]
 

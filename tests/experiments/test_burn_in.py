@@ -142,8 +142,8 @@ def test_a_small_arm_needs_more_values_than_one_of_two_equal_ones() -> None:
         )
         for rows in (1000, 9000)
     )
-    assert small.too_skew(small) == "" and large.too_skew(small) == ""
-    assert small.too_skew(large).endswith("skewness number 25.3, needs 32.4")
+    assert small.no_sequence(small) == "" and large.no_sequence(small) == ""
+    assert small.no_sequence(large).endswith("skewness number 25.3, needs 32.4")
 
 
 def test_the_skewness_number_of_rare_ones_is_their_number_at_any_scale() -> None:
@@ -170,6 +170,6 @@ def test_parts_of_a_result_wait_for_their_cells_too() -> None:
 def test_a_sequence_that_is_asked_by_itself_waits_as_well() -> None:
     look = compare(revenue(4000, [20.0] * 40), revenue(200, [0.5], first=10**6))
     found = ConfidenceSequence(v_opt=100.0).at(look)
-    assert found.gated and found.reason == look.too_skew != ""
+    assert found.gated and found.reason == look.no_sequence != ""
     plain = Evidence(effect_size=0.5, std_error=0.1, least_count=50)
     assert not ConfidenceSequence(v_opt=100.0).at(plain).gated

@@ -11,6 +11,7 @@ from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGrou
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import (
     Experiment,
+    Finding,
     Horizon,
     Safeguard,
 )
@@ -238,3 +239,24 @@ def test_an_infinite_log_loss_is_no_matter_of_time() -> None:
     assert found.sentence == f"No always-valid interval of cal (bts - random): {why}."
     assert report.recommendation.action == "check_setup"
     assert not any("Epochs left out" in note for note in report.notes)
+
+
+def test_the_best_threshold_has_no_always_valid_interval_and_its_sentence_says_why() -> None:
+    def found(view: str) -> Finding:
+        watched = {"decision": (f"auc.{view}",), "horizon": Horizon(mde=0.1)}
+        return finding(of_states(grouped_scores(0), grouped_scores(5_000), "auc", **watched))
+
+    best = found("best_f_beta(2)")
+    assert best.verdict == "not_started"
+    assert best.sentence.startswith("No always-valid interval of auc.best_f_beta(2) (bts - random)")
+    assert "the rows choose the threshold of this view" in best.sentence
+    assert "If this is the only look" in best.sentence
+    assert found("confusion(0.5).f_beta(2)").verdict != "not_started"
+
+
+def grouped_scores(first: int) -> UserGroups:
+    """Ten scored rows of each of 1,000 users."""
+    rng, state = np.random.default_rng(first), UserGroups(HistogramAUC())
+    scores, users = rng.random(10_000), first + rng.integers(0, 1_000, 10_000)
+    state.update(users, labels=rng.random(10_000) < scores, scores=scores)
+    return state

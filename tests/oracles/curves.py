@@ -133,6 +133,56 @@ def best(by: str, share: Fraction | None = None) -> Callable[[Groups], Exact]:
     return value
 
 
+def f_beta(beta: Fraction) -> Callable[[int, int, int], Exact]:
+    """The F of tp, fp and fn."""
+
+    def value(tp: int, fp: int, fn: int) -> Exact:
+        below = (1 + beta**2) * tp + beta**2 * fn + fp
+        return (1 + beta**2) * tp / below if below else None
+
+    return value
+
+
+def precision(tp: int, fp: int, fn: int) -> Exact:
+    return Fraction(tp, tp + fp) if tp + fp else None
+
+
+def recall(tp: int, fp: int, fn: int) -> Exact:
+    return Fraction(tp, tp + fn) if tp + fn else None
+
+
+Rate = Callable[[int, int, int], Exact]
+
+
+def best_rate(
+    rate: Rate, least_recall: Exact = None, least_precision: Exact = None
+) -> Callable[[Groups], Exact]:
+    """The greatest rate of the thresholds that meet the requirements."""
+
+    def value(found: Groups) -> Exact:
+        *_, (_, p) = points(found)
+        met = []
+        for f, t in points(found)[1:]:
+            rates = recall(t, f, p - t), precision(t, f, p - t)
+            required = zip(rates, (least_recall, least_precision), strict=True)
+            if all(least is None or (x is not None and x >= least) for x, least in required):
+                met.append(rate(t, f, p - t))
+        return max((x for x in met if x is not None), default=None)
+
+    return value
+
+
+def at_budget(rate: Rate, share: Fraction) -> Callable[[Groups], Exact]:
+    """The rate at the least threshold that at most this share of the rows reaches."""
+
+    def value(found: Groups) -> Exact:
+        *_, (n, p) = points(found)
+        f, t = [(f, t) for f, t in points(found) if f + t <= share * (n + p)][-1]
+        return rate(t, f, p - t)
+
+    return value
+
+
 @cache
 def orders(bucket: Group) -> tuple[tuple[Group, ...], ...]:
     """Every order of a bucket's rows, any of them tied: its groups from high to low."""

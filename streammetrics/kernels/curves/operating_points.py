@@ -1,12 +1,13 @@
-"""Points of a curve: the best points, the KS distance, and gain and lift at k cuts.
+"""Points of a curve: the best points, the KS distance, a budget, and gain and lift at k cuts.
 
 With tp and fp true and false positives of P and N, TPR = tp/P and FPR = fp/N. Floats only select
 the few candidates for the best point; integers of any size decide among them. If a step is a
 bucket, the curve passes through (fp, tp) before the step and (fp, tp) after it, and may pass any
-point of the box between them. Every aim improves with more true and fewer false positives, so its
-best value in a box is at (fp before, tp after). (Youden 1950, Cancer 3; Fawcett 2006, Pattern
-Recognition Letters 27, section 4; Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov
-distance.)
+point of the box between them. Every aim improves with more true and fewer false positives, and so
+do recall and precision, of which a least value may be required; so the best value in a box is at
+(fp before, tp after), if any point of the box meets the requirements. (Youden 1950, Cancer 3;
+Fawcett 2006, Pattern Recognition Letters 27, section 4; Smirnov 1948, Ann. Math. Stat. 19, for the
+Kolmogorov-Smirnov distance.)
 
 Gain and lift cut the rows, from high to low scores, into k equal parts. If a cut falls into a row
 or into tied rows, these are split in proportion, which is the mean over their orders. If a step is
@@ -17,7 +18,7 @@ its negatives. These bounds are attained where cuts fall between rows.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,27 +40,58 @@ _NEAR: Final = 2.0**-44
 class Aim:
     """A criterion: of two points, the one with the greater `merit` is better.
 
-    near: merit / scale from TPR and FPR, to a few units in the last place. merit: an integer, from
-    tp and fp. rooted: the value is √(-merit / scale), else merit / scale.
+    near: merit / scale from TPR and FPR, to a few units in the last place. merit: an exact number,
+    from tp and fp. rooted: the value is √(-merit / scale), else merit / scale. of_rows: undefined
+    for a point that predicts nothing positive.
     """
 
     near: Callable[[Floats, Floats], Floats]
-    merit: Callable[[int, int], int]
+    merit: Callable[[int, int], int | Fraction]
     scale: int
     rooted: bool = False
+    of_rows: bool = False
 
-    def figure(self, merit: int, most: int) -> Figure:
+    def figure(self, merit: int | Fraction, most: int | Fraction) -> Figure:
         """The value of a merit, correctly rounded, and its bounds if up to `most` is possible."""
+        value, greatest = Fraction(merit) / self.scale, Fraction(most) / self.scale
         if not self.rooted:
-            low, high = rounded_down(merit, self.scale), rounded_up(most, self.scale)
-            return ratio(merit, self.scale), low, high
-        low, high = _root(-most, self.scale), _root(-merit, self.scale)
-        value = high
-        if Fraction(low) ** 2 > Fraction(-most, self.scale):
+            return figure(value, value, greatest, bounded=True)
+        low, high = _root(-greatest), _root(-value)
+        nearest = high
+        if Fraction(low) ** 2 > -greatest:
             low = math.nextafter(low, 0)
-        if Fraction(high) ** 2 < Fraction(-merit, self.scale):
+        if Fraction(high) ** 2 < -value:
             high = math.nextafter(high, math.inf)
-        return value, low, high
+        return nearest, low, high
+
+
+@dataclass(frozen=True)
+class Least:
+    """What is required of a point: a least recall, and a least precision. Only a point with a
+    row that is predicted positive has a precision."""
+
+    recall: Fraction | None = None
+    precision: Fraction | None = None
+
+    def met(self, found: Steps, tp: Ints, fp: Ints) -> NDArray[np.bool_]:
+        """Which points [n] meet the requirements; exact."""
+        met = np.ones(len(tp), bool)
+        if self.recall is not None:
+            met &= (tp >= math.ceil(self.recall * found.positives)) & (found.positives > 0)
+        if self.precision is not None:
+            met &= _precise(tp, fp, self.precision)
+        return met
+
+
+def _precise(tp: Ints, fp: Ints, least: Fraction) -> NDArray[np.bool_]:
+    """Whether tp / (tp + fp) is at least a share; False for 0/0."""
+    hits, misses, share = tp.astype(np.float64), fp.astype(np.float64), float(least)
+    excess = hits * (1 - share) - misses * share
+    precise = excess >= 0
+    for at in np.flatnonzero(np.abs(excess) <= _NEAR * (hits + misses)).tolist():
+        t, f = int(tp[at]), int(fp[at])
+        precise[at] = t + f > 0 and t >= least * (t + f)
+    return precise
 
 
 @dataclass(frozen=True)
@@ -73,12 +105,17 @@ class Best:
     at: NDArray[np.intp]
 
 
-def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
+def aim_of(
+    by: str, found: Steps, share: Fraction | None = None, beta: Fraction | None = None
+) -> Aim | None:
     """The aim of this name; None where it is undefined for these steps.
 
-    share: the share of positives for "accuracy"; None: their share of the rows.
+    share: the share of positives for "accuracy"; None: their share of the rows. beta: of "f_beta";
+    None: 1.
     """
     p, n = found.positives, found.negatives
+    if by in ("precision", "recall", "f_beta"):
+        return _aim_of_positives(by, p, n, Fraction(1) if beta is None else beta)
     if by == "accuracy" and share is None and found.rows:
         # (tp + N - fp) / rows is defined for one class too.
         w, v = p / found.rows, n / found.rows
@@ -106,17 +143,99 @@ def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
     )
 
 
-def best(found: Steps, aim: Aim, *, bounded: bool) -> Best:
-    """All points between steps that have the best merit; if `bounded`, the steps are buckets.
+def _aim_of_positives(by: str, p: int, n: int, beta: Fraction) -> Aim | None:
+    """Precision, recall, or F, which is (1 + b²) tp / (tp + fp + b² p)."""
+    if not (p if by == "recall" else p + n):
+        return None
+    if by == "recall":
+        return Aim(lambda a, _: a, lambda t, _: t, p, of_rows=True)
+    # By its weight w = b² / (1 + b²), since the square may be above the largest float.
+    weight = beta**2 / (1 + beta**2) if by == "f_beta" else Fraction(0)
+    of_positives, of_rows = weight * p, 1 - weight
+    w, v = float(of_positives), float(of_rows)
 
-    The value is that of these points, which are certain; a point inside a bucket may be better.
+    def near(a: Floats, b: Floats) -> Floats:
+        hits = a * p
+        with np.errstate(invalid="ignore"):  # the point without rows is not compared
+            return hits / (v * (hits + b * n) + w)
+
+    return Aim(near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True)
+
+
+def best(found: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Best:
+    """All points between steps that have the best merit of those that meet the requirements; if
+    `bounded`, the steps are buckets.
+
+    The value is that of these points, which are certain; a point inside a bucket may be better. nan
+    if no point between steps meets the requirements; if one inside a bucket may, only the bounds
+    are numbers.
     """
-    merit, at = _best_of(found, aim, found.tp, found.fp)
-    if not bounded:
-        value = aim.figure(merit, merit)[0]
-        return Best((value, value, value), at)
-    most, _ = _best_of(found, aim, found.tp[1:], found.fp[:-1])
-    return Best(aim.figure(merit, most), at)
+    merit, at = _best_of(found, aim, least, found.tp, found.fp)
+    most = merit
+    if bounded:
+        inside, _ = _best_of(found, aim, least, found.tp[1:], found.fp[:-1])
+        most = inside if merit is None else merit if inside is None else max(merit, inside)
+    if most is None:
+        return Best(UNDEFINED, at)
+    if merit is None:
+        value, low, high = aim.figure(0, most)
+        return Best((math.nan, low, high), at)
+    value, low, high = aim.figure(merit, most)
+    return Best((value, low, high) if bounded else (value, value, value), at)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The rows predicted positive within a budget. at: index into `tp` and `fp` of the steps. left:
+    how many more rows would fit; they are fewer than those of the next step."""
+
+    at: int
+    left: int
+
+    def precision(self, found: Steps) -> Figure:
+        """Precision; if the next step is a bucket, up to `left` of its rows may be added."""
+        t, rows = int(found.tp[self.at]), _rank(found, self.at)
+        p, n = self._next(found)
+        if not rows and not self.left:
+            return UNDEFINED
+        low = rounded_down(t, rows + n) if rows + n else 1.0
+        high = rounded_up(t + p, rows + p) if rows + p else 0.0
+        return ratio(t, rows), low, high
+
+    def recall(self, found: Steps) -> Figure:
+        """Recall; if the next step is a bucket, up to `left` of its rows may be added."""
+        t, every = int(found.tp[self.at]), found.positives
+        if not every:
+            return UNDEFINED
+        p, _ = self._next(found)
+        return ratio(t, every), rounded_down(t, every), rounded_up(t + p, every)
+
+    def share(self, found: Steps) -> Figure:
+        """The share of the rows; if the next step is a bucket, up to `left` may be added."""
+        rows, every = _rank(found, self.at), found.rows
+        if not every:
+            return UNDEFINED
+        return ratio(rows, every), rounded_down(rows, every), rounded_up(rows + self.left, every)
+
+    def _next(self, found: Steps) -> tuple[int, int]:
+        """The most positives, and the most negatives, of the next step that fit."""
+        if not self.left:
+            return 0, 0
+        p, n = _made_of(found, self.at)
+        return min(p, self.left), min(n, self.left)
+
+
+def within(found: Steps, share: Fraction) -> Budget:
+    """The most steps whose rows are at most a share of all.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.curves.steps import steps
+    >>> within(steps(np.array([2, 1, 0]), np.array([0, 1, 1])), Fraction(1, 2))
+    Budget(at=1, left=1)
+    """
+    most = math.floor(share * found.rows)
+    at = bisect_right(range(len(found.tp)), most, key=lambda at: _rank(found, at)) - 1
+    return Budget(at, most - _rank(found, at))
 
 
 def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
@@ -133,16 +252,35 @@ def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
     if not (p and n):
         return UNDEFINED
     aim = Aim(lambda a, b: np.abs(a - b), lambda t, f: abs(t * n - f * p), p * n)
-    merit, _ = _best_of(found, aim, found.tp, found.fp)
+    merit, _ = _greatest(found, aim, found.tp, found.fp)
     if not bounded:
         value = aim.figure(merit, merit)[0]
         return value, value, value
     tp = np.concatenate([found.tp[1:], found.tp[:-1]])
     fp = np.concatenate([found.fp[:-1], found.fp[1:]])
-    return aim.figure(merit, _best_of(found, aim, tp, fp)[0])
+    return aim.figure(merit, _greatest(found, aim, tp, fp)[0])
 
 
-def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[np.intp]]:
+def _best_of(
+    found: Steps, aim: Aim, least: Least, tp: Ints, fp: Ints
+) -> tuple[int | Fraction | None, NDArray[np.intp]]:
+    """The greatest merit among the points that meet the requirements, and the indices of the points
+    that have it; None and [] if none does."""
+    if not aim.of_rows and least == Least():
+        return _greatest(found, aim, tp, fp)
+    met = least.met(found, tp, fp)
+    if aim.of_rows:
+        met &= (tp > 0) | (fp > 0)
+    at = np.flatnonzero(met)
+    if not len(at):
+        return None, at
+    merit, some = _greatest(found, aim, tp[at], fp[at])
+    return merit, at[some]
+
+
+def _greatest(
+    found: Steps, aim: Aim, tp: Ints, fp: Ints
+) -> tuple[int | Fraction, NDArray[np.intp]]:
     """The greatest merit among points, and the indices of the points that have it."""
     p, n = max(found.positives, 1), max(found.negatives, 1)
     near = aim.near(tp.astype(np.float64) / float(p), fp.astype(np.float64) / float(n))
@@ -153,8 +291,9 @@ def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[n
     return most, some[[merit == most for merit in merits]]
 
 
-def _root(numerator: int, denominator: int) -> float:
-    """√(numerator / denominator), correctly rounded."""
+def _root(value: Fraction) -> float:
+    """√value, correctly rounded."""
+    numerator, denominator = value.as_integer_ratio()
     return over_root(numerator, numerator * denominator) if numerator else 0.0
 
 

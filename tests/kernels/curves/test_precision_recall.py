@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 from streammetrics.kernels.curves.operating_points import (
+    Least,
     aim_of,
     best,
     distance_of_classes,
     gains,
     lifts,
+    within,
 )
 from streammetrics.kernels.curves.precision_recall import (
     Figure,
@@ -64,6 +66,25 @@ def best_by(by: str, share: Fraction | None = None) -> View:
     return view
 
 
+def best_rate(by: str, recall: Exact = None, precision: Exact = None, beta: Exact = None) -> View:
+    def view(found: Steps, bounded: bool) -> Figure:
+        aim = aim_of(by, found, beta=beta)
+        least = Least(recall, precision)
+        return best(found, aim, least, bounded=bounded).figure if aim else (math.nan,) * 3
+
+    return view
+
+
+def at_budget(name: str, share: Fraction) -> View:
+    def view(found: Steps, bounded: bool) -> Figure:
+        value, *bounds = getattr(within(found, share), name)(found)
+        return (value, *bounds) if bounded else (value,) * 3
+
+    return view
+
+
+TWO_THIRDS = Fraction(2, 3)
+RATES = {"precision": curves.precision, "recall": curves.recall}
 VIEWS: dict[str, tuple[View, Callable[[Groups], Exact]]] = {
     "ap": (lambda s, b: average_precision(s, bounded=b), curves.ap),
     "trapezoid": (lambda s, b: trapezoid(s, bounded=b), curves.pr_auc_trapezoid),
@@ -75,6 +96,24 @@ VIEWS: dict[str, tuple[View, Callable[[Groups], Exact]]] = {
     **{f"gain {i} of {k}": (gain(i, k), curves.gain(i, k)) for i, k in ((1, 2), (3, 5))},
     **{f"lift {i} of {k}": (lift(i, k), curves.lift(i, k)) for i, k in ((2, 2), (2, 3), (5, 5))},
     **{f"best {by}": (best_by(by), curves.best(by)) for by in ("youden", "product", "accuracy")},
+    "precision at recall": (
+        best_rate("precision", recall=TWO_THIRDS),
+        curves.best_rate(curves.precision, least_recall=TWO_THIRDS),
+    ),
+    "recall at precision": (
+        best_rate("recall", precision=TWO_THIRDS),
+        curves.best_rate(curves.recall, least_precision=TWO_THIRDS),
+    ),
+    "F2 at both": (
+        best_rate("f_beta", THIRD, THIRD, Fraction(2)),
+        curves.best_rate(curves.f_beta(Fraction(2)), THIRD, THIRD),
+    ),
+    "best F1": (best_rate("f_beta"), curves.best_rate(curves.f_beta(Fraction(1)))),
+    **{
+        f"{name} at a budget of {share}": (at_budget(name, share), curves.at_budget(rate, share))
+        for name, rate in RATES.items()
+        for share in (THIRD, Fraction(1, 2))
+    },
     "best at a third": (best_by("accuracy", THIRD), curves.best("accuracy", THIRD)),
 }
 
@@ -105,9 +144,12 @@ def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str)
             assert math.isnan(value) and math.isnan(low) and math.isnan(high), buckets
             continue
         least, most, tied = min(found), max(found), oracle(buckets)
-        assert tied is not None and is_nearest(value, tied), buckets
-        assert low <= value <= high
         assert Fraction(low) <= least and most <= Fraction(high), buckets
+        if tied is None:  # a threshold between buckets is not enough
+            assert math.isnan(value)
+            continue
+        assert is_nearest(value, tied), buckets
+        assert low <= value <= high
         parts = int(name.split()[-1]) if "lift" in name else 1
         if sum(map(sum, buckets)) % parts:
             continue  # a cut through a row: the row above it and the one below are never one
