@@ -12,6 +12,7 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import _lru_cache_wrapper
 
 import numpy as np
 
@@ -34,7 +35,6 @@ from streammetrics import (
     Windows,
     load,
 )
-from streammetrics.core.ids.keys import decode_key
 
 BATCH = 10_000
 FLOOR = 1 << 17  # bytes, below which Python objects matter
@@ -75,6 +75,13 @@ def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
         tracemalloc.stop()
 
 
+def empty_caches() -> None:
+    """Empty the caches of the library, so that the keys of a state are held by it alone."""
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("streammetrics"):
+            one.cache_clear()
+
+
 def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
     """The state at each moment, after a first run that fills all caches."""
 
@@ -90,10 +97,9 @@ def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
         return state
 
     def loaded() -> Accumulator:
-        # A cache shares the keys among states: without it, the keys are this state's alone.
-        decode_key.cache_clear()
+        empty_caches()
         state = load(data)
-        decode_key.cache_clear()
+        empty_caches()
         return state
 
     before = read()

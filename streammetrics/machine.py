@@ -17,11 +17,11 @@ _SETTINGS_OF_NUMPY: Final = (VARIABLE, "NPY_ENABLE_CPU_FEATURES")  # numpy refus
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _FIRST_CORE: Final = 1 << 13  # bytes of that file, which has some 1.5 kB for each core
 
-# The names of AVX-512 that stop its sorts, by the version of numpy: 2.0 to 2.3 check AVX512F; 2.4
-# has groups of features. Names that a version does not know change nothing.
+# The names of AVX-512 that stop its sorts, by the version of numpy: 2.0 to 2.3 check AVX512F; from
+# 2.4 on there are groups of features. Names that a version does not know change nothing.
 _WIDE: Final = {
     **dict.fromkeys(("2.0", "2.1", "2.2", "2.3"), "AVX512F"),
-    "2.4": "X86_V4 AVX512_ICL AVX512_SPR",
+    **dict.fromkeys(("2.4", "2.5"), "X86_V4 AVX512_ICL AVX512_SPR"),
 }
 
 
@@ -31,7 +31,7 @@ def check_machine() -> Mapping[str, str]:
     On AMD's Zen 4 sorting, and with it exact areas, grouped areas and rankings, is several times as
     fast without numpy's AVX-512. Results have the same bits. The command line sets these variables
     itself. {} also where the environment already selects features of numpy, and for a numpy that is
-    not a wheel of versions 2.0 to 2.4, since the names differ.
+    not a wheel of versions 2.0 to 2.5, since the names differ.
 
     >>> all(name.startswith("NPY_") for name in check_machine())
     True

@@ -32,6 +32,10 @@ PROCESSORS = {
     "Arm": "processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\n",
     "nothing": "",
 }
+KNOWN = ".".join(np.__version__.split(".")[:2]) in machine._WIDE
+of_known_numpy = pytest.mark.skipif(
+    not KNOWN, reason=f"the names of numpy {np.__version__} are not in streammetrics/machine.py yet"
+)
 WHEEL = "Tag: cp311-cp311-manylinux_2_27_x86_64"
 
 
@@ -44,6 +48,7 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
+@of_known_numpy
 def test_only_zen_4_needs_a_setting(on: Path) -> None:
     assert check_machine() == {}  # no such file, as on other systems than Linux
     for name, text in PROCESSORS.items():
@@ -63,7 +68,8 @@ def test_a_numpy_whose_names_are_not_known_is_left_alone() -> None:
         ("2.0.2", WHEEL, "AVX512F"),
         ("2.3.5", WHEEL.replace("many", "musl"), "AVX512F"),
         ("2.4.6", WHEEL, "X86_V4 AVX512_ICL AVX512_SPR"),
-        ("2.5.0", WHEEL, ""),
+        ("2.5.5", WHEEL, "X86_V4 AVX512_ICL AVX512_SPR"),
+        ("2.6.0", WHEEL, ""),
         ("2.40.0", WHEEL, ""),
         ("1.26.4", WHEEL, ""),
         ("2.4.6", "Tag: cp311-cp311-linux_x86_64", ""),  # may be built for this machine alone
@@ -72,6 +78,7 @@ def test_a_numpy_whose_names_are_not_known_is_left_alone() -> None:
         assert machine._advised(version, wheel, {}).get(VARIABLE, "") == names, (version, wheel)
 
 
+@of_known_numpy
 def test_the_command_line_sets_it_before_numpy_is_imported_and_says_so(tmp_path: Path) -> None:
     file = tmp_path / "cpuinfo"
     file.write_text(ZEN_4, encoding="utf-8")
