@@ -159,7 +159,7 @@ def curves() -> list[object]:
             metric.update(labels, scores)
             curve = metric.compute()
             found += [curve.roc(), curve.pr(), curve.best(), curve.confusion(0.41)]
-            found += curve.best().points
+            found += [*curve.best().points, curve.threshold_for(predicted_positive=0.3)]
         bins = Calibration(bins=4)
         bins.update(labels, scores)
         found.append(bins.compute().reliability())

@@ -86,9 +86,9 @@ class Least:
 def _precise(tp: Ints, fp: Ints, least: Fraction) -> NDArray[np.bool_]:
     """Whether tp / (tp + fp) is at least a share; False for 0/0."""
     hits, misses, share = tp.astype(np.float64), fp.astype(np.float64), float(least)
-    excess = hits * (1 - share) - misses * share
-    precise = excess >= 0
-    for at in np.flatnonzero(np.abs(excess) <= _NEAR * (hits + misses)).tolist():
+    margin = hits * (1 - share) - misses * share
+    precise = margin >= 0
+    for at in np.flatnonzero(np.abs(margin) <= _NEAR * (hits + misses)).tolist():
         t, f = int(tp[at]), int(fp[at])
         precise[at] = t + f > 0 and t >= least * (t + f)
     return precise
