@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from streammetrics.core.interval import Interval
     from streammetrics.core.provenance import Provenance
     from streammetrics.core.rows import DictionaryColumn
+    from streammetrics.distributions import ExactQuantiles, Quantiles
     from streammetrics.evaluation import compare_runs, evaluate
     from streammetrics.experiments import ConfidenceSequence, compare
     from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
@@ -92,6 +93,7 @@ __all__ = [
     "ConfidenceSequence",
     "DictionaryColumn",
     "ExactAUC",
+    "ExactQuantiles",
     "GroupedAUC",
     "GroupedScores",
     "HashedIds",
@@ -113,6 +115,7 @@ __all__ = [
     "PerKey",
     "PooledHR",
     "Provenance",
+    "Quantiles",
     "R",
     "RPrec",
     "RankingMetrics",
@@ -158,6 +161,7 @@ else:  # so that type checkers still reject unknown names
             "streammetrics.core.interval": "Interval",
             "streammetrics.core.provenance": "Provenance",
             "streammetrics.core.rows": "DictionaryColumn",
+            "streammetrics.distributions": "ExactQuantiles Quantiles",
             "streammetrics.evaluation": "compare_runs evaluate",
             "streammetrics.experiments": "ConfidenceSequence compare",
             "streammetrics.join": "END_OF_TIME Joined JoinRows LabelDelays",

@@ -26,8 +26,9 @@ from streammetrics.present.views import ViewText, range_of, value_of, view_of
 
 # "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
 # which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
-# a standard error, on the logit or its own scale. "t": for means. "delong": for areas.
-METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong")
+# a standard error, on the logit or its own scale. "t": for means. "delong": for areas. "ranks": for
+# quantiles.
+METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong", "ranks")
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
 _SCARCE: Final = "{} {}: at least 2 needed"

@@ -1,0 +1,80 @@
+"""Rows in ascending order, each value with its count: ranks, quantiles, and trimmed counts.
+
+An exact value is a point. A value of a histogram is somewhere in its bucket, so a figure of it has
+the ends of buckets as bounds, which hold for every possible row of each bucket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.steps import Figure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Values in ascending order, with their counts.
+
+    low, high: float64 [k], the least and the greatest possible value at each place; the same array
+    if values are exact. counts: int64 [k], each at least 1, of a sum below 2**63.
+
+    >>> found = Ordered(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([3, 1]))
+    >>> found.at(3), found.at(4)
+    ((1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
+    """
+
+    low: Floats
+    high: Floats
+    counts: Ints
+
+    @cached_property
+    def cumulative(self) -> Ints:
+        """The counts up to each place: int64 [k]."""
+        return np.cumsum(self.counts)
+
+    @property
+    def n(self) -> int:
+        """The sum of the counts."""
+        return int(self.cumulative[-1]) if len(self.counts) else 0
+
+    @cached_property
+    def values(self) -> Floats:
+        """The middle of the possible values at each place: float64 [k]."""
+        if self.low is self.high:
+            return self.low
+        with np.errstate(invalid="ignore", over="ignore"):
+            middle = self.low / 2 + self.high / 2
+        # Of a bucket without an end, the end that it has.
+        middle = np.where(np.isfinite(self.low), middle, self.high)
+        return np.where(np.isfinite(self.high), middle, self.low)
+
+    def at(self, rank: int) -> Figure:
+        """The value of this rank, 1 to n, and its bounds."""
+        place = int(np.searchsorted(self.cumulative, rank))
+        return float(self.values[place]), float(self.low[place]), float(self.high[place])
+
+    def below(self, x: float) -> tuple[int, int]:
+        """The fewest and the most rows that can be below x."""
+        return self._upto(x, self.high, "left"), self._upto(x, self.low, "left")
+
+    def at_most(self, x: float) -> tuple[int, int]:
+        """The fewest and the most rows that can be at or below x."""
+        return self._upto(x, self.high, "right"), self._upto(x, self.low, "right")
+
+    def _upto(self, x: float, ends: Floats, side: str) -> int:
+        place = int(np.searchsorted(ends, x, side))  # type: ignore[call-overload]
+        return int(self.cumulative[place - 1]) if place else 0
+
+    def kept(self, dropped: int) -> Ints:
+        """The counts without so many of the lowest and the highest rows: int64 [k]."""
+        first, last = dropped, self.n - dropped
+        before = self.cumulative - self.counts
+        kept: Ints = np.minimum(self.cumulative, last) - np.maximum(before, first)
+        return kept.clip(0)

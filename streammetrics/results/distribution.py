@@ -1,0 +1,290 @@
+"""Distribution: the values of rows in order, from which any quantile follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, Generic, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refused
+from streammetrics.core.interval import Interval
+from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
+from streammetrics.kernels.exact.exact_products import SCALES, exact_parts, of_scales, ordinary
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of
+from streammetrics.kernels.tables.ordered import Ordered
+from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
+from streammetrics.results.curve_points import V_co
+from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted, widened
+
+_HALF: Final = Fraction(1, 2)
+_QUARTER: Final = Fraction(1, 4)
+_NAMED: Final = {
+    "median": _HALF,
+    "p90": Fraction(9, 10),
+    "p95": Fraction(19, 20),
+    "p99": Fraction(99, 100),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distribution(Generic[V_co], RoundedWeights):
+    """The values of rows in ascending order, with their counts.
+
+    low, high: float64 [k], the least and the greatest possible value at each place; equal where
+    values are exact. counts: int64 [k], in units of weight, `weight_unit` each. exact: whether each
+    place is one value; otherwise it is a bucket, and figures are `Bounded` over all values that its
+    rows can have. rows: the counted rows, without those of weight zero. minimum, maximum: exact;
+    nan without rows. reason: why nothing more is known, if so.
+
+    The p-quantile is the least x with a share of at least p of the rows at or below it: an observed
+    value, never one between two (numpy's "inverted_cdf", R's type 1, SQL's percentile_disc). p and
+    the shares that are trimmed are the decimals that they are written as.
+
+    >>> x = np.array([1.0, 2.0, 3.0, 9.0])
+    >>> found = Distribution(x, x, np.ones(4, int), True, 4)
+    >>> found.median, found.quantile(0.9), found.trimmed_mean(0.25)
+    (2.0, 9.0, 2.5)
+    """
+
+    directions: ClassVar = directed(none="median")
+    headlines: ClassVar[tuple[str, ...]] = ("median", "p90", "p99")
+    ranges: ClassVar = ranged(shares="share_below share_up_to", positive="iqr inter_quantile_range")
+    reasons: ClassVar[Reasons] = dict.fromkeys(
+        ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
+    )
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    exact: bool
+    rows: int
+    reason: str = ""
+    weight_unit: Fraction = Fraction(1)
+    rows_rounded: int | None = None
+
+    @property
+    def median(self) -> V_co:
+        """The quantile of 1/2."""
+        return self._quantile(_HALF)
+
+    @property
+    def p90(self) -> V_co:
+        """The quantile of 0.9."""
+        return self._quantile(_NAMED["p90"])
+
+    @property
+    def p95(self) -> V_co:
+        """The quantile of 0.95."""
+        return self._quantile(_NAMED["p95"])
+
+    @property
+    def p99(self) -> V_co:
+        """The quantile of 0.99."""
+        return self._quantile(_NAMED["p99"])
+
+    @property
+    def iqr(self) -> V_co:
+        """The quantile of 3/4 less that of 1/4."""
+        return self._between(_QUARTER, 3 * _QUARTER)
+
+    @cached_property
+    def mean(self) -> V_co:
+        """The mean, rounded once."""
+        return self._trimmed(0, winsorised=False)
+
+    @property
+    def minimum(self) -> float:
+        """The least value; nan without rows."""
+        return float(self.low[0]) if len(self.low) else math.nan
+
+    @property
+    def maximum(self) -> float:
+        """The greatest value; nan without rows."""
+        return float(self.high[-1]) if len(self.high) else math.nan
+
+    def quantile(self, p: float | Fraction) -> V_co:
+        """The least value with a share of at least p of the rows at or below it; 0 <= p <= 1."""
+        return self._quantile(decimal_share(p, "Distribution.quantile(p)"))
+
+    def inter_quantile_range(self, low: float | Fraction, high: float | Fraction) -> V_co:
+        """The quantile of `high` less that of `low`."""
+        where = "Distribution.inter_quantile_range"
+        p, q = decimal_share(low, f"{where}(low)"), decimal_share(high, f"{where}(high)")
+        if p > q:
+            raise refused(f"{where}(low, high)", "low at most high", (low, high), "swap them")
+        return self._between(p, q)
+
+    def share_below(self, x: float) -> V_co:
+        """The share of the rows that are below x."""
+        return self._share(self._ordered.below, x, "Distribution.share_below(x)")
+
+    def share_up_to(self, x: float) -> V_co:
+        """The share of the rows that are at or below x."""
+        return self._share(self._ordered.at_most, x, "Distribution.share_up_to(x)")
+
+    def trimmed_mean(self, share: float | Fraction) -> V_co:
+        """The mean without this share of the rows at each end, rounded down to whole rows, as in
+        scipy and R; 0 <= share < 1/2. Rounded once."""
+        return self._trimmed(self._dropped(share, "trimmed_mean"), winsorised=False)
+
+    def winsorised_mean(self, share: float | Fraction) -> V_co:
+        """The mean with the rows that `trimmed_mean` leaves out at the nearest value that it
+        keeps."""
+        return self._trimmed(self._dropped(share, "winsorised_mean"), winsorised=True)
+
+    # -- figures ---------------------------------------------------------------------------------
+    @cached_property
+    def _ordered(self) -> Ordered:
+        return Ordered(self.low, self.low if self.exact else self.high, self.counts)
+
+    def _figure(self, found: Figure) -> V_co:
+        return cast("V_co", found[0] if self.exact else Bounded(*found))
+
+    def _quantile(self, p: Fraction) -> V_co:
+        n = self._ordered.n
+        return self._figure(self._ordered.at(rank_of(n, p)) if n else UNDEFINED)
+
+    def _between(self, p: Fraction, q: Fraction) -> V_co:
+        of, n = self._ordered, self._ordered.n
+        if not n:
+            return self._figure(UNDEFINED)
+        a, b = of.at(rank_of(n, p)), of.at(rank_of(n, q))
+        if not all(map(math.isfinite, (*a, *b))):
+            return self._figure((b[0] - a[0], max(0.0, b[1] - a[2]), b[2] - a[1]))
+        value, low, high = (
+            Fraction(x) - Fraction(y) for x, y in ((b[0], a[0]), (b[1], a[2]), (b[2], a[1]))
+        )
+        return self._figure(figure(value, max(low, Fraction(0)), high, bounded=not self.exact))
+
+    def _share(self, count: Callable[[float], tuple[int, int]], x: float, where: str) -> V_co:
+        value, n = as_float(x), self._ordered.n
+        if value is None:
+            raise refused(where, FLOAT64, x)
+        if not n:
+            return self._figure(UNDEFINED)
+        fewest, most = count(value)
+        low, high = Fraction(fewest, n), Fraction(most, n)
+        return self._figure(figure((low + high) / 2, low, high, bounded=not self.exact))
+
+    def _dropped(self, share: float | Fraction, name: str) -> int:
+        where = f"Distribution.{name}(share)"
+        found = decimal_share(share, where)
+        if found >= _HALF:
+            raise refused(where, "a share below 1/2", share, "pass 0.1 to trim a tenth at each end")
+        return math.floor(found * self._ordered.n)
+
+    def _trimmed(self, dropped: int, *, winsorised: bool) -> V_co:
+        of = self._ordered
+        if not of.n:
+            return self._figure(UNDEFINED)
+        counts = of.kept(dropped)
+        counts = _moved_inside(counts, dropped) if winsorised else counts
+        here = np.flatnonzero(counts)
+        units, n = counts[here], int(counts.sum())
+        means = [_mean(values[here], units, n) for values in (of.values, of.low, of.high)]
+        if all(isinstance(one, Fraction) for one in means):
+            return self._figure(figure(*cast("list[Fraction]", means), bounded=not self.exact))
+        return self._figure(tuple(map(float, means)))  # type: ignore[arg-type]
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None if every row weighs 1, or if they are no longer known."""
+        units = self._ordered.n
+        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The total weight of all rows, exact; None if it is no longer known."""
+        return None if self.reason else self._ordered.n * self.weight_unit
+
+    # -- intervals -------------------------------------------------------------------------------
+    def _interval(self, asked: Asked) -> Interval | None:
+        name = asked.view.name
+        p = self._p_of(asked.view)
+        if p is not None:
+            return self._by_ranks(asked, p)
+        if name in ("share_below", "share_up_to"):
+            count = self._ordered.below if name == "share_below" else self._ordered.at_most
+            (x,) = asked.view.arguments or ()
+            fewest, most = count(float(x))
+            found = asked.share(fewest, self._ordered.n)
+            return replace(found, upper=asked.share(most, self._ordered.n).upper)
+        if name in ("mean", "trimmed_mean"):
+            return self._by_yuen(asked)
+        return None
+
+    def _p_of(self, view: ViewText) -> Fraction | None:
+        """The p of a view that is a quantile."""
+        if view.name == "quantile":
+            (p,) = view.arguments or ()
+            return decimal_share(p, "Distribution.quantile(p)")
+        return _NAMED.get(view.name)
+
+    def _by_ranks(self, asked: Asked, p: Fraction) -> Interval:
+        """Between two order statistics, whatever the distribution."""
+        of, n, method = self._ordered, self._ordered.n, asked.choose("ranks")
+        if not n:
+            return asked.none("no rows")
+        if p in (0, 1):
+            return asked.none("the least and the greatest value of more rows are not known", n=n)
+        first, last = fixed_ranks(n, p, asked.level)
+        lower = of.at(first)[1] if first else -math.inf
+        upper = of.at(last)[2] if last <= n else math.inf
+        if first == 0 and last > n:
+            return asked.none(f"too few rows: {n}", n=n)
+        return asked.bounds((lower, upper), math.nan, n, method)
+
+    def _by_yuen(self, asked: Asked) -> Interval:
+        """Student's t with the variance of the winsorised rows. (Yuen 1974, Biometrika 61.)"""
+        of, n = self._ordered, self._ordered.n
+        share = asked.view.arguments[0] if asked.view.arguments else 0
+        dropped = math.floor(decimal_share(share, "Distribution.trimmed_mean(share)") * n)
+        left, variance = n - 2 * dropped, math.nan
+        counts = _moved_inside(of.kept(dropped), dropped) if n else of.counts
+        here = np.flatnonzero(counts)
+        values, units = of.values[here], counts[here]
+        if left > 1 and np.isfinite(values).all():
+            sums = total(values, None, units), total(values, values, units)
+            squares = (n * sums[1] - sums[0] ** 2) / n  # Σ (x - mean)²
+            variance = ratio(squares, left * (left - 1))
+        found = asked.spread(variance, n, df=left - 1.0, methods=("t",))
+        value = value_of(self, asked.view.text)
+        return widened(found, value) if isinstance(value, Bounded) else found
+
+
+def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:
+    """The counts that were kept, with those dropped at each end at the nearest value kept."""
+    used = np.flatnonzero(counts)
+    counts[used[0]] += dropped
+    counts[used[-1]] += dropped
+    return counts
+
+
+def _mean(values: NDArray[np.float64], units: NDArray[np.int64], n: int) -> Fraction | float:
+    """Σ units · values / n without rounding; infinite or nan if a value is infinite."""
+    if not np.isfinite(values).all():
+        return float(values[~np.isfinite(values)].sum())
+    return total(values, None, units) / n
+
+
+def total(
+    a: NDArray[np.float64], b: NDArray[np.float64] | None, units: NDArray[np.int64]
+) -> Fraction:
+    """Σ units · a · b without rounding, of finite values; b None: 1. All [k].
+
+    >>> total(np.array([1e16, 1.0, -1e16]), None, np.array([1, 2, 1]))
+    Fraction(2, 1)
+    """
+    sums = ExactSumColumn(len(SCALES))
+    far = not (ordinary(a) and (b is None or ordinary(b)))
+    for scale, part in exact_parts(a, b, units, far=far):
+        sums.add(part, np.full(len(part), scale, np.intp))
+    return of_scales(sums.units(np.arange(len(SCALES))).fractions())
