@@ -34,6 +34,7 @@ from streammetrics import (
 )
 from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
+from tests.distribution_cases import DISTRIBUTIONS
 from tests.diversity_cases import DIVERSITY
 from tests.grouped_scores_cases import GROUPED_SCORES
 from tests.join_cases import JOINS, ONE_EVENT
@@ -211,4 +212,4 @@ SETS: list[Case[Any]] = [
     windows(USERS[-4], 3600),
 ]
 OF_TWO: list[Case[Any]] = [*PAIRED, per_key(PAIRED[0], 3), windows(PAIRED[2], 3600)]
-CASES = [*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO]
+CASES = [*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO, *DISTRIBUTIONS]

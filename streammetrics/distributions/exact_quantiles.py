@@ -78,8 +78,10 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
         unit, bag = Fraction(self.weight_unit), self.bag
         rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         if bag.dropped:
-            none = np.empty(0), np.empty(0), np.empty(0, np.int64)
-            return Distribution(*none, True, bag.total, bag.why_dropped, unit, rounded)
-        values, counts = bag.points()()
-        found = values.astype(np.float64)
-        return Distribution(found, found, counts[0], True, bag.total, "", unit, rounded)
+            values, counts = np.empty(0), np.empty((1, 0), np.int64)
+        else:
+            scores, counts = bag.points()()
+            values = scores.astype(np.float64)
+        why = bag.why_dropped if bag.dropped else ""
+        of = values, values, values, counts[0]
+        return Distribution(*of, True, bag.total, why, unit, rounded)

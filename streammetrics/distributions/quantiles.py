@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import SLOT_0, Extreme, ExtremeColumn, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Extreme, ExtremeColumn, Slots
 from streammetrics.core.parts.score_bits import codes_of, integers_of, scores_of
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
@@ -91,17 +93,36 @@ class Quantiles(Accumulator, schema="quantiles/1"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         values, quanta = batch.values, batch.quanta
+        if not batch.n:
+            return
         for piece, cells in grid_of(self).cells(np.zeros(batch.n, np.uint8), values):
             here = None if slots is None else slots[..., piece]
             self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
         if slots is None:
             values = values[[values.argmin(), values.argmax()]]
-        ordered = integers_of(codes_of(values.astype(np.float64) + 0.0))  # -0.0 is 0.0
+        ordered = integers_of(codes_of(values.astype(np.float64)))
         self.least.add(ordered, slots)
         self.greatest.add(ordered, slots)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(np.zeros(batch.n, np.intp), slots)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        cells, _ = new.counts.cells_of(np.arange(width))
+        slots, buckets = np.divmod(cells, self.buckets)
+        first = np.searchsorted(slots, np.arange(width))
+        used = np.searchsorted(slots, np.arange(width), "right") > first
+        last = np.searchsorted(slots, np.flatnonzero(used), "right") - 1
+        what = "extremes outside of the occupied buckets"
+        for extreme, ends in ((new.least, first[used]), (new.greatest, last)):
+            require(np.array_equal(extreme.known[:width], used), what)
+            values = _floats(extreme, np.flatnonzero(used))
+            require(not np.isnan(values).any(), what)
+            require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), what)
+            require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), what)
+        require(bool((_floats(new.least, used) <= _floats(new.greatest, used)).all()), what)
+        return new
 
     def compute(self) -> Distribution[Bounded]:
         """The counts of values in order, with certain bounds on every figure."""
@@ -109,18 +130,26 @@ class Quantiles(Accumulator, schema="quantiles/1"):
         cells, counts = self.counts.cells_of(SLOT_0)
         grid = grid_of(self)
         low, ends = grid.least[cells], grid.ends[cells]
-        high = np.nextafter(np.where(np.isnan(ends), np.inf, ends), -np.inf)
-        high[np.isnan(ends)] = np.inf
+        high = np.where(np.isnan(ends), np.inf, np.nextafter(ends, -np.inf))
+        middle = _middle(low, high)
         if len(cells):
-            low[0] = _value(self.least)
-            high[-1] = _value(self.greatest)
+            low[0], high[-1] = _floats(self.least, SLOT_0)[0], _floats(self.greatest, SLOT_0)[0]
+        # The middle of a bucket, or of the known values of one without an end.
+        values = np.where(np.isfinite(middle), middle.clip(low, high), _middle(low, high))
+        values = np.where(np.isfinite(values), values, np.where(np.isfinite(low), low, high))
         rows = int(counts.sum()) - int(self.counts.surplus[0])
         rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         unit = Fraction(self.weight_unit)
-        return Distribution(low, high, counts, False, rows, "", unit, rounded)
+        return Distribution(values, low, high, counts, False, rows, "", unit, rounded)
 
 
-def _value(extreme: ExtremeColumn) -> float:
-    found = extreme.value()
-    assert found is not None
-    return float(scores_of(codes_of(np.array([found], np.int64)))[0])
+def _middle(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The middle of each bucket; infinite or nan if it has no end."""
+    with np.errstate(invalid="ignore"):
+        return low / 2 + high / 2
+
+
+def _floats(extreme: ExtremeColumn, slots: NDArray[np.generic]) -> NDArray[np.float64]:
+    """The extremes of these slots, which are known."""
+    codes = codes_of(extreme.values[slots] * extreme.sign)
+    return scores_of(codes).astype(np.float64, copy=False)

@@ -39,18 +39,18 @@ _NAMED: Final = {
 class Distribution(Generic[V_co], RoundedWeights):
     """The values of rows in ascending order, with their counts.
 
-    low, high: float64 [k], the least and the greatest possible value at each place; equal where
-    values are exact. counts: int64 [k], in units of weight, `weight_unit` each. exact: whether each
-    place is one value; otherwise it is a bucket, and figures are `Bounded` over all values that its
-    rows can have. rows: the counted rows, without those of weight zero. minimum, maximum: exact;
-    nan without rows. reason: why nothing more is known, if so.
+    values: float64 [k]; low, high: float64 [k], the least and the greatest possible value at each
+    place, equal where values are exact. counts: int64 [k], in units of weight, `weight_unit` each.
+    exact: whether each place is one value; otherwise it is a bucket, and figures are `Bounded` over
+    all values that its rows can have. rows: the counted rows, without those of weight zero.
+    minimum, maximum: exact; nan without rows. reason: why nothing more is known, if so.
 
     The p-quantile is the least x with a share of at least p of the rows at or below it: an observed
     value, never one between two (numpy's "inverted_cdf", R's type 1, SQL's percentile_disc). p and
     the shares that are trimmed are the decimals that they are written as.
 
     >>> x = np.array([1.0, 2.0, 3.0, 9.0])
-    >>> found = Distribution(x, x, np.ones(4, int), True, 4)
+    >>> found = Distribution(x, x, x, np.ones(4, int), True, 4)
     >>> found.median, found.quantile(0.9), found.trimmed_mean(0.25)
     (2.0, 9.0, 2.5)
     """
@@ -61,6 +61,7 @@ class Distribution(Generic[V_co], RoundedWeights):
     reasons: ClassVar[Reasons] = dict.fromkeys(
         ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
     )
+    values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     counts: NDArray[np.int64]
@@ -143,7 +144,7 @@ class Distribution(Generic[V_co], RoundedWeights):
     # -- figures ---------------------------------------------------------------------------------
     @cached_property
     def _ordered(self) -> Ordered:
-        return Ordered(self.low, self.low if self.exact else self.high, self.counts)
+        return Ordered(self.values, self.low, self.high, self.counts)
 
     def _figure(self, found: Figure) -> V_co:
         return cast("V_co", found[0] if self.exact else Bounded(*found))

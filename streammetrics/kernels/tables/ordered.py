@@ -22,14 +22,17 @@ Ints = NDArray[np.int64]
 class Ordered:
     """Values in ascending order, with their counts.
 
-    low, high: float64 [k], the least and the greatest possible value at each place; the same array
-    if values are exact. counts: int64 [k], each at least 1, of a sum below 2**63.
+    values: float64 [k]; low, high: float64 [k], the least and the greatest possible value at each
+    place, the same array if values are exact. counts: int64 [k], each at least 1, of a sum below
+    2**63.
 
-    >>> found = Ordered(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([3, 1]))
+    >>> values = np.array([1.0, 2.0])
+    >>> found = Ordered(values, values, values, np.array([3, 1]))
     >>> found.at(3), found.at(4)
     ((1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
     """
 
+    values: Floats
     low: Floats
     high: Floats
     counts: Ints
@@ -43,17 +46,6 @@ class Ordered:
     def n(self) -> int:
         """The sum of the counts."""
         return int(self.cumulative[-1]) if len(self.counts) else 0
-
-    @cached_property
-    def values(self) -> Floats:
-        """The middle of the possible values at each place: float64 [k]."""
-        if self.low is self.high:
-            return self.low
-        with np.errstate(invalid="ignore", over="ignore"):
-            middle = self.low / 2 + self.high / 2
-        # Of a bucket without an end, the end that it has.
-        middle = np.where(np.isfinite(self.low), middle, self.high)
-        return np.where(np.isfinite(self.high), middle, self.low)
 
     def at(self, rank: int) -> Figure:
         """The value of this rank, 1 to n, and its bounds."""
