@@ -28,7 +28,7 @@ from streammetrics.kernels.inference.variances import (
     design_effect,
 )
 from streammetrics.present.views import range_of, value_of, view_of
-from streammetrics.results.has_intervals import HasIntervals, widened
+from streammetrics.results.has_intervals import Behind, HasIntervals, widened
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
 
@@ -38,6 +38,7 @@ _FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delon
 _BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
 _ANEW: Final = "the threshold is chosen anew in each replicate"
+_FEW: Final = "too few users for bounds of this quantile"
 _AGREE: Final = "all groups agree, so rows are taken as independent"
 
 
@@ -132,6 +133,44 @@ def clustered(
     )
     made = widened(made, value) if isinstance(value, Bounded) else made
     return interval_within(made, *range_of(result, text))
+
+
+def behind_of(result: object, view: object) -> Behind | None:
+    """The share from whose interval that of a view follows, or None."""
+    return result._behind(view_of(result, view)) if isinstance(result, HasIntervals) else None
+
+
+def mapped(
+    result: object,
+    view: object,
+    behind: Behind,
+    variance: GroupVariance,
+    doubts: Sequence[str],
+    rows: int,
+    level: float,
+) -> Interval:
+    """The interval of a view that follows from a share with this variance over users: the share -/+
+    t times its error, mapped."""
+    value, se = value_of(result, view), variance.se
+    if not math.isfinite(se):
+        why = variance.reason or "the variance is not defined"
+        return Interval.undefined(
+            why, level=level, method=behind.method, n=rows, estimate=float(value)
+        )
+    q = critical(level, variance.df)
+    lower, upper = behind.bounds(behind.share - q * se, behind.share + q * se)
+    said = [_AGREE] if not variance.variance else []
+    said += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
+    return Interval(
+        float(value),
+        lower,
+        upper,
+        level=level,
+        df=variance.df,
+        method=behind.method,
+        n=rows,
+        reason="; ".join((*said, *doubts)),
+    )
 
 
 def is_chosen(result: object, view: object) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic
 
-from streammetrics.combine.clustered import clustered, leave_one_out, summed
+from streammetrics.combine.clustered import behind_of, clustered, leave_one_out, mapped, summed
 from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.interval import Interval
@@ -133,6 +133,10 @@ class UserGroupsResult(Generic[R], Shown):
                 why, level=level, method=method, n=self.rows, estimate=found, formula=False
             )
         asked = _view(view)
+        behind = behind_of(self.value, asked)
+        if behind is not None and method in ("auto", behind.method):
+            variance = self.variance_of(behind.view)
+            return mapped(self.value, asked, behind, variance, self.doubts, self.rows, level)
         variance = self.variance_of(asked)
         return clustered(self.value, asked, variance, self.doubts, self.rows, level, method)
 

@@ -23,7 +23,13 @@ from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of
 from streammetrics.kernels.tables.ordered import Ordered
 from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted, widened
+from streammetrics.results.has_intervals import (
+    Asked,
+    Behind,
+    RoundedWeights,
+    units_counted,
+    widened,
+)
 
 _HALF: Final = Fraction(1, 2)
 _QUARTER: Final = Fraction(1, 4)
@@ -228,6 +234,21 @@ class Distribution(Generic[V_co], RoundedWeights):
             (p,) = view.arguments or ()
             return decimal_share(p, "Distribution.quantile(p)")
         return _NAMED.get(view.name)
+
+    def _behind(self, view: ViewText) -> Behind | None:
+        """Woodruff's interval: that of the share of rows up to the quantile, mapped by the inverse
+        of the distribution function. (Woodruff 1952, J. Am. Stat. Assoc. 47.)"""
+        p, of, n = self._p_of(view), self._ordered, self._ordered.n
+        if p is None or not n or p in (0, 1):
+            return None
+        end = of.at(rank_of(n, p))[2]  # up to the end of a bucket, rows are counted exactly
+
+        def bounds(lower: float, upper: float) -> tuple[float, float]:
+            low = of.at(rank_of(n, Fraction(lower)))[1] if lower > 0 else -math.inf
+            high = of.at(rank_of(n, Fraction(upper)))[2] if upper <= 1 else math.inf
+            return low, high
+
+        return Behind(f"share_up_to({end!r})", float(p), bounds, "woodruff")
 
     def _by_ranks(self, asked: Asked, p: Fraction) -> Interval:
         """Between two order statistics, whatever the distribution."""

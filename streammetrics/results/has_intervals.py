@@ -129,6 +129,17 @@ class Asked:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The share of rows from whose interval that of a view follows, as a quantile's does. view: the
+    share, as a view. bounds: of the view, from those of the share. method: its name."""
+
+    view: str
+    share: float
+    bounds: Callable[[float, float], Bounds]
+    method: str
+
+
 class HasIntervals(Shown):
     """A result with intervals of its views. A class adds its formulas as `_interval`."""
 
@@ -205,6 +216,10 @@ class HasIntervals(Shown):
 
     def _interval(self, asked: Asked) -> Interval | None:
         """The interval by a formula; None if there is none."""
+        return None
+
+    def _behind(self, view: ViewText) -> Behind | None:
+        """The share from whose interval over users that of a view follows; None for most views."""
         return None
 
 
