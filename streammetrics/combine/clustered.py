@@ -103,6 +103,8 @@ def clustered(
     Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
+    if isinstance(result, HasIntervals) and view_of(result, view).name in result.without:
+        return result.interval(text, level=level)
     plain = _plain(result, text, float(value), level, rows)
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
     if plain.method == "delong" and area != text:

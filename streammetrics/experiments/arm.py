@@ -88,6 +88,8 @@ CHOSEN: Final = (
     "threshold beforehand and watch confusion(t)"
 )
 _NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
+# Intervals with bounds of their own, from which those of a difference follow.
+_BOUNDED: Final = ("wilson", "jackknife, wilson", "ranks", "woodruff")
 GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
 
@@ -95,16 +97,16 @@ GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 class Arm:
     """An estimate, its variance, and the counts that show whether there are enough rows.
 
-    value: the estimate, a fraction if it is a share. lower, upper: Wilson's bounds of a share,
-    else infinite. rows: the counted rows; n: the number of values that the estimate is a mean of.
-    kind, counted: successes and failures of a rate; the smallest cell of a view of a confusion
-    matrix; positives and negatives of an area, and of any other function of two classes; rows or
-    lists of a mean. share: successes and n, of independent rows. values: Kish's number of the
-    values of a mean of independent rows, else infinite. replicates: the estimate without each
-    group of users, None for a group without rows and nan if undefined; None if rows are
-    independent. together: the estimate of which they are replicates, `value` or that of coarser
-    scores. direction: the direction in which the view is better, as its result declares it.
-    limits: the least and the greatest value of the view.
+    value: the estimate, a fraction if it is a share. lower, upper: the bounds of a share or a
+    quantile, from which those of the difference follow, else infinite. rows: the counted rows; n:
+    the number of values that the estimate is a mean of. kind, counted: successes and failures of a
+    rate; the smallest cell of a view of a confusion matrix; positives and negatives of an area, and
+    of any other function of two classes; rows or lists of a mean. share: successes and n, of
+    independent rows. values: Kish's number of the values of a mean of independent rows, else
+    infinite. replicates: the estimate without each group of users, None for a group without rows
+    and nan if undefined; None if rows are independent. together: the estimate of which they are
+    replicates, `value` or that of coarser scores. direction: the direction in which the view is
+    better, as its result declares it. limits: the least and the greatest value of the view.
     largest_group: the largest share of the rows in one group of users, 0 if unknown. chosen:
     whether the rows choose the view, as they do the best threshold.
     """
@@ -198,14 +200,14 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         replicates = tuple(one if weight else None for one, weight in pairs)
-    wilson = found.method in ("wilson", "jackknife, wilson")
+    bounded = found.method in _BOUNDED
     return Arm(
         view=chosen,
         value=Fraction(*share) if share and share[1] else found.estimate,
         variance=share_variance(*independent) if independent else found.se * found.se,
         df=found.df,
-        lower=found.lower if wilson else -math.inf,
-        upper=found.upper if wilson else math.inf,
+        lower=found.lower if bounded else -math.inf,
+        upper=found.upper if bounded else math.inf,
         method=found.method,
         rows=grouped.rows if grouped else counts.get("rows", plain.n),
         n=found.n,

@@ -230,7 +230,8 @@ def compare(
 ) -> Comparison:
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
-    view: of the metric's result, None: the first. The interval of two shares is Newcombe's, else
+    view: of the metric's result, None: the first. The interval of two shares is Newcombe's,
+    that of two quantiles combines theirs in the same way (MOVER, and has no p-value), else it is
     Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
     interval and its error are those of the lift, the error by the delta method. covariate: removes
     the variance that a pre-exposure covariate explains (CUPED). paired: both are UserGroups with
@@ -384,7 +385,7 @@ def _newcombe(a: Arm, b: Arm) -> bool:
 
 def _method(a: Arm, b: Arm) -> str:
     if _newcombe(a, b):
-        return "newcombe"
+        return "mover" if math.isnan(a.variance + b.variance) else "newcombe"
     return a.method if a.method == b.method and a.method in ("stratified", "cuped") else "welch"
 
 

@@ -31,6 +31,7 @@ from streammetrics.results.has_intervals import (
     widened,
 )
 
+_EXTREMES: Final = "the least and the greatest value of more rows are not known"
 _HALF: Final = Fraction(1, 2)
 _QUARTER: Final = Fraction(1, 4)
 _NAMED: Final = {
@@ -67,6 +68,10 @@ class Distribution(Generic[V_co], RoundedWeights):
     reasons: ClassVar[Reasons] = dict.fromkeys(
         ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
     )
+    without: ClassVar = {
+        **dict.fromkeys(("minimum", "maximum"), _EXTREMES),
+        **dict.fromkeys(("iqr", "inter_quantile_range"), "no formula for a range of quantiles"),
+    }
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -256,7 +261,7 @@ class Distribution(Generic[V_co], RoundedWeights):
         if not n:
             return asked.none("no rows")
         if p in (0, 1):
-            return asked.none("the least and the greatest value of more rows are not known", n=n)
+            return asked.none(_EXTREMES, n=n)
         first, last = fixed_ranks(n, p, asked.level)
         lower = of.at(first)[1] if first else -math.inf
         upper = of.at(last)[2] if last <= n else math.inf

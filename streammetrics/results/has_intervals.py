@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -149,6 +149,8 @@ class HasIntervals(Shown):
     # Views that the rows themselves choose, such as the best threshold: their jackknife chooses
     # anew, and they have no confidence sequence.
     chosen: ClassVar[frozenset[str]] = frozenset()
+    # Views without an interval, also over users, with the reason: no jackknife holds for them.
+    without: ClassVar[Mapping[str, str]] = {}
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -181,6 +183,8 @@ class HasIntervals(Shown):
         rows = getattr(self, "rows", 0)
         if why := self._no_interval():
             return asked.none(why, n=rows)
+        if why := self.without.get(text.name, ""):
+            return asked.none(why, n=rows, formula=False)
         found = self._interval(asked)
         if found is None:
             why = f"no formula for {text.text}; {USERS}"
