@@ -16,11 +16,11 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refused
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
 from streammetrics.kernels.exact.exact_products import SCALES, exact_parts, of_scales, ordinary
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of
-from streammetrics.kernels.tables.ordered import Ordered
 from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import (

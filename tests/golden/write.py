@@ -32,6 +32,7 @@ from streammetrics import (
     Calibration,
     CatalogMetrics,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
@@ -40,6 +41,7 @@ from streammetrics import (
     Paired,
     Panel,
     PerKey,
+    Quantiles,
     RankingMetrics,
     Ratio,
     Regression,
@@ -159,11 +161,16 @@ def _clicks() -> Panel:
 
 _SCORED: Final = _taken("labels", "scores")
 _REAL: Final = _taken("labels", "scores", real=True)
+_VALUES: Final = _taken(real=True, values="scores")
 _PANEL: Final = ("labels", "scores", "groups")
 
 
 def _weighted(n: int) -> dict[str, Any]:
     return {**_SCORED(n), "weights": np.arange(n) % 31 / 10}
+
+
+def _weighted_values(n: int) -> dict[str, Any]:
+    return {**_VALUES(n), "weights": np.arange(n) % 31 / 10}
 
 
 GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
@@ -186,6 +193,8 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "exact-auc-rounded": (ExactAUC(score_type="float64", round_weights=True), _weighted),
     "exact-auc-weighted": (ExactAUC(score_type="float64", weight_unit="1/10"), _weighted),
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
+    "exact-quantiles": (ExactQuantiles(), _VALUES),
+    "exact-quantiles-weighted": (ExactQuantiles(weight_unit="1/10"), _weighted_values),
     "grouped-auc": (GroupedAUC(score_type="float32"), _taken("labels", "scores", "groups")),
     "grouped-auc-auto": (GroupedAUC(), _taken("labels", "scores", "groups")),
     "grouped-auc-exact": (
@@ -252,6 +261,8 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
+    "quantiles": (Quantiles(), _VALUES),
+    "quantiles-weighted": (Quantiles(weight_unit="1/10"), _weighted_values),
     "ratio": (Ratio(), _taken(numerators="labels", denominators="revenues")),
     "regression": (Regression(), _taken("scores", labels="revenues")),
     "regression-rounded": (

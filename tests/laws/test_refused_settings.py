@@ -14,6 +14,7 @@ from streammetrics import (
     Calibration,
     CatalogMetrics,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
@@ -28,6 +29,7 @@ from streammetrics import (
     Paired,
     Panel,
     PerKey,
+    Quantiles,
     RankingMetrics,
     Ratio,
     Regression,
@@ -64,6 +66,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({}, "weight_unit", NO_UNIT),
     ],
     CatalogMetrics: [(CUTS, "n_items", (*NO_COUNT, (1 << 40) + 1)), (CUTS, "k", (*NO_COUNT, None))],
+    ExactQuantiles: [({}, "value_type", ("float16",)), ({}, "max_rows", NO_COUNT)],
     ExactAUC: [({}, "score_type", ("float16",)), ({}, "max_rows", NO_COUNT)],
     GroupedAUC: [
         ({}, "weight", ("views",)),
@@ -139,6 +142,14 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ),
     ],
     PerKey: [({"metric": Ratio()}, "max_keys", (*NO_COUNT, None, (1 << 31) + 1))],
+    Quantiles: [
+        *GRID,
+        ({}, "range", ("unit",)),
+        ({}, "resolution", (-1, 8.0, 20)),
+        ({}, "floor", (0.0, 2.0**24)),
+        ({"range": "probability"}, "ceiling", (4.0,)),
+        ({"grid": "edges"}, "edges", ((0.5, 0.5), (NAN,), 0.5)),
+    ],
     RankingMetrics: [
         ({}, "measures", ([], [P], ["MRR@3", "P(rel=2)"])),
         ({"measures": [MRR]}, "ties", ("random", None)),

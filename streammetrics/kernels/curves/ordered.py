@@ -65,7 +65,7 @@ class Ordered:
         return int(self.cumulative[place - 1]) if place else 0
 
     def kept(self, dropped: int) -> Ints:
-        """The counts without so many of the lowest and the highest rows: int64 [k]."""
+        """The counts without this number of the lowest and of the highest rows: int64 [k]."""
         first, last = dropped, self.n - dropped
         before = self.cumulative - self.counts
         kept: Ints = np.minimum(self.cumulative, last) - np.maximum(before, first)
