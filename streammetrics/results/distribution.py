@@ -296,9 +296,10 @@ def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:
 
 
 def _mean(values: NDArray[np.float64], units: NDArray[np.int64], n: int) -> Fraction | float:
-    """Σ units · values / n without rounding; infinite or nan if a value is infinite."""
-    if not np.isfinite(values).all():
-        return float(values[~np.isfinite(values)].sum())
+    """Σ units · values / n without rounding; infinite if a value is, nan if both infinities are."""
+    infinite = set(values[np.isinf(values)].tolist())
+    if infinite:
+        return infinite.pop() if len(infinite) == 1 else math.nan
     return total(values, None, units) / n
 
 

@@ -1,0 +1,182 @@
+"""Quantiles, trimmed means and their intervals, against worked examples and every small sample."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import Bounded, ExactQuantiles, InputError, Quantiles, UserGroups, compare
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
+from streammetrics.results.distribution import Distribution
+
+
+@pytest.fixture
+def examples(data: Path) -> list[dict[str, Any]]:
+    """The worked examples of section 1."""
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    return [example for example in known if example["section"] == 1]
+
+
+def of(metric: ExactQuantiles | Quantiles, inputs: dict[str, Any]) -> Distribution:
+    values = range(1, 101) if isinstance(inputs["x"], str) else inputs["x"]
+    metric.update(np.array(values, float), weights=inputs.get("weights"))
+    return metric.compute()
+
+
+def holds(found: object, exact: float | None) -> bool:
+    """Whether certain bounds hold a value, or both are undefined."""
+    assert isinstance(found, Bounded)
+    if exact is None:
+        return math.isnan(found.value) and math.isnan(found.low)
+    return found.low <= exact <= found.high and found.low <= found.value <= found.high
+
+
+def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[dict[str, Any]]) -> None:
+    counted = 0
+    for example in examples:
+        inputs, value = example["inputs"], example["value"]
+        views = {
+            "quantile": lambda r, i: r.quantile(float(i["p"])),
+            "trimmed_mean": lambda r, i: r.trimmed_mean(float(i["trim"])),
+            "winsorised_mean": lambda r, i: r.winsorised_mean(float(i["trim"])),
+        }
+        if example["metric"] in views:
+            exact, coarse = (of(kind(), inputs) for kind in (ExactQuantiles, Quantiles))
+            found = views[example["metric"]](exact, inputs)
+            assert str(found) == ("nan" if value is None else str(value)), example["id"]
+            assert holds(views[example["metric"]](coarse, inputs), value), example["id"]
+            counted += 1
+        elif example["metric"] == "trimmed_mean_se":
+            interval = of(ExactQuantiles(), inputs).interval(f"trimmed_mean({inputs['trim']})")
+            assert interval.se == pytest.approx(value["se"], rel=1e-12)
+            assert interval.df == value["df"]
+            counted += 1
+    assert counted == 16
+
+
+def test_worked_examples_of_buckets(examples: list[dict[str, Any]]) -> None:
+    for example in examples:
+        if example["metric"] == "quantile_bounds":
+            (x,) = example["inputs"]["x"]
+            known = {name: float(end) for name, end in example["value"].items()}
+            metric = Quantiles()
+            metric.update([-math.inf, x, math.inf])  # or the bounds would be x itself
+            found = metric.compute().median
+            assert (found.low, found.high) == (known["low"], known["high"]), example["id"]
+            alone = Quantiles()
+            alone.update([x])
+            assert alone.compute().median == Bounded(x, x, x)
+
+
+def users_of(groups: int) -> dict[int, int]:
+    """A user of each group."""
+    ids = np.arange(50 * groups)
+    found = unit_hashes(ids, salt_word("streammetrics"), "x") % np.uint64(groups)
+    return dict(zip(found[::-1].tolist(), ids[::-1].tolist(), strict=True))
+
+
+def test_worked_examples_of_users(examples: list[dict[str, Any]]) -> None:
+    counted = 0
+    for example in examples:
+        if example["metric"] != "quantile_interval_clustered":
+            continue
+        inputs, known = example["inputs"], example["value"]
+        k = max(inputs["buckets"]) + 1
+        users = users_of(k)
+        view = f"quantile({inputs['p']})"
+        metric = UserGroups(ExactQuantiles(), k)
+        metric.update([users[bucket] for bucket in inputs["buckets"]], values=inputs["x"])
+        found = metric.compute().interval(view)
+        assert (found.estimate, found.lower, found.upper) == (
+            known["estimate"], known["lower"], known["upper"],
+        )  # fmt: skip
+        # On a grid the same interval, to the ends of its buckets.
+        coarse = UserGroups(Quantiles(), k)
+        coarse.update([users[bucket] for bucket in inputs["buckets"]], values=inputs["x"])
+        wide = coarse.compute().interval(view)
+        assert wide.lower <= found.lower and found.upper <= wide.upper
+        assert wide.upper - wide.lower < (found.upper - found.lower) * 1.02
+        counted += 1
+    assert counted == 2
+
+
+def test_the_interval_of_a_quantile_is_between_two_rows() -> None:
+    metric = ExactQuantiles()
+    metric.update(range(1, 101))
+    found = metric.compute()
+    median = found.interval("median")
+    assert (median.lower, median.upper, median.method) == (40.0, 61.0, "ranks")
+    assert found.interval("p99").upper == math.inf
+    few = ExactQuantiles()
+    few.update([1.0, 2.0])
+    assert few.compute().interval("median").reason == "too few rows: 2"
+    for view in ("minimum", "maximum", "quantile(0)", "quantile(1)"):
+        assert "of more rows are not known" in found.interval(view).reason
+
+
+def test_extremes_and_ranges_have_no_interval_over_users_either() -> None:
+    metric = UserGroups(Quantiles())
+    metric.update(np.arange(2_000), values=np.arange(2_000) % 97)
+    for view in ("minimum", "maximum", "iqr", "inter_quantile_range(0.1, 0.9)"):
+        found = metric.compute().interval(view)
+        assert not found.defined and found.reason
+    assert metric.compute().interval("mean").defined
+
+
+def test_shares_below_hold_every_row_of_a_bucket() -> None:
+    rng = np.random.default_rng(2)
+    values = np.concatenate([rng.normal(0, 1e-7, 300), rng.lognormal(0, 20, 300), [0.0, -0.0, 7.0]])
+    exact, coarse = ExactQuantiles(), Quantiles(resolution=2)
+    for metric in (exact, coarse):
+        metric.update(values)
+    for x in (*values[::7].tolist(), 0.0, math.inf, -math.inf, 1e-9):
+        for name, count in (("share_below", values < x), ("share_up_to", values <= x)):
+            share = Fraction(int(count.sum()), len(values))
+            assert getattr(exact.compute(), name)(x) == float(share)
+            bounds = getattr(coarse.compute(), name)(x)
+            assert Fraction(bounds.low) <= share <= Fraction(bounds.high), (name, x)
+
+
+def test_infinite_values_are_quantiles_and_make_a_mean_infinite() -> None:
+    metric = ExactQuantiles()
+    metric.update([-math.inf, 1.0, 2.0, 3.0, math.inf])
+    found = metric.compute()
+    assert (found.minimum, found.median, found.maximum) == (-math.inf, 2.0, math.inf)
+    assert math.isnan(found.mean) and found.trimmed_mean(0.2) == 2.0
+    assert found.iqr == 2.0 and found.inter_quantile_range(0, 0.5) == math.inf
+
+
+def test_a_bad_argument_is_refused_in_four_parts() -> None:
+    found = ExactQuantiles().compute()
+    calls: tuple[tuple[Callable[[], object], str], ...] = (
+        (lambda: found.quantile(90), "if it is a percentage, pass 90 / 100"),
+        (lambda: found.trimmed_mean(0.5), "pass 0.1 to trim a tenth at each end"),
+        (lambda: found.inter_quantile_range(0.9, 0.1), "swap them"),
+        (lambda: found.share_below(math.nan), "a number in the range of float64"),
+    )
+    for call, said in calls:
+        with pytest.raises(InputError, match=said):
+            call()
+
+
+def test_the_difference_of_two_quantiles_combines_their_intervals() -> None:
+    states = []
+    for first in (0, 100):
+        state = ExactQuantiles()
+        state.update(range(first, first + 1_000))
+        states.append(state)
+    found = compare(*states, view="median")
+    assert (found.effect_size, found.method) == (100.0, "mover")
+    assert 0 < found.effect_size_ci_lower < 100 < found.effect_size_ci_upper < 200
+    # √((L - Q)² + (U - Q)²) of two equal intervals.
+    half = found.effect_size_ci_upper - 100
+    interval = states[0].compute().interval("median")
+    spread = math.hypot(interval.upper - interval.estimate, interval.estimate - interval.lower)
+    assert half == pytest.approx(spread, rel=1e-12)
