@@ -180,8 +180,7 @@ class CountsColumn(Column):
         if self._dense(len(at)):
             np.add.at(self._cells(), at, 1 if weights is None else weights)
         elif weights is None:
-            narrow = self.width * self.cells <= _NARROW
-            self.rows.append(at.astype(np.uint32 if narrow else np.int64))  # a copy
+            self.rows.append(at.astype(self._kind))  # a copy
             self._append(self.rows[-1].nbytes)
         else:
             self.pending.append((at.astype(np.int64), weights.astype(np.int64)))
@@ -393,6 +392,11 @@ class CountsColumn(Column):
             if self._is_full():
                 self._make_table()
 
+    @property
+    def _kind(self) -> type[np.uint32 | np.int64]:
+        """The type of pending rows: the narrowest that holds every code."""
+        return np.uint32 if self.width * self.cells <= _NARROW else np.int64
+
     def _settle(self) -> None:
         if not self.pending_bytes:
             return
@@ -400,8 +404,13 @@ class CountsColumn(Column):
         if self.pending:
             self.codes, self.counts = summed([(self.codes, self.counts), *self.pending], size)
         if self.rows:
-            run = counted(np.sort(np.concatenate(self.rows)))
-            self.codes, self.counts = merged((self.codes, self.counts), run, size)
+            rows, settled = np.concatenate(self.rows), (self.codes, self.counts)
+            if exact_total(self.counts) <= len(self.codes) + len(rows):
+                # Few rows a cell: to sort these again takes less time than to merge cells.
+                again = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
+                rows, settled = np.concatenate([rows, again]), (_NONE, _NONE)
+            rows.sort()
+            self.codes, self.counts = merged(settled, counted(rows), size)
         self.pending, self.rows, self.pending_bytes = [], [], 0
 
     def _dense(self, n: int) -> bool:
