@@ -67,7 +67,7 @@ def test_rows_are_counted_however_often_cells_are_read_in_between(cells: int, sp
     Rows that were added while codes were narrow are counted with cells whose codes are not."""
     rng = np.random.default_rng(5)
     column, model = empty(cells), dict[int, int]()
-    for width, weighted, read in ((1, 0, 1), (1, 0, 1), (2, 0, 0), (9, 1, 1), (9, 1, 0), (9, 0, 1)):
+    for width, weighted, read in ((1, 0, 1), (2, 0, 0), (9, 1, 1), (9, 1, 0), (9, 0, 1)):
         column.widen(width)
         slots, at = rng.integers(0, width, 200), rng.integers(0, span, 200)
         at[:100] += cells - span
