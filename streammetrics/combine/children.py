@@ -108,6 +108,10 @@ class MapColumn(Column):
         return self.child._exact_total_count()
 
     @property
+    def bound(self) -> int:
+        return max((column.bound for column in self.child._held()), default=0)
+
+    @property
     def nbytes(self) -> int:
         names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names

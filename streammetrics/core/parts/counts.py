@@ -312,10 +312,13 @@ class CountsColumn(Column):
             self.top = top
         if not n:
             return
-        at, counts = positions.astype(np.int64), amounts.astype(np.int64)
-        codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
-        in_order = positions if width == 1 else codes
-        ascending = bool((in_order[1:] > in_order[:-1]).all())
+        counts = amounts.astype(np.int64)
+        if width == 1:
+            codes = positions.astype(np.int64)
+        else:
+            codes = np.repeat(np.arange(width) * cells, sizes)
+            np.add(codes, positions, out=codes, dtype=np.int64, casting="unsafe")
+        ascending = bool((codes[1:] > codes[:-1]).all())
         if not (ascending and last < cells and amounts.min() > 0):
             raise damaged("cells out of order, out of range or empty")
         if self.table is None:
