@@ -122,12 +122,15 @@ def _read(stored: bytes) -> bytes:
             raise ValueError(f"an array of {n} integers of {width} bytes at {first}")
         state[end:first] = others[at : at + gap]
         at, end = at + gap, first + nbytes
-        mine = state[first:end]
-        for place, form in enumerate(forms[:width]):
-            mine[width - 1 - place :: width] = planes.take(n, form)
+        values = planes.take(n, forms[0]).astype(f"<u{width}")
+        for form in forms[1:width]:
+            values <<= 8
+            values |= planes.take(n, form)
+        mine = state[first:end].view(values.dtype)
         if ascends:
-            values = mine.view(f"<u{width}")
-            np.cumsum(values, dtype=values.dtype, out=values)
+            np.cumsum(values, dtype=values.dtype, out=mine)
+        else:
+            mine[:] = values
     if len(others) - at != size - end or planes.left:
         raise ValueError(f"{len(others) - at} bytes for {size - end}, {planes.left} of no array")
     state[end:] = others[at:]
@@ -159,11 +162,12 @@ class _Planes:
             return self._next(n)
         if form > 1:
             raise ValueError(f"bytes of form {form}, which is not known")
-        pairs = self._next((n + 1) // 2)
-        small = np.empty(2 * len(pairs), np.uint8)
-        np.right_shift(pairs, 4, out=small[::2])
-        np.bitwise_and(pairs, 15, out=small[1::2])
-        plane = small[:n]
+        pairs = self._next((n + 1) // 2).astype("<u2")
+        first = pairs >> 4
+        pairs &= 15
+        pairs <<= 8
+        pairs |= first
+        plane = pairs.view(np.uint8)[:n]
         large = np.flatnonzero(plane == 15)
         plane[large] = self._next(len(large))
         return plane
