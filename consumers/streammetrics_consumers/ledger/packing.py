@@ -9,7 +9,7 @@ compressed by Huffman codes and run lengths, in a tenth of the time that a searc
     4 bytes   SMPK
     1         version, 1
     4         bytes of the state, at most 8 MiB
-    4         number of arrays
+    4         number of arrays, at most 4096
     4         bytes of the first stream
     ...       first stream: the entries of the arrays, then all bytes of the state outside of arrays
     ...       second stream: the bytes of the arrays
@@ -46,7 +46,7 @@ _ENTRY: Final = np.dtype(
     [("first", "<u4"), ("n", "<u4"), ("width", "u1"), ("ascends", "u1"), ("forms", "u1", 8)]
 )
 _WIDTHS: Final = (1, 2, 4, 8)
-_SPACED: Final = 64  # bytes of a state for each of its arrays, at least
+_MOST: Final = 4096  # arrays; a state has dozens, and each costs a reader microseconds
 
 Bytes = NDArray[np.uint8]
 Array = tuple[int, int, int]  # the first byte, the bytes of each integer, their number
@@ -57,7 +57,7 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
     `Accumulator.encoded`; with others of these bytes it only is longer."""
     if not _LEAST <= len(state) <= LIMIT:
         return b""
-    arrays = arrays[: len(state) // _SPACED]
+    arrays = arrays[:_MOST]
     table = np.zeros(len(arrays), _ENTRY)
     rest, planes, at = [b""], list[bytes](), 0
     for i, (first, width, n) in enumerate(arrays):
@@ -104,8 +104,8 @@ def _read(stored: bytes) -> bytes:
         raise ValueError(f"version {version}, which is not known")
     if size > LIMIT:
         raise ValueError(f"a state of {size} bytes, more than {LIMIT}")
-    if n_arrays > size // _SPACED:
-        raise ValueError(f"{n_arrays} arrays in {size} bytes")
+    if n_arrays > _MOST:
+        raise ValueError(f"{n_arrays} arrays, more than {_MOST}")
     middle = _START.size + n_first
     n_table = n_arrays * _ENTRY.itemsize
     rest = _inflated(stored[_START.size : middle], n_table + size)
