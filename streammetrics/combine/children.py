@@ -187,7 +187,7 @@ class MapColumn(Column):
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
             keys, names = self._in_order(slot)  # so that `encode` copies nothing
-            new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
+            new.index[i] = dict(zip(keys, range(len(order), len(order) + len(keys)), strict=True))
             new.names.append(names)
             order.extend(keys.values())
             if slot in self.other:

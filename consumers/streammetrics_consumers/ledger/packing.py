@@ -144,7 +144,8 @@ def _plane(plane: Bytes) -> tuple[int, list[bytes]]:
         return 0, [plane.tobytes()]
     small = np.zeros(len(plane) + len(plane) % 2, np.uint8)
     np.minimum(plane, 15, out=small[: len(plane)])
-    return 1, [(small[::2] << 4 | small[1::2]).tobytes(), plane[large].tobytes()]
+    pairs = small.view("<u2")
+    return 1, [(pairs << 4 | pairs >> 8).astype(np.uint8).tobytes(), plane[large].tobytes()]
 
 
 class _Planes:
