@@ -64,22 +64,22 @@ def summed(runs: Sequence[Run], size: int) -> Run:
     """
     bits = max([int(counts.max(initial=0)) for _, counts in runs]).bit_length()
     wide = int(size - 1).bit_length() + bits
+    columns = [codes for codes, _ in runs], [counts for _, counts in runs]
     if wide < 64:  # one word sorts in a fifth of the time of two, and a narrow one in half of that
-        kind = np.uint32 if wide <= 32 else np.int64
-        codes = np.concatenate([codes for codes, _ in runs], dtype=kind, casting="unsafe")
-        codes <<= bits
-        codes |= np.concatenate([counts for _, counts in runs], dtype=kind, casting="unsafe")
-        codes.sort()
-        counts = codes & ((1 << bits) - 1)
-        codes >>= bits
+        kind = np.dtype(np.uint32 if wide <= 32 else np.int64)
+        words, amounts = [np.concatenate(c, dtype=kind, casting="unsafe") for c in columns]
+        words <<= bits
+        words |= amounts
+        words.sort()
+        amounts = words & ((1 << bits) - 1)
+        words >>= bits
     else:
-        codes = np.concatenate([codes for codes, _ in runs])
-        counts = np.concatenate([counts for _, counts in runs])
-        order = np.argsort(codes, kind="stable")
-        codes, counts = codes[order], counts[order]
-    first = np.flatnonzero(_changes(codes)[:-1])
-    codes = codes[first].astype(np.int64, copy=False)
-    counts = np.add.reduceat(counts, first, dtype=np.int64) if len(first) else _NONE
+        words, amounts = map(np.concatenate, columns)
+        order = np.argsort(words, kind="stable")
+        words, amounts = words[order], amounts[order]
+    first = np.flatnonzero(_changes(words)[:-1])
+    codes = words[first].astype(np.int64, copy=False)
+    counts = np.add.reduceat(amounts, first, dtype=np.int64) if len(first) else _NONE
     if not counts.all():  # weights of zero are ignored
         here = np.flatnonzero(counts != 0)
         codes, counts = codes[here], counts[here]
