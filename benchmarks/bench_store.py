@@ -39,7 +39,6 @@ from streammetrics_consumers.process import service
 from benchmarks.bench_commits import delta_of
 from benchmarks.workloads import click_scores, generator
 from streammetrics import HistogramAUC
-from streammetrics.kernels.tables.grids import grid_of
 
 SLICES, METRICS = 1000, 15
 EVENTS_A_SECOND = 100_000
@@ -114,12 +113,11 @@ def least_bytes(n: int, resolution: int) -> float:
     m (1 - log m) + exp(-m) * the sum of m^k log(k!) / k! over k. The shares of a sample, instead of
     the true ones, make the sum smaller by a few thousandths.
     """
-    grid, total = grid_of(HistogramAUC(resolution=resolution)), 0.0
-    known = labels(scores(SAMPLE, SEED, 0), SEED)
+    total, known = 0.0, labels(scores(SAMPLE, SEED, 0), SEED)
     for metric, times in ((0, 1), (1, METRICS - 1)):  # labels depend on the first scores alone
-        counts = np.zeros(2 * grid.n_buckets, np.int64)
-        for _, cells in grid.cells(known, scores(SAMPLE, SEED, metric)):
-            counts += np.bincount(cells, minlength=len(counts))
+        sample = HistogramAUC(resolution=resolution)
+        sample.update(known, scores(SAMPLE, SEED, metric))
+        counts = np.ravel(sample.compute().counts)
         means = counts[counts > 0] * (n / SLICES / SAMPLE)
         k = np.arange(int(means.max() + 12 * means.max() ** 0.5) + 20)
         log_factorials = np.cumsum(np.log(np.maximum(k, 1)))
