@@ -274,7 +274,8 @@ class CountsColumn(Column):
         first = np.searchsorted(self.codes, slots * self.cells)
         at, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
         shift = (np.arange(len(slots)) - slots) * self.cells
-        new.codes = self.codes[at] + np.repeat(shift, sizes)
+        new.codes = self.codes[at]
+        new.codes += np.repeat(shift, sizes)
         new.counts = self.counts[at]
         return new
 
