@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import repeat
+from operator import lt
 from sys import getsizeof
 from typing import Final, Self, cast
 
@@ -108,6 +109,10 @@ class MapColumn(Column):
         return self.child._exact_total_count()
 
     @property
+    def bound(self) -> int:
+        return max((column.bound for column in self.child._held()), default=0)
+
+    @property
     def nbytes(self) -> int:
         names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
@@ -183,7 +188,7 @@ class MapColumn(Column):
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
             keys, names = self._in_order(slot)  # so that `encode` copies nothing
-            new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
+            new.index[i] = dict(zip(keys, range(len(order), len(order) + len(keys)), strict=True))
             new.names.append(names)
             order.extend(keys.values())
             if slot in self.other:
@@ -253,17 +258,16 @@ class MapColumn(Column):
             raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
         n = 0
         for slot, size in enumerate(sizes):
-            before: bytes | None = None
-            for _ in range(size):
-                name = data.text(MAX_KEY_BYTES)
-                if before is not None and name <= before:
-                    raise damaged("keys out of order")
-                before = name
-                if name == _OTHER:
-                    self.other[slot] = n
-                else:
-                    self.index[slot][decode_key(name)] = n
-                n += 1
+            names = data.texts(size, MAX_KEY_BYTES)
+            if not all(map(lt, names, names[1:])):
+                raise damaged("keys out of order")
+            if names[:1] == [_OTHER]:
+                self.other[slot] = n
+            kept = names[1:] if slot in self.other else names
+            self.index[slot] = dict(
+                zip(map(decode_key, kept), range(n + size - len(kept), n + size), strict=True)
+            )
+            n += size
             if self.max_keys is None and slot in self.other:
                 raise damaged("a state of other keys without max_keys")
             if self.max_keys is not None and len(self.index[slot]) > self.max_keys:

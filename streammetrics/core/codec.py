@@ -246,6 +246,19 @@ class Reader:
         """Bytes preceded by their length, which is at most `limit`."""
         return bytes(self.raw(self.uint(limit)))
 
+    def texts(self, n: int, limit: int) -> list[bytes]:
+        """As `text`, `n` times; the caller must bound `n`."""
+        some, at, found = bytes(self.data[self.at : min(self.at + 128 * n, self.end)]), 0, []
+        short = min(limit, 127)
+        for _ in range(n):
+            size = some[at] if at < len(some) else 128
+            if size > short or at + size >= len(some):
+                break
+            found.append(some[at + 1 : at + 1 + size])
+            at += 1 + size
+        self.at += at
+        return found + [self.text(limit) for _ in range(n - len(found))]  # one is long, or damaged
+
     def finish(self) -> None:
         """Refuse unread bytes."""
         if self.left:

@@ -120,8 +120,8 @@ def ranges(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The indices in several ranges one after another, and the length of each range."""
     sizes = ends - starts
-    done = np.cumsum(sizes)
-    at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
+    at = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    at += np.arange(len(at))
     return at, sizes
 
 
