@@ -1,13 +1,12 @@
 """The cost of reading results by key: 10 metrics, 3 variants, and 1,000 or 10,000 slices.
 
 Each command runs in a process of its own: the CPU time of the process beyond that of its imports,
-and the most memory that it held at once, which includes the imports. `--beside PATH`
-runs another checkout in turns with this one. `python -m benchmarks.bench_results [SLICES ...]`.
+and the most memory that it held at once, which includes the imports. Before them, what processes
+cost that do next to nothing. `python -m benchmarks.bench_results`.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import workloads
+from benchmarks.answer import Answer, alone, answer, figures
+from benchmarks.harness import Timing, timing
 
 ROWS: Final = 3  # of each variant and slice
 VARIANTS: Final = ("a", "b", "c")
@@ -49,7 +50,6 @@ COMMANDS: Final = (
     ("results", *BY, "--json", "--views", "headline"),
     ("results", *BY, "--json", "--views", "all"),
 )
-TARGETS: Final = "targets: a text of 1,000 slices 1 s, of 10,000 slices 6 s and 400 MB; JSON 150 MB"
 IMPORTS: Final = (
     "import streammetrics_consumers.cli.main, streammetrics_consumers.cli.read_commands, "
     "sqlalchemy.dialects.sqlite"
@@ -113,30 +113,55 @@ def least(words: list[str], folder: Path, checkouts: list[Path | None], rounds: 
     return [Spent(one.cpu_s - start, one.peak_mb, one.nbytes) for start, one in best]
 
 
-def main() -> None:
-    """Print a line for each number of slices and command."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("slices", type=int, nargs="*", default=[1_000, 10_000])
-    asked.add_argument("--beside", type=Path, help="another checkout, run in turns")
-    asked.add_argument("--rounds", type=int, default=2)
-    given = asked.parse_args()
-    checkouts = [None] if given.beside is None else [given.beside, None]
-    print(TARGETS)
-    print(f"{'slices':>7} {'command':58} {'CPU s':>7} {'peak MB':>8} {'MB out':>7}")
-    for slices in given.slices:
+def starts(folder: Path, rounds: int) -> list[Timing]:
+    """Whole processes that do next to nothing, in turns."""
+    python = [sys.executable, "-c"]
+    processes = {
+        "import numpy": [*python, "import numpy"],
+        "import streammetrics": [*python, "import streammetrics"],
+        "status": [*python, MAIN, "status", "store.db"],
+        "results of one slice": [*python, MAIN, "results", "store.db"],
+    }
+    spent: dict[str, list[float]] = {name: [] for name in processes}
+    for _ in range(rounds):
+        for name, words in processes.items():
+            spent[name].append(1e9 * spent_by(words, folder, None).cpu_s)
+    found = [timing(name, each) for name, each in spent.items()]
+    more = found[1].median - found[0].median
+    return [*found, timing("import streammetrics, beyond numpy", [more])]
+
+
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000
+    found = answer(
+        "results",
+        "Commands, each in a process of its own",
+        rows=rows,
+        arrays=[workloads.uniform_scores(rows)],
+        unit="process",
+        of=rows,
+    )
+    with tempfile.TemporaryDirectory() as name:
+        make_store(Path(name), 1)
+        found.add(*starts(Path(name), 3 if quick else 9))
+    for slices in (1_000,) if quick else (1_000, 10_000):
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            make_store(folder, slices)
+            make_store(Path(name), slices)
             for command, *words in COMMANDS:
-                for checkout, one in zip(
-                    checkouts,
-                    least([command, "store.db", *words], folder, checkouts, given.rounds),
-                    strict=True,
-                ):
-                    said = " ".join([command, *words]) + (" (beside)" if checkout else "")
-                    print(f"{slices:7,} {said:58} {one.cpu_s:7.2f} {one.peak_mb:8.0f}"
-                          f" {one.nbytes / 1e6:7.1f}", flush=True)  # fmt: skip
+                [one] = least([command, "store.db", *words], Path(name), [None], 1 if quick else 2)
+                line = f"{slices:,} slices: {' '.join([command, *words])}"
+                found.add(timing(line, [1e9 * one.cpu_s]))
+                found.points.append(
+                    {"series": line, "peak MB": one.peak_mb, "MB printed": one.nbytes / 1e6}
+                )
+    found.notes += [
+        figures("process", found.points),
+        "The limits are those of a million float32. Lines with a number of slices are what a "
+        "process takes beyond its imports, which the peak includes; the others are whole "
+        f"processes. Stores have 10 metrics and {len(VARIANTS)} variants of each slice.",
+    ]
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)
