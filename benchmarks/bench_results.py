@@ -55,6 +55,15 @@ IMPORTS: Final = (
     "sqlalchemy.dialects.sqlite"
 )
 MAIN: Final = "import sys; from streammetrics_consumers.cli.main import main; sys.exit(main())"
+# The peak of a process is at least that of the process which started it: so a small one does.
+LAUNCH: Final = """
+import os, sys
+pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, used = os.wait4(pid, 0)
+with open("spent", "w") as file:
+    seconds = used.ru_utime + used.ru_stime
+    print(os.waitstatus_to_exitcode(status), seconds, used.ru_maxrss, file=file)
+"""
 
 
 class Spent(NamedTuple):
@@ -80,55 +89,53 @@ def make_store(folder: Path, slices: int) -> Path:
         file.writelines(lines)
     (folder / "config.toml").write_text(CONFIG + "".join(METRICS), encoding="utf-8")
     spent_by([sys.executable, "-c", MAIN, "run", "config.toml", "--until-end", "--no-serve"],
-             folder, None)  # fmt: skip
+             folder)  # fmt: skip
     return folder / "store.db"
 
 
-def spent_by(words: list[str], folder: Path, checkout: Path | None) -> Spent:
-    """The cost of one process; checkout: the code that it imports, or None for this one."""
-    at = Path(__file__).parent.parent if checkout is None else checkout
+def spent_by(words: list[str], folder: Path) -> Spent:
+    """The cost of one process."""
+    at = Path(__file__).parent.parent
     env = {**os.environ, "PYTHONPATH": f"{at}{os.pathsep}{at / 'consumers'}"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as everywhere
     with (folder / "out").open("wb") as out:
-        child = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.DEVNULL, env=env)
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(words)}: exit code {child.returncode}")
-    seconds = used.ru_utime + used.ru_stime
-    return Spent(seconds, used.ru_maxrss / 1000, (folder / "out").stat().st_size)
+        launched = [sys.executable, "-S", "-c", LAUNCH, *words]
+        subprocess.run(
+            launched, cwd=folder, stdout=out, stderr=subprocess.DEVNULL, env=env, check=True
+        )
+    code, seconds, peak = (folder / "spent").read_text(encoding="utf-8").split()
+    if code != "0":
+        raise SystemExit(f"{' '.join(words)}: exit code {code}")
+    return Spent(float(seconds), float(peak) / 1000, (folder / "out").stat().st_size)
 
 
-def least(words: list[str], folder: Path, checkouts: list[Path | None], rounds: int) -> list[Spent]:
-    """The least CPU time of each checkout, in turns, beyond that of its imports."""
-    python = [sys.executable, "-c", MAIN]
-    found = []
-    for checkout in checkouts:
-        imports = [sys.executable, "-c", IMPORTS]
-        start = min(spent_by(imports, folder, checkout).cpu_s for _ in range(rounds))
-        found.append((start, list[Spent]()))
-    for _ in range(rounds):
-        for checkout, (_, spent) in zip(checkouts, found, strict=True):
-            spent.append(spent_by([*python, *words], folder, checkout))
-    best = [(start, min(spent)) for start, spent in found]
-    return [Spent(one.cpu_s - start, one.peak_mb, one.nbytes) for start, one in best]
+def least(words: list[str], folder: Path, rounds: int) -> Spent:
+    """The least CPU time of a command beyond that of its imports."""
+    imports, python = [sys.executable, "-c", IMPORTS], [sys.executable, "-c", MAIN]
+    start = min(spent_by(imports, folder).cpu_s for _ in range(rounds))
+    best = min(spent_by([*python, *words], folder) for _ in range(rounds))
+    return Spent(best.cpu_s - start, best.peak_mb, best.nbytes)
 
 
 def starts(folder: Path, rounds: int) -> list[Timing]:
     """Whole processes that do next to nothing, in turns."""
-    python = [sys.executable, "-c"]
+    first = "the first metric"
     processes = {
-        "import numpy": [*python, "import numpy"],
-        "import streammetrics": [*python, "import streammetrics"],
-        "status": [*python, MAIN, "status", "store.db"],
-        "results of one slice": [*python, MAIN, "results", "store.db"],
+        "import numpy": "import numpy",
+        "import streammetrics": "import streammetrics",
+        first: "from streammetrics import HistogramAUC; HistogramAUC()",
+        "status": MAIN,
+        "results of one slice": MAIN,
     }
     spent: dict[str, list[float]] = {name: [] for name in processes}
     for _ in range(rounds):
-        for name, words in processes.items():
-            spent[name].append(1e9 * spent_by(words, folder, None).cpu_s)
-    found = [timing(name, each) for name, each in spent.items()]
-    more = found[1].median - found[0].median
-    return [*found, timing("import streammetrics, beyond numpy", [more])]
+        for name, code in processes.items():
+            words = [name.split()[0], "store.db"] if code is MAIN else []
+            one = spent_by([sys.executable, "-c", code, *words], folder)
+            spent[name].append(1e9 * one.cpu_s)
+    both = zip(spent[first], spent["import numpy"], strict=True)
+    spent[f"{first}, beyond numpy"] = [metric - numpy for metric, numpy in both]
+    return [timing(name, found) for name, found in spent.items()]
 
 
 def ask(quick: bool) -> Answer:
@@ -147,8 +154,9 @@ def ask(quick: bool) -> Answer:
     for slices in (1_000,) if quick else (1_000, 10_000):
         with tempfile.TemporaryDirectory() as name:
             make_store(Path(name), slices)
-            for command, *words in COMMANDS:
-                [one] = least([command, "store.db", *words], Path(name), [None], 1 if quick else 2)
+            for command, *words in COMMANDS[:2] if quick or slices > 1_000 else COMMANDS:
+                rounds = 1 if quick or "--json" in words else 2
+                one = least([command, "store.db", *words], Path(name), rounds)
                 line = f"{slices:,} slices: {' '.join([command, *words])}"
                 found.add(timing(line, [1e9 * one.cpu_s]))
                 found.points.append(
