@@ -21,13 +21,12 @@ import numpy as np
 import polars as pl
 import pytest
 import pytrec_eval
-from scipy import stats
-from sklearn import metrics
 
 from streammetrics import ExactAUC
-from tests.requirements import ROOT
+from tests.requirements import ROOT, Later
 from tests.site_blocks import blocks
 
+metrics, stats = Later("sklearn.metrics"), Later("scipy.stats")
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 EXACTLY = 1e-14  # other libraries add floats, and round more than once
 Names = Mapping[str, Any]
