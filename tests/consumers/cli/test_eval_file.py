@@ -119,6 +119,7 @@ def test_a_threshold_decides_what_a_prediction_is_and_the_table_says_so(
         assert said in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_groups_are_in_the_order_of_their_numbers_and_very_many_are_cut(
     tmp_path: Path, capsys: Capture
 ) -> None:
