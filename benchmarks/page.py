@@ -35,8 +35,8 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
     missed = [key for key in QUESTIONS if key not in answers]
     found.update(dict.fromkeys(missed, "Not measured."))
     processor = kept.get("processor", "")
-    on = f"on {processor} " if processor else ""
-    found["versions"] = f"Measured {on}with {kept['versions']}.{quick}"
+    on = f"Processor: {processor}. " if processor else ""
+    found["versions"] = f"{on}Measured with {kept['versions']}.{quick}"
     found["targets"] = (
         f"{targets.table(answers, QUESTIONS)}\n\n{targets.figures(answers, QUESTIONS)}"
     )
@@ -50,7 +50,7 @@ def _conditions(on: str, versions: str) -> str:
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
     flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
     said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
-    return f"Measured {on}with {', '.join(found)} and {said}; see docs/performance.md."
+    return f"{on}Measured with {', '.join(found)} and {said}; see docs/performance.md."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:
