@@ -55,6 +55,7 @@ def values(capsys: Capture, path: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_format_has_the_values_of_scikit_learn_by_group(
     tmp_path: Path, capsys: Capture
 ) -> None:
