@@ -34,7 +34,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="only these questions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the answers to FILE")
     parser.add_argument(
-        "--others", action="store_true", help="then the benchmarks of store, HTTP, Kafka and page"
+        "--others",
+        action="store_true",
+        help="then those that are not on the page, of HTTP and Kafka too",
     )
     return parser.parse_args(given)
 

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,16 @@ def test_the_readme_says_which_processor_features_were_off() -> None:
     found = re.findall(rf'{sorting.VARIABLE}="[^"]*"', KEPT["versions"])
     [setting] = found or [f"no {sorting.VARIABLE}"]
     assert setting in (page.ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_pages_name_the_processor_and_say_what_was_not_measured(tmp_path: Path) -> None:
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps({**KEPT, "processor": "A 7", "answers": KEPT["answers"][:1]}))
+    parts = page.tables(path)
+    assert parts["versions"].startswith("Processor: A 7. Measured with Python ")
+    assert "\n\nProcessor: A 7. Measured with Python " in parts["summary"]
+    assert [key for key in QUESTIONS if parts[key] == "Not measured."] == list(QUESTIONS)[1:]
+    assert parts["targets"].count("not measured") > 50
 
 
 def test_the_picture_stands_on_the_page_and_names_each_line() -> None:
