@@ -19,8 +19,10 @@ from streammetrics import (
     Calibration,
     GroupedAUC,
     HistogramAUC,
+    MulticlassConfusion,
     Panel,
     PerKey,
+    RankingMetrics,
     Ratio,
     Regression,
     Windows,
@@ -31,16 +33,24 @@ ROWS: Final = 200 * KEYS
 WINDOWS: Final = 24
 Columns = Mapping[str, np.ndarray]
 
+BOTH: Final = {"labels": "labels", "scores": "scores"}
+LISTS: Final = {"labels": "list_labels", "scores": "list_scores"}
+
 # Each metric with the columns of its `update`, and its headline.
 METRICS: Final[Mapping[str, tuple[Accumulator, Mapping[str, str], str]]] = {
     "Ratio": (Ratio(), {"numerators": "labels"}, "ratio"),
-    "BinaryConfusion": (BinaryConfusion(0.1), {}, "f1"),
-    "HistogramAUC": (HistogramAUC(), {}, "auc"),
-    "Calibration": (Calibration(), {}, "log_loss"),
-    "Regression": (Regression(), {}, "mae"),
-    "GroupedAUC": (GroupedAUC(), {"groups": "users"}, "gauc"),
+    "BinaryConfusion": (BinaryConfusion(0.1), BOTH, "f1"),
+    "HistogramAUC": (HistogramAUC(), BOTH, "auc"),
+    "Calibration": (Calibration(), BOTH, "log_loss"),
+    "Regression": (Regression(), BOTH, "mae"),
+    "GroupedAUC": (GroupedAUC(), {**BOTH, "groups": "users"}, "gauc"),
+    "MulticlassConfusion": (
+        MulticlassConfusion(10),
+        {"labels": "classes", "predictions": "predicted"},
+        "accuracy",
+    ),
+    "RankingMetrics": (RankingMetrics(["NDCG@10", "MRR", "HR@5"]), LISTS, "NDCG@10"),
 }
-BOTH: Final = {"labels": "labels", "scores": "scores"}
 
 
 def rows_of(n: int) -> Columns:
@@ -52,27 +62,42 @@ def rows_of(n: int) -> Columns:
         "users": random.integers(0, n // 10, n),
         "keys": random.integers(0, KEYS, n),
         "times": random.integers(0, WINDOWS * 3_600_000, n),
+        "classes": random.integers(0, 10, n),
+        "predicted": random.integers(0, 10, n),
     }
 
 
+def with_lists(columns: Columns) -> Columns:
+    """The same rows, each also with a list of ten items."""
+    random = np.random.default_rng(2)
+    size = len(columns["keys"]), 10
+    labels = (random.random(size) < 0.2).astype(np.uint8)
+    return {**columns, "list_labels": labels, "list_scores": random.random(size)}
+
+
+def figure(result: object, name: str) -> object:
+    """A figure of a result: an entry of a mapping, or an attribute."""
+    return result[name] if isinstance(result, Mapping) else getattr(result, name)
+
+
 def timings() -> Iterator[Timing]:
-    """A key's result of each metric, and its headline after that."""
-    columns = rows_of(ROWS)
-    for name, (metric, more, headline) in METRICS.items():
+    """A key's result of each metric, its headline after that, and the result of one state alone."""
+    columns = with_lists(rows_of(ROWS))
+    for name, (metric, takes, headline) in METRICS.items():
         state = PerKey(metric)
-        takes = more if "numerators" in more else {**BOTH, **more}
         state.update(columns["keys"], **{a: columns[c] for a, c in takes.items()})
-        results: list[object] = []
+        alone, results = state.state(state.keys()[0]), list[object]()
 
         def compute(state: PerKey = state, results: list[object] = results) -> None:
             results[:] = state.compute().values()
 
         def read(results: list[object] = results, headline: str = headline) -> None:
             for one in results:
-                getattr(one, headline)
+                figure(one, headline)
 
         yield measure(name, KEYS, compute)
         yield measure(f"{name}, its {headline}", KEYS, read, setup=compute)
+        yield measure(f"{name}, one key alone", 1, alone.compute)
 
 
 def panel() -> Panel:

@@ -16,11 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.events.fields import paths
-from streammetrics_consumers.events.json_and_csv import JsonReader
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
@@ -40,6 +39,17 @@ BAD: Final = {
     "50 % bad": 4096,
     "all bad": EVENTS,
 }
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """The fields that the config reads."""
+
+    ts: str
+    variant: str | int
+    label: int | float | bool
+    score: int | float
+    user: str | int
+    segment: str | int | float | bool | None = None
 
 
 def good_events() -> list[bytes]:
@@ -92,7 +102,7 @@ def demo() -> Config:
 
 def ask(quick: bool) -> Answer:
     config, lines = demo(), good_events()
-    decoder, read = Decoder(config), JsonReader(paths(config.fields)).decode
+    decoder, read = Decoder(config), msgspec.json.Decoder(Event).decode
 
     def decoding(count: int) -> Callable[[], None]:
         made = chunks(with_bad(lines, count))
