@@ -8,9 +8,8 @@ frequent, which is the worst case.
 States are the bytes of all rows of a commit as they are in memory; stored are those in the table
 `delta`. A day is before compaction; plain is a day of states that are not packed or shared. The
 least is the entropy of the states of a day, by `least_bytes`: no encoding without loss takes fewer
-bytes. CPU time is that of one core: packing the states, and the transaction. The last line fits the
-time of a commit to a part for each run and a part for each event. Targets: 40 GB a day, or 1.25
-times the least where that is more; 60 ms a run, 0.3 us an event.
+bytes. CPU time is that of one core: packing the states, and the transaction. It is split into a
+part for each commit and a part for each event.
 
 `python -m benchmarks.bench_store [--store postgresql://...]`.
 """
@@ -36,7 +35,9 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 
+from benchmarks.answer import Answer, answer, figures
 from benchmarks.bench_commits import delta_of
+from benchmarks.harness import timing, versions
 from benchmarks.workloads import click_scores, generator
 from streammetrics import HistogramAUC
 
@@ -172,39 +173,64 @@ def stored(ledger: Ledger, head: Head) -> int:
     return int(ledger.store.read(lambda c: c.exec_driver_sql(query).scalar_one()))
 
 
-def report(name: str, url: str | None) -> None:
-    """Print the table of one store."""
-    print(f"\n{name}: {SLICES:,} slices, {METRICS} areas, {EVENTS_A_SECOND:,} events a second")
-    print(f"{'every':>8}{'events':>11}{'resolution':>12}{'states MB':>11}{'stored MB':>11}"
-          f"{'GB a day':>10}{'least':>7}{'plain':>7}"
-          f"{'states ms':>11}{'transaction ms':>16}")  # fmt: skip
-    spent = {}
-    for every_s, resolution in (*CASES, FEW):
-        with tempfile.TemporaryDirectory() as made:
-            config = loaded(Path(made), resolution, url)
-            found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
-        best = min(found, key=lambda cost: cost.states_s + cost.transaction_s)
-        if resolution == 8:
-            spent[best.events] = best.states_s + best.transaction_s
+def fitted(few: Cost, many: Cost) -> tuple[float, float]:
+    """Nanoseconds of a commit without its events, and for each event."""
+    less, more = (1e9 * (cost.states_s + cost.transaction_s) for cost in (few, many))
+    each = (more - less) / (many.events - few.events)
+    return less - each * few.events, each
+
+
+def best_of(every_s: float, resolution: int, url: str | None) -> Cost:
+    """The commit of least time among some of this interval."""
+    with tempfile.TemporaryDirectory() as made:
+        config = loaded(Path(made), resolution, url)
+        found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
+    return min(found, key=lambda cost: cost.states_s + cost.transaction_s)
+
+
+def ask(quick: bool, url: str | None = None) -> Answer:
+    rows = 1_000_000
+    found = answer(
+        "store",
+        f"Commits of {SLICES:,} slices and {METRICS} areas, {EVENTS_A_SECOND:,} events a second",
+        rows=rows,
+        arrays=[click_scores(rows, i) for i in range(METRICS)],
+        unit="1,000 events",
+        of=1_000,
+    )
+    best = {}
+    for every_s, resolution in CASES[:1] if quick else CASES:
+        line = f"every {every_s:g} s, resolution {resolution}"
+        best[every_s, resolution] = one = best_of(every_s, resolution, url)
         day = DAY_S / every_s / 1e9
-        print(f"{every_s:>6g} s{best.events:>11,}{resolution:>12}{best.states / 1e6:>11.2f}"
-              f"{best.stored / 1e6:>11.2f}{best.stored * day:>10.1f}"
-              f"{least_bytes(best.events, resolution) * day:>7.1f}{best.states * day:>7.0f}"
-              f"{best.states_s * 1e3:>11.1f}{best.transaction_s * 1e3:>16.1f}",
-              flush=True)  # fmt: skip
-    few, many = min(spent), 5 * EVENTS_A_SECOND
-    each = (spent[many] - spent[few]) / (many - few)
-    print(f"a commit: {(spent[few] - each * few) * 1e3:.0f} ms and {each * 1e6:.2f} us an event")
+        spent = 1e9 * (one.states_s + one.transaction_s)
+        found.add(timing(line, [1e3 * spent / one.events]))
+        least = least_bytes(one.events, resolution)
+        found.points.append(
+            {"series": line, "MB of states": one.states / 1e6, "MB stored": one.stored / 1e6,
+             "GB a day": one.stored * day, "GB a day, plain": one.states * day,
+             "GB a day, least": least * day, "stored over least": one.stored / least}
+        )  # fmt: skip
+    run, each = fitted(best_of(*FEW, url), best[CASES[0]])
+    found.add(timing("a commit without its events", [run]),
+              timing("its events, 1,000 of them", [1e3 * each]))  # fmt: skip
+    found.notes += [
+        figures("a commit", found.points),
+        "A day is before compaction; plain is one of states that are not packed or shared. No "
+        "encoding without loss takes less than the least, the entropy of the states. The last two "
+        "lines split the first into what a commit costs without events and what they add, by a "
+        f"commit of {FEW[0] * EVENTS_A_SECOND:,.0f}.",
+    ]
+    return found
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_store", allow_abbrev=False)
-    parser.add_argument("--store", help="the URL of an empty database, measured beside SQLite")
-    url = parser.parse_args().store
-    report("SQLite", None)
-    if url:
-        report("the store of --store", url)
+    parser.add_argument("--quick", action="store_true", help="commits of 5 s alone")
+    parser.add_argument("--store", help="the URL of an empty database instead of SQLite")
+    asked = parser.parse_args()
+    print(versions() + "\n\n" + ask(asked.quick, asked.store).text())
 
 
 if __name__ == "__main__":

@@ -27,10 +27,16 @@ print(code, *sys.modules, file=sys.stderr)
         ("status --help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
         ("--version", ("numpy", "sqlalchemy", "asyncio")),
         ("completion bash", ("numpy", "sqlalchemy", "asyncio")),
-        ("status STORE", ("numpy", "streammetrics_consumers.config")),
         ("status STORE --json", ("numpy", "streammetrics_consumers.config", "rich")),
-        ("quarantine STORE", ("numpy", "rich")),
-        ("results STORE", ("rich.progress", "streammetrics.evaluation", "streammetrics.engines")),
+        pytest.param(
+            *("status STORE", ("numpy", "streammetrics_consumers.config")), marks=pytest.mark.slow
+        ),
+        pytest.param("quarantine STORE", ("numpy", "rich"), marks=pytest.mark.slow),
+        pytest.param(
+            "results STORE",
+            ("rich.progress", "streammetrics.evaluation", "streammetrics.engines"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_command_imports_only_what_it_uses(

@@ -102,7 +102,14 @@ def raw(data: bytes) -> bytes:
     return made.compress(data) + made.flush()
 
 
-BOMB = raw(bytes(1 << 28))
+def bomb(megabytes: int) -> bytes:
+    """Zeros, compressed. What is before a full flush does not matter to what comes after it."""
+    made = zlib.compressobj(9, zlib.DEFLATED, -15)
+    one = made.compress(bytes(1 << 20)) + made.flush(zlib.Z_FULL_FLUSH)
+    return one * megabytes + made.flush()
+
+
+BOMB = bomb(256)
 
 
 def row(size: int, first: bytes, second: bytes, n_arrays: int = 0, version: int = 1) -> bytes:
