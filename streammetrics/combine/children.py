@@ -13,12 +13,11 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
-_NEW: Final = -1  # in place of the child's slot of a key without one
 _SHARED: Final = 257  # small integers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
@@ -112,8 +111,9 @@ class MapColumn(Column):
         names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
 
-    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
-        """The child's slot of each row; new keys get one. One lookup for each distinct key.
+    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
+        """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
+        lookup for each distinct key.
 
         keys: [n]; slots: [n], or None for slot 0.
         """
@@ -123,11 +123,13 @@ class MapColumn(Column):
         at, codes = [each.tolist() for each in np.divmod(present, max(m, 1))]
         known = map(self.index.__getitem__, at)
         wanted = map(keys.values.__getitem__, codes)
-        found = np.fromiter(map(dict.get, known, wanted, repeat(_NEW)), np.intp, len(present))
-        for i in np.flatnonzero(found == _NEW).tolist():
-            found[i] = self._slot_of(at[i], keys.values[codes[i]])
+        found = np.fromiter(map(dict.get, known, wanted, repeat(NO_SLOT)), np.intp, len(present))
+        for i in np.flatnonzero(found == NO_SLOT).tolist():
+            key = keys.values[codes[i]]
+            if key is not NO_KEY:
+                found[i] = self._slot_of(at[i], key)
         self._make_room()
-        return found[inverse]
+        return Grouping(found, inverse)
 
     def merge(self, other: Self, to: Slots) -> None:
         child_to = np.zeros(other.child._width, np.intp)

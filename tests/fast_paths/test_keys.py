@@ -12,7 +12,9 @@ import pytest
 
 from streammetrics import (
     Accumulator,
+    Calibration,
     DictionaryColumn,
+    ExactAUC,
     HistogramAUC,
     InputError,
     Panel,
@@ -94,30 +96,84 @@ def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
     for n in (1, 40, 9_000):
         rng = np.random.default_rng(n)
         columns = draw(n, rng)
-        pools: dict[str, list[Any]] = {"few": ["a", "b"], "many": [*range(n)], "hostile": KEYS}
+        pools: dict[str, list[Any]] = {
+            **{f"arms {i}": ["a", "b"] for i in range(6)},  # few combinations: one block
+            "half": ["a", "b", None, None],
+            "none": [None],
+            "few": ["a", "b", "c"],
+            "many": [*range(n)],
+            "hostile": KEYS,
+        }
         codes = {column: rng.integers(0, len(pool), n) for column, pool in pools.items()}
         together, apart = PerKey(metric), PerKey(metric)
         together.update({c: as_codes(pool, codes[c]) for c, pool in pools.items()}, **columns)
         for column, pool in pools.items():
-            named = [(column, *key) if isinstance(key, tuple) else (column, key) for key in pool]
-            apart.update(as_list(named, codes[column]), **columns)
+            keys, some = with_a_key(column, pool, codes[column])
+            apart.update(keys, **{name: values[some] for name, values in columns.items()})
         assert together.to_bytes() == apart.to_bytes(), n
+
+
+def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The keys of the rows that count under this name, and these rows."""
+    given = [pool[code] for code in codes.tolist()]
+    some = np.array([key is not None for key in given])
+    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in given]
+    return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
 
 
 @pytest.mark.parametrize("buckets", [2, 64])
 def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: int) -> None:
-    panel = Panel({"auc": HistogramAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
+    metrics = {"auc": HistogramAUC(), "fit": Calibration(), "ctr": Ratio(), "exact": ExactAUC()}
+    panel = Panel(metrics, inputs={"ctr": {"numerators": "labels"}})
     metric = Windows(PerKey(UserGroups(panel, buckets), max_keys=3), 1)
-    together, apart = metric.empty(), metric.empty()
+    together, apart, buffered = metric.empty(), metric.empty(), metric.empty()
     rng = np.random.default_rng(4)
     for n in (3, 40_000, 100):
         users, times = rng.integers(0, n, n), rng.integers(0, 3_000, n)
-        arms = {f"{i}": rng.choice(["a", "b"], n).tolist() for i in range(3)}
+        arms = {f"{i}": rng.choice(["a", "b", None], n).tolist() for i in range(5)}
         rows = {"labels": rng.integers(0, 2, n), "scores": rng.random(n), "groups": users}
         together.update(times, keys=arms, **rows)
+        for i in range(0, n, 700):
+            at = slice(i, i + 700)
+            some = {name: column[at] for name, column in rows.items()}
+            buffered.update(times[at], keys={k: v[at] for k, v in arms.items()}, **some)
         for name, arm in arms.items():
-            apart.update(times, keys=[(name, one) for one in arm], **rows)
-    assert together.to_bytes() == apart.to_bytes()
+            here = np.array([one is not None for one in arm])
+            keys = [(name, one) for one in arm if one is not None]
+            apart.update(times[here], keys=keys, **{k: v[here] for k, v in rows.items()})
+    assert together.to_bytes() == apart.to_bytes() == buffered.to_bytes()
+
+
+def test_experiments_are_independent_of_the_rows_that_are_in_none_of_them() -> None:
+    """A row that is left out of an experiment leaves no trace in it, whatever its values are."""
+    rng = np.random.default_rng(8)
+    scores = rng.random(20_000)
+    for odd in (1e300, np.inf, -1e-300, 2.0**70):
+        numbers = np.concatenate([scores, [odd]])
+        state, expected = PerKey(Ratio()), PerKey(Ratio())
+        arms = np.append(rng.integers(0, 2, 20_000), 2)
+        one = DictionaryColumn(arms, ("a", "b", None))
+        other = DictionaryColumn(arms % 2, ("a", "b"))
+        state.update({"one": one, "other": other}, numerators=numbers)
+        expected.update([("one", "ab"[arm]) for arm in arms[:-1]], numerators=scores)
+        expected.update([("other", "ab"[arm % 2]) for arm in arms], numerators=numbers)
+        assert state.to_bytes() == expected.to_bytes(), odd
+    state.update({"one": [None]}, numerators=[np.inf])
+    assert state.to_bytes() == expected.to_bytes()
+
+
+def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None:
+    """All of these columns add to one state, whose sums exceed what a float64 holds."""
+    numbers = 1 - np.random.default_rng(3).random(1 << 15) / 16
+    for columns, n in ((6, 1 << 15), (1_100, 3)):
+        together, apart = PerKey(Ratio(), max_keys=1), PerKey(Ratio(), max_keys=1)
+        one = DictionaryColumn(np.zeros(n, np.intp), ("a",))
+        every = tuple((f"{i}", "a") for i in range(columns))
+        for _ in range(2):  # by the second batch, it is known that nearly all keys are past it
+            together.update({name: one for name, _ in every}, numerators=numbers[:n])
+            codes = np.arange(columns).repeat(n)
+            apart.update(DictionaryColumn(codes, every), numerators=np.tile(numbers[:n], columns))
+            assert together.to_bytes() == apart.to_bytes()
 
 
 def test_a_row_that_has_one_key_twice_counts_twice() -> None:

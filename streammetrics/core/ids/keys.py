@@ -18,7 +18,7 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
-from streammetrics.core.rows import DictionaryColumn, Key, Scalar
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, Scalar
 from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
@@ -99,13 +99,20 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
 
 
 def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
-    """The column with (name, key) in place of each key, or (name, *key) for a tuple.
+    """The column with (name, key) in place of each key, (name, *key) for a tuple, and NO_KEY for
+    None.
 
     >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
     named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in keys.values]
-    return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+    if type(None) not in set(map(type, keys.values)):
+        return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+    none = (name,)  # checked in place of None; no other value is this object
+    named = [none if key is None else of for key, of in zip(keys.values, named, strict=True)]
+    checked = _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+    values = tuple([NO_KEY if key is none else key for key in checked.values])
+    return DictionaryColumn(checked.codes, values)
 
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
