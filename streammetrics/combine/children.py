@@ -12,7 +12,13 @@ import numpy as np
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    decode_key,
+    dictionary_column,
+    encode_key,
+    key_hash,
+)
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
@@ -120,14 +126,18 @@ class MapColumn(Column):
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
-        at, codes = [each.tolist() for each in np.divmod(present, max(m, 1))]
-        known = map(self.index.__getitem__, at)
-        wanted = map(keys.values.__getitem__, codes)
-        found = np.fromiter(map(dict.get, known, wanted, repeat(NO_SLOT)), np.intp, len(present))
+        of, codes = np.divmod(present, max(m, 1))
+        if slots is None and len(codes) == m:  # each value is present
+            got = map(self.index[0].get, keys.values, repeat(NO_SLOT))
+        else:
+            at = map(self.index.__getitem__, of.tolist())
+            wanted = map(keys.values.__getitem__, codes.tolist())
+            got = map(dict.get, at, wanted, repeat(NO_SLOT))
+        found = np.fromiter(got, np.intp, len(present))
         for i in np.flatnonzero(found == NO_SLOT).tolist():
-            key = keys.values[codes[i]]
+            key = keys.values[codes.item(i)]
             if key is not NO_KEY:
-                found[i] = self._slot_of(at[i], key)
+                found[i] = self._slot_of(of.item(i), key)
         self._make_room()
         return Grouping(found, inverse)
 
@@ -210,8 +220,9 @@ class MapColumn(Column):
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            for key, at in keys.items():
-                to[at] = new._slot_of(slot, key_of(key))
+            named = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            for code, at in zip(named.codes.tolist(), keys.values(), strict=True):
+                to[at] = new._slot_of(slot, named.values[code])
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
         new._make_room()

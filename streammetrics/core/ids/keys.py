@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, count
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
 _SCALARS: Final = frozenset({str, int, type(None)})
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HASH_NAME: Final = b"streammetrics-key/1"
 
 
@@ -105,14 +108,16 @@ def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColum
     >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
-    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in keys.values]
-    if type(None) not in set(map(type, keys.values)):
-        return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
-    none = (name,)  # checked in place of None; no other value is this object
-    named = [none if key is None else of for key, of in zip(keys.values, named, strict=True)]
-    checked = _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
-    values = tuple([NO_KEY if key is none else key for key in checked.values])
-    return DictionaryColumn(checked.codes, values)
+    name = _joined_pairs(name)
+    named = [
+        NO_KEY if key is None else (name, *key) if isinstance(key, tuple) else (name, key)
+        for key in keys.values
+    ]
+    made = DictionaryColumn(keys.codes, tuple(named))
+    if _most_bytes_of(keys.values) + _text_bytes(len(name)) < MAX_KEY_BYTES:
+        return made
+    bad = [i for i, key in enumerate(named) if key is not NO_KEY and _too_long(key)]
+    return _without(made, bad, where)
 
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
@@ -145,46 +150,49 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
 
 def _from_objects(given: list[Key], name: str) -> DictionaryColumn:
     values = given
-    if not _are_keys(values):
+    # True, 1.0 and 1 are one key of a dict, so the dict is made of checked values.
+    sure = _most_bytes_of(values) < MAX_KEY_BYTES
+    if not sure:
         values = [_plain(value) for value in given]
         if not all(map(_is_key, values)):
             raise _bad_keys(given, name)
-    # True, 1.0 and 1 are one key of a dict, so the dict is made of checked values.
-    known = {key: code for code, key in enumerate(dict.fromkeys(values))}
+    known: defaultdict[Key, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
-    return _checked_codes(DictionaryColumn(codes, tuple(known)), name)
+    keys = DictionaryColumn(codes, tuple(known))
+    return keys if sure else _checked_codes(keys, name)
 
 
 # Functions of all values at once take a tenth of the time of one call for each value.
-def _are_keys(values: Sequence[Key]) -> bool:
-    """Whether all values are keys as they are, without a conversion."""
+def _most_bytes_of(values: Sequence[Key]) -> int:
+    """An upper bound of the bytes of each of these keys; MAX_KEY_BYTES if some may be no key, or in
+    another form than that of a state."""
+    width, scalars = 1, [values]
     kinds = set(map(type, values))
     if tuple in kinds:
-        some = [value for value in values if type(value) is tuple]
-        kinds = kinds - {tuple} | set(map(type, chain.from_iterable(some)))
-    return kinds <= _SCALARS
+        tuples = values if len(kinds) == 1 else [value for value in values if type(value) is tuple]
+        widths = set(map(len, tuples))  # type: ignore[arg-type]
+        flat = [*chain.from_iterable(tuples)]  # type: ignore[arg-type]
+        width = max(widths)
+        # Values at one position of tuples are mostly of one kind.
+        step = max(width, 1) if len(widths) == 1 else 1
+        scalars = [flat[i::step] for i in range(step)]
+        if len(kinds) > 1:
+            scalars.append([value for value in values if type(value) is not tuple])
+    return min(max(width, 1) * max(map(_most_bytes_of_scalars, scalars)), MAX_KEY_BYTES)
 
 
-def _surely_keys(values: Sequence[Key]) -> bool:
-    """Whether all values are keys, and by an upper bound none is too long."""
-    by_kind = _by_kind(values)
-    tuples = by_kind.pop(tuple, ())
-    width = max(map(len, tuples), default=1)
-    longest = 0
-    for some in (by_kind, _by_kind([*chain.from_iterable(tuples)])) if tuples else (by_kind,):
-        if not some.keys() <= _SCALARS:
-            return False
-        text = max(map(len, some.get(str, ())), default=0)
-        bits = max(map(int.bit_length, some.get(int, ())), default=0)
-        longest = max(longest, _text_bytes(text), _integer_bytes(bits))
-    return width * longest < MAX_KEY_BYTES
-
-
-def _by_kind(values: Sequence[Any]) -> dict[type, Sequence[Any]]:
+def _most_bytes_of_scalars(values: Sequence[Any]) -> int:
     kinds = set(map(type, values))
-    if len(kinds) == 1:
-        return {kinds.pop(): values}
-    return {kind: [value for value in values if type(value) is kind] for kind in kinds}
+    if kinds == {str}:
+        pairs = not (every := "\n".join(values)).isascii() and _PAIR.search(every)
+        return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
+    if kinds == {int}:
+        return _integer_bytes(max(max(values), -min(values)).bit_length())
+    if not kinds <= _SCALARS:
+        return MAX_KEY_BYTES
+    texts, numbers = ([v for v in values if type(v) is kind] for kind in (str, int))
+    both = [_most_bytes_of_scalars(some) for some in (texts, numbers) if some]
+    return max(both, default=_integer_bytes(0))
 
 
 def _plain(value: Any) -> Any:
@@ -194,6 +202,20 @@ def _plain(value: Any) -> Any:
     return tuple(map(plain, value)) if isinstance(value, tuple | list) else plain(value)
 
 
+def _paired(key: Key) -> Key:
+    """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
+    state, they are the same."""
+    if isinstance(key, tuple):
+        return tuple([_joined_pairs(one) if type(one) is str else one for one in key])
+    return _joined_pairs(key) if type(key) is str else key
+
+
+def _joined_pairs(text: str) -> str:
+    if not _PAIR.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def _is_key(value: object) -> bool:
     if isinstance(value, tuple):
         return all(v is None or type(v) in (str, int) for v in value)
@@ -201,9 +223,15 @@ def _is_key(value: object) -> bool:
 
 
 def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
-    if _surely_keys(keys.values):
+    if _most_bytes_of(keys.values) < MAX_KEY_BYTES:
         return keys
+    keys = DictionaryColumn(keys.codes, tuple(map(_paired, keys.values)))
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
+    return _without(keys, bad, name)
+
+
+def _without(keys: DictionaryColumn, bad: list[int], name: str) -> DictionaryColumn:
+    """The same column; InputError if one of these bad values is in a row."""
     rows = np.flatnonzero(np.isin(keys.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
         first = keys.values[keys.codes[rows[0]]]
