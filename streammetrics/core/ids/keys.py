@@ -114,7 +114,8 @@ def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColum
         for key in keys.values
     ]
     made = DictionaryColumn(keys.codes, tuple(named))
-    if _most_bytes_of(keys.values) + _text_bytes(len(name)) < MAX_KEY_BYTES:
+    most = _most_bytes_of(keys.values, set(map(type, keys.values)))
+    if most + _text_bytes(len(name)) < MAX_KEY_BYTES:
         return made
     bad = [i for i, key in enumerate(named) if key is not NO_KEY and _too_long(key)]
     return _without(made, bad, where)
@@ -149,40 +150,44 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
 
 
 def _from_objects(given: list[Key], name: str) -> DictionaryColumn:
-    values = given
-    # True, 1.0 and 1 are one key of a dict, so the dict is made of checked values.
-    sure = _most_bytes_of(values) < MAX_KEY_BYTES
-    if not sure:
+    values, kinds = given, set(map(type, given))
+    # Rows of scalars repeat so often that only different ones are worth another pass.
+    sure = tuple in kinds and _most_bytes_of(values, kinds) < MAX_KEY_BYTES
+    if not (sure or kinds <= _SCALARS):
         values = [_plain(value) for value in given]
         if not all(map(_is_key, values)):
             raise _bad_keys(given, name)
+    # True, 1.0 and 1 are one key of a dict, so the dict is made of values of known types.
     known: defaultdict[Key, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
     keys = DictionaryColumn(codes, tuple(known))
-    return keys if sure else _checked_codes(keys, name)
+    return keys if sure else _checked_codes(keys, name, kinds if kinds <= _SCALARS else None)
 
 
 # Functions of all values at once take a tenth of the time of one call for each value.
-def _most_bytes_of(values: Sequence[Key]) -> int:
+def _most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
     """An upper bound of the bytes of each of these keys; MAX_KEY_BYTES if some may be no key, or in
-    another form than that of a state."""
-    width, scalars = 1, [values]
-    kinds = set(map(type, values))
-    if tuple in kinds:
-        tuples = values if len(kinds) == 1 else [value for value in values if type(value) is tuple]
-        widths = set(map(len, tuples))  # type: ignore[arg-type]
-        flat = [*chain.from_iterable(tuples)]  # type: ignore[arg-type]
-        width = max(widths)
-        # Values at one position of tuples are mostly of one kind.
-        step = max(width, 1) if len(widths) == 1 else 1
-        scalars = [flat[i::step] for i in range(step)]
-        if len(kinds) > 1:
-            scalars.append([value for value in values if type(value) is not tuple])
-    return min(max(width, 1) * max(map(_most_bytes_of_scalars, scalars)), MAX_KEY_BYTES)
+    another form than that of a state. kinds: their types."""
+    if tuple not in kinds:
+        return _most_bytes_of_scalars(values, kinds)
+    tuples: Sequence[Any] = values
+    if len(kinds) > 1:
+        tuples = [value for value in values if type(value) is tuple]
+    widths = set(map(len, tuples))
+    flat = [*chain.from_iterable(tuples)]
+    width = max(*widths, 1)
+    if width >= MAX_KEY_BYTES:
+        return MAX_KEY_BYTES
+    # Values at one position of tuples are mostly of one kind.
+    step = width if len(widths) == 1 else 1
+    scalars: list[Sequence[Any]] = [flat[i::step] for i in range(step)]
+    if len(kinds) > 1:
+        scalars.append([value for value in values if type(value) is not tuple])
+    most = max([_most_bytes_of_scalars(some, set(map(type, some))) for some in scalars])
+    return min(width * most, MAX_KEY_BYTES)
 
 
-def _most_bytes_of_scalars(values: Sequence[Any]) -> int:
-    kinds = set(map(type, values))
+def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
     if kinds == {str}:
         pairs = not (every := "\n".join(values)).isascii() and _PAIR.search(every)
         return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
@@ -190,8 +195,8 @@ def _most_bytes_of_scalars(values: Sequence[Any]) -> int:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
     if not kinds <= _SCALARS:
         return MAX_KEY_BYTES
-    texts, numbers = ([v for v in values if type(v) is kind] for kind in (str, int))
-    both = [_most_bytes_of_scalars(some) for some in (texts, numbers) if some]
+    each = [(kind, [v for v in values if type(v) is kind]) for kind in kinds & {str, int}]
+    both = [_most_bytes_of_scalars(some, {kind}) for kind, some in each]
     return max(both, default=_integer_bytes(0))
 
 
@@ -222,8 +227,11 @@ def _is_key(value: object) -> bool:
     return value is None or type(value) in (str, int)
 
 
-def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
-    if _most_bytes_of(keys.values) < MAX_KEY_BYTES:
+def _checked_codes(
+    keys: DictionaryColumn, name: str, kinds: set[type] | None = None
+) -> DictionaryColumn:
+    """The column with keys in one form; InputError. kinds: the types of its values, if known."""
+    if _most_bytes_of(keys.values, kinds or set(map(type, keys.values))) < MAX_KEY_BYTES:
         return keys
     keys = DictionaryColumn(keys.codes, tuple(map(_paired, keys.values)))
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
@@ -244,9 +252,8 @@ def _without(keys: DictionaryColumn, bad: list[int], name: str) -> DictionaryCol
 def _used(keys: DictionaryColumn) -> DictionaryColumn:
     """The same column, with only the values that occur in a row."""
     used, codes = np.unique(keys.codes, return_inverse=True)
-    return DictionaryColumn(
-        codes.astype(np.intp, copy=False), tuple(map(keys.values.__getitem__, used.tolist()))
-    )
+    values = tuple(map(keys.values.__getitem__, used.tolist()))
+    return DictionaryColumn(codes.astype(np.intp, copy=False), values)
 
 
 def _too_long(key: Key) -> bool:
