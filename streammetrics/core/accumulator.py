@@ -76,9 +76,8 @@ class Accumulator(Declared, ABC):
         columns: the column of each argument of `update`; several columns are a table [n, columns]
         where the argument takes one, else a tuple in each row. An argument that is not named has
         the column of its own name; other columns are ignored. `key` is short for `keys`, which may
-        be a dict of columns by name, and `time` for `times_ms`. Texts, categories, lists and times
-        with a zone are what `update` takes; a `datetime64` without a zone is in UTC. InputError for
-        a column that is not there.
+        be a dict, and `time` for `times_ms`. Texts, categories, lists and times with a zone are
+        what `update` takes; a `datetime64` without a zone is in UTC. InputError: no such column.
 
         >>> from streammetrics import Ratio
         >>> ctr = Ratio()
@@ -196,19 +195,16 @@ class Accumulator(Declared, ABC):
     def _feed(self, batch: Batch, slots: AnySlots | None) -> None:
         """Add checked rows to the states of their slots."""
         weighed = QUANTA in batch.columns
-        if isinstance(slots, ManySlots):
-            if self._many_slots and not weighed:
-                self._accumulate(batch, cast("Slots", slots))  # such a metric accepts both
-                return
+        if isinstance(slots, ManySlots) and (weighed or not self._many_slots):
             for rows, one in slots.each():
                 self._feed(batch if rows is None else batch.take(rows), one)
             return
+        at = cast("Slots | None", slots)
         if weighed:
             if ROUNDED in batch.columns:
-                some, at = rounded_rows(batch, slots)
-                self._accumulate_rounded(some, at)
-            batch, slots = weighed_rows(batch, slots)
-        self._accumulate(batch, slots)
+                self._accumulate_rounded(*rounded_rows(batch, at))
+            batch, at = weighed_rows(batch, at)
+        self._accumulate(batch, at)
 
     def _flush(self) -> None:
         if self._buffer.n:
