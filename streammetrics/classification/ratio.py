@@ -145,10 +145,10 @@ class Ratio(Accumulator, schema="ratio/2"):
 
 def _rows_by_slot(slots: AnySlots) -> tuple[Slots, NDArray[np.intp]]:
     """The slots that have rows, and how many each has."""
-    if isinstance(slots, ManySlots):
+    if isinstance(slots, ManySlots) and slots.pays:
         here, counts = slots.present, slots.counts()
     else:
-        counts = np.bincount(slots)
+        counts = np.bincount(slots.every() if isinstance(slots, ManySlots) else slots)
         here = np.arange(len(counts))
     some = np.flatnonzero(counts != 0)
     return here[some], counts[some]

@@ -156,11 +156,13 @@ class CountsColumn(Column):
         """
         at = within(slots, self.cells, cells)
         if isinstance(at, ManySlots):
-            if self.cells <= _ALWAYS_DENSE:
-                self._cells()[at.present] += at.counts()
-            else:
+            if self.cells > _ALWAYS_DENSE:
                 for _, one in at.each():
                     self._add(one, None)
+            elif at.pays:
+                np.add.at(self._cells(), at.present, at.counts())
+            else:
+                self._add(at.every(), None)
             return
         self._add(at, weights)
 

@@ -127,7 +127,9 @@ class ExactSumColumn(Column):
                 self.add(*self._without_infinities(some, to))
             elif slots is not None:
                 to = slots[start : start + CHUNK]
-                if not (top < 1 << 31 and self._add_integers(some, to)):
+                if isinstance(to, ManySlots) and not to.pays:
+                    self.add(to.spread(some), to.every())
+                elif not (top < 1 << 31 and self._add_integers(some, to)):
                     self._add_to_slots(some, to, top)
             elif (sums := sum_by_levels(some, top)) is not None:
                 whole += sum(map(whole_units, sums))
@@ -322,8 +324,9 @@ class ExactSumColumn(Column):
         used = [i for i, part in enumerate(parts) if part.any()]
         if used:
             self._cover(limb + used[0], limb + used[-1] + 1, 1)
+        at = slots * self.limbs.shape[1] + (limb - self.first)
         for i in used:
-            self.limbs[slots, limb + i - self.first] += parts[i]
+            np.add.at(self.limbs.reshape(-1), at + i, parts[i])
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""

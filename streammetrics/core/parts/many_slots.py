@@ -17,6 +17,7 @@ from streammetrics.core.parts.part import Slots
 
 _SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
 _FEW: Final = 1024
+_MORE_SUMS: Final = 2
 NO_SLOT: Final = -1  # of a row that does not count in a grouping
 
 MOST: Final = 1 << 10  # groupings, whose sums of 2**53 units stay within an int64
@@ -149,6 +150,22 @@ class ManySlots:
                 if len(one):
                     self._each.append((rows, one))
         return self._each
+
+    def every(self) -> Slots:
+        """The slots of all rows that count, of one grouping after another."""
+        return np.concatenate([np.empty(0, np.intp), *[one for _, one in self.each()]])
+
+    def spread(self, values: Floats) -> Floats:
+        """The value [n] of each of the rows of `every`."""
+        some = [values if rows is None else values[rows] for rows, _ in self.each()]
+        return np.concatenate([np.empty(0), *some])
+
+    @property
+    def pays(self) -> bool:
+        """Whether `sums` and `counts` cost less than `every`: there are not far more sums than
+        rows."""
+        sums = len(self._plan().members) * self.size
+        return sums <= _MORE_SUMS * len(self) * len(self.groupings)
 
     @property
     def present(self) -> Slots:
