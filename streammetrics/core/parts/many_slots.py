@@ -17,10 +17,9 @@ from streammetrics.core.parts.part import Slots
 
 _SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
 _FEW: Final = 1024
-_MORE_SUMS: Final = 2
+_MORE_SUMS: Final = 2  # for each row of each grouping
 NO_SLOT: Final = -1  # of a row that does not count in a grouping
-
-MOST: Final = 1 << 10  # groupings, whose sums of 2**53 units stay within an int64
+MOST: Final = 1 << 8  # groupings, whose sums of 2**53 units stay within an int64
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -71,13 +70,15 @@ def _planned(groupings: Sequence[Grouping], size: int) -> _Plan:
             codes, held = blocks[-1]
             b, m = len(held), len(held[0])
             most = m + n // (size * b * (b + 1))
-            pairs, joint = np.arange(m * len(own)), codes * len(own) + index
-            if most < len(pairs) <= _SPARSE * n:  # some of them may not occur
-                pairs, joint = distinct(joint, len(pairs))
-            if len(pairs) <= most:
-                before, last = np.divmod(pairs, len(own))
-                blocks[-1] = joint, [*(slots[before] for slots in held), own[last]]
-                continue
+            possible = m * len(own)
+            if possible <= max(most, _SPARSE * n):
+                pairs, joint = np.arange(possible), codes * len(own) + index
+                if possible > most:  # some of them may not occur
+                    pairs, joint = distinct(joint, possible)
+                if len(pairs) <= most:
+                    before, last = np.divmod(pairs, len(own))
+                    blocks[-1] = joint, [*(slots[before] for slots in held), own[last]]
+                    continue
         blocks.append((index, [own]))
     sizes = [len(held[0]) for _, held in blocks]
     ends = np.cumsum(sizes).tolist()
