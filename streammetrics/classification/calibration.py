@@ -20,6 +20,7 @@ from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
+from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
@@ -126,7 +127,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         off = labels - scores
         return Terms(self._losses(labels, scores)[0]), Terms(off * off)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, at in batch.pieces(slots):
             labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
             self._add(labels, scores, piece.quanta, at)
@@ -140,13 +141,13 @@ class Calibration(Accumulator, schema="calibration/3"):
         labels: NDArray[np.uint8],
         scores: Floats,
         units: Units | None,
-        slots: Slots | None,
+        slots: AnySlots | None,
     ) -> None:
         bins = equal_bins(scores, self.bins)
         cells = labels * np.intp(self.bins) + bins
         self.counts.add_rows(cells, slots, units)
         hits = np.flatnonzero(labels)
-        slots_of_hits = None if slots is None else slots[..., hits]
+        slots_of_hits = None if slots is None else slots[hits]
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)
             self.predicted_of_positives.add(part[hits], slots_of_hits)

@@ -16,7 +16,8 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.parts.counts import Counts, distinct
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.many_slots import AnySlots, distinct
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.settings import Setting
@@ -103,10 +104,10 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         quanta = batch.quanta
         for piece, cells in grid_of(self).cells(batch.labels, batch.scores):
-            here = None if slots is None else slots[..., piece]
+            here = None if slots is None else slots[piece]
             self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:

@@ -17,6 +17,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.results.deferred import side_by_side
@@ -71,7 +72,7 @@ class Ratio(Accumulator, schema="ratio/2"):
         weights = None if below is None else below.astype(np.float64, copy=False)
         return (Terms(batch.numerators.astype(np.float64, copy=False), weights),)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         numerators, denominators = batch.numerators, batch.optional("denominators")
         self.numerator.add(numerators.astype(np.float64, copy=False), slots)
         if slots is None:
@@ -80,9 +81,7 @@ class Ratio(Accumulator, schema="ratio/2"):
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
-            counts = np.bincount(slots.ravel())
-            here = np.flatnonzero(counts != 0)
-            counts = counts[here]
+            here, counts = _rows_by_slot(slots)
             others = np.concatenate([*_others(numerators, denominators)])
             if others.any():
                 self.rows.add(others.astype(np.intp), slots)
@@ -142,6 +141,17 @@ class Ratio(Accumulator, schema="ratio/2"):
         for i in (*self.numerator.infinite(slots), *self.denominator.infinite(slots)):
             object.__setattr__(made[i], "_sums", None)
         return made
+
+
+def _rows_by_slot(slots: AnySlots) -> tuple[Slots, NDArray[np.intp]]:
+    """The slots that have rows, and how many each has."""
+    if isinstance(slots, ManySlots) and slots.pays:
+        here, counts = slots.present, slots.counts()
+    else:
+        counts = np.bincount(slots.every() if isinstance(slots, ManySlots) else slots)
+        here = np.arange(len(counts))
+    some = np.flatnonzero(counts != 0)
+    return here[some], counts[some]
 
 
 def _others(

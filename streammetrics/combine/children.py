@@ -13,13 +13,18 @@ import numpy as np
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    decode_key,
+    dictionary_column,
+    encode_key,
+    key_hash,
+)
+from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
-_NEW: Final = -1  # in place of the child's slot of a key without one
 _SHARED: Final = 257  # small integers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
@@ -117,22 +122,29 @@ class MapColumn(Column):
         names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
 
-    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
-        """The child's slot of each row; new keys get one. One lookup for each distinct key.
+    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
+        """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
+        lookup for each distinct key.
 
         keys: [n]; slots: [n], or None for slot 0.
         """
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
-        at, codes = [each.tolist() for each in np.divmod(present, max(m, 1))]
-        known = map(self.index.__getitem__, at)
-        wanted = map(keys.values.__getitem__, codes)
-        found = np.fromiter(map(dict.get, known, wanted, repeat(_NEW)), np.intp, len(present))
-        for i in np.flatnonzero(found == _NEW).tolist():
-            found[i] = self._slot_of(at[i], keys.values[codes[i]])
+        of, codes = np.divmod(present, max(m, 1))
+        if slots is None and len(codes) == m:  # each value is present
+            got = map(self.index[0].get, keys.values, repeat(NO_SLOT))
+        else:
+            at = map(self.index.__getitem__, of.tolist())
+            wanted = map(keys.values.__getitem__, codes.tolist())
+            got = map(dict.get, at, wanted, repeat(NO_SLOT))
+        found = np.fromiter(got, np.intp, len(present))
+        for i in np.flatnonzero(found == NO_SLOT).tolist():
+            key = keys.values[codes.item(i)]
+            if key is not NO_KEY:
+                found[i] = self._slot_of(of.item(i), key)
         self._make_room()
-        return found[inverse]
+        return Grouping(found, inverse)
 
     def merge(self, other: Self, to: Slots) -> None:
         child_to = np.zeros(other.child._width, np.intp)
@@ -213,8 +225,9 @@ class MapColumn(Column):
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            for key, at in keys.items():
-                to[at] = new._slot_of(slot, key_of(key))
+            named = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            for code, at in zip(named.codes.tolist(), keys.values(), strict=True):
+                to[at] = new._slot_of(slot, named.values[code])
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
         new._make_room()

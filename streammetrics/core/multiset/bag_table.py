@@ -19,7 +19,7 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import Ids, Indices, IntegerIds, StringIds
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.score_bits import (
     AUTO,
     Codes,

@@ -10,34 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
-
-
-# The different values of a column of small integers, by marking instead of sorting.
-
-_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
-_FEW: Final = 1024
-_PIECE: Final = 1 << 15  # codes at a time
-
-
-def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different values [m], ascending, and the index among them of each row's value [n].
-
-    values: [n], from 0 to below `size`.
-    """
-    if size > _SPARSE * len(values) + _FEW:
-        present, positions = np.unique(values, return_inverse=True)
-        return present, positions.astype(np.intp, copy=False)
-    there = np.zeros(size, np.bool_)
-    there[values] = True
-    present = np.flatnonzero(there)
-    index = np.empty(size, np.intp)
-    index[present] = np.arange(len(present))
-    return present, index[values]
 
 
 def kind_for(top: int) -> type[np.integer]:
@@ -115,6 +93,7 @@ def _changes(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
     return changes if len(codes) else changes[:0]
 
 
+_PIECE: Final = 1 << 15  # codes at a time
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 20  # cells of all states, which cost 8 megabytes at most
 _NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
@@ -170,15 +149,26 @@ class CountsColumn(Column):
     def add(
         self,
         cells: NDArray[np.intp],
-        slots: Slots | None = None,
+        slots: AnySlots | None = None,
         weights: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add 1, or the weight, to each given cell (flat index within one state)."""
-        if slots is not None and slots.ndim > 1:
-            for one in slots:
-                self.add(cells, one, weights)
+        """Add 1, or the weight, to each given cell (flat index within one state).
+
+        With weights, slots are [n].
+        """
+        at = within(slots, self.cells, cells)
+        if isinstance(at, ManySlots):
+            if self.cells > _ALWAYS_DENSE:
+                for _, one in at.each():
+                    self._add(one, None)
+            elif at.pays:
+                np.add.at(self._cells(), at.present, at.counts())
+            else:
+                self._add(at.every(), None)
             return
-        at = cells if slots is None else slots * self.cells + cells
+        self._add(at, weights)
+
+    def _add(self, at: NDArray[np.intp], weights: NDArray[np.int64] | None) -> None:
         if self._dense(len(at)):
             np.add.at(self._cells(), at, 1 if weights is None else weights)
         elif weights is None:

@@ -16,6 +16,7 @@ from streammetrics.core.codec import Reader, require
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import Dyadics, ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT
+from streammetrics.core.parts.many_slots import AnySlots, within
 from streammetrics.core.parts.part import Part, SeveralColumn, Slots
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
     """`width` states of `n` exact sums each, one for each cell."""
 
     def add(
-        self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: Slots | None = None
+        self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: AnySlots | None = None
     ) -> None:
         """Add values [m] to these cells [m] of the states at `slots` [m], or of state 0; no NaN."""
-        self.inner.add(values, cells if slots is None else slots * self.n + cells)
+        self.inner.add(values, within(slots, self.n, cells))
 
     def units(self, slots: Slots) -> Dyadics:
         """The exact sums of the finite values of these states, `n` of each, one after another."""

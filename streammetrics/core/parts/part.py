@@ -17,7 +17,7 @@ from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
-# The slot of each row, [n]; or [k, n], if each row counts in k of them, which need not differ.
+# The slot of each row, [n].
 Slots = NDArray[np.intp]
 SLOT_0: Final = np.zeros(1, np.intp)  # the slot of an accumulator of one state
 C = TypeVar("C", bound="Column")

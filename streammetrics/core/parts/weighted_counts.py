@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 from streammetrics.core.parts.counts import CountsColumn, Tables
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.weights import Units, add_surplus
 
@@ -29,13 +30,15 @@ class WeightedCountsColumn(CountsColumn):
     def nbytes(self) -> int:
         return super().nbytes + self.surplus.nbytes
 
-    def add_rows(self, cells: NDArray[np.intp], slots: Slots | None, quanta: Units | None) -> None:
+    def add_rows(
+        self, cells: NDArray[np.intp], slots: AnySlots | None, quanta: Units | None
+    ) -> None:
         """Add a row to each given cell; quanta: at least 1 each, None: one each.
 
         With quanta, slots are [n].
         """
         self.add(cells, slots, quanta)
-        if quanta is not None:
+        if quanta is not None and not isinstance(slots, ManySlots):
             add_surplus(self.surplus, slots, quanta)
 
     def widen(self, width: int) -> None:
