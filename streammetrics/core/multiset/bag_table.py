@@ -89,8 +89,15 @@ def table_of(
             code, label = layout.codes(fields)
             of_run[filled : filled + len(at)] = code[at]
             filled += len(at)
-            for value in range(labels):
-                counts[value].append(_counted(label == value, some.counts, at))
+            ends = np.append(at[1:], len(label))
+            more = np.flatnonzero(ends - at > 1)
+            left = ends - at
+            if some.counts is not None:
+                left = np.add.reduceat(some.counts, at, dtype=np.int64)
+            for value in range(1, labels):
+                counts[value].append(_counted(label == value, some.counts, at, ends, more))
+                left -= counts[value][-1].astype(np.int64)
+            counts[0].append(narrowed(left))
             lead = fields.lead[at]
             new = np.ones(len(lead), np.bool_)
             new[1:] = lead[1:] != lead[:-1]
@@ -119,13 +126,25 @@ def _next(first: NDArray[np.bool_], start: int) -> int:
     return start + step if len(rest) and rest[step] else len(first)
 
 
-def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]) -> Words:
-    """The count of a label from each position in `at` to the next."""
+def _counted(
+    here: NDArray[np.bool_],
+    counts: Words | None,
+    at: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    more: NDArray[np.intp],
+) -> Words:
+    """The count of a label from each position in `at` to its end; more: those with several keys."""
     if counts is not None:
         return narrowed(np.add.reduceat(np.where(here, counts, 0), at, dtype=np.int64))
-    if len(at) == len(here):
-        return here.view(np.uint8)
-    return narrowed(np.add.reduceat(here, at, dtype=np.int64))
+    if 8 * len(more) > len(at):
+        return narrowed(np.add.reduceat(here, at, dtype=np.int64))
+    found: Words = here[at].view(np.uint8)
+    if len(more):
+        between = np.stack([at[more], ends[more]], axis=1).ravel()
+        several = narrowed(np.add.reduceat(np.append(here, False), between, dtype=np.int64)[::2])
+        found = found.astype(several.dtype, copy=False)
+        found[more] = several
+    return found
 
 
 def write_table(rule: Rule, table: Table, out: Writer) -> None:
