@@ -28,8 +28,8 @@ BATCH = 10_000
 READS = 10
 FLOOR = (
     "A read needs the place of each new row among the older ones. The floor of ten reads is one "
-    "read after the same batches, and nine merges of sorted keys by `np.sort`, which count no pair. "
-    "Binary searches would cost about five times these merges."
+    "read after the same batches, and nine merges of sorted keys by `np.sort`, which count no "
+    "pair. Binary searches would cost about five times these merges."
 )
 
 
