@@ -390,7 +390,7 @@ class Accumulator(Declared, ABC):
         """`to_bytes()`, and the positions of its arrays of integers, which help to compress it."""
         out = Writer()
         self._encode(out)
-        data = frame(STATE_MAGIC, self._head(), out.bytes_())
+        data = frame(STATE_MAGIC, self._head(), *out.chunks)
         return Encoded(data, out.arrays_from(len(before_body(data))))
 
     def _encode(self, out: Writer) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import reduce
 from itertools import accumulate
 from os import PathLike, fspath
 from pathlib import Path
@@ -82,7 +83,7 @@ class Writer:
     __slots__ = ("arrays", "chunks")
 
     def __init__(self) -> None:
-        self.chunks: list[bytes] = []
+        self.chunks: list[bytes | memoryview] = []
         self.arrays: list[tuple[int, int, int]] = []  # index of a chunk; as in `Encoded`
 
     def uint(self, n: int) -> None:
@@ -142,9 +143,11 @@ class Writer:
         return tuple((ends[at], width, n) for at, width, n in self.arrays)
 
     def _array(self, values: NDArray[np.unsignedinteger]) -> None:
-        if values.nbytes >= _LONG:
-            self.arrays.append((len(self.chunks), values.itemsize, len(values)))
-        self.chunks.append(values.tobytes())
+        if values.nbytes < _LONG:
+            self.chunks.append(values.tobytes())
+            return
+        self.arrays.append((len(self.chunks), values.itemsize, len(values)))
+        self.chunks.append(np.ascontiguousarray(values).view(np.uint8).data)  # copied once, at last
 
 
 class Reader:
@@ -272,8 +275,8 @@ def _unfit(top: int, width: int) -> StateError:
     return damaged(f"integers stored in {width} bytes that fit in fewer")
 
 
-def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
-    """A frame: magic, version, lengths, head, body, CRC-32 of all before it."""
+def frame(magic: bytes, head: bytes, *body: bytes | memoryview) -> bytes:
+    """A frame: magic, version, lengths, head, body (in pieces), CRC-32 of all before it."""
     if magic == STATE_MAGIC and len(head) > MAX_HEAD:
         raise StateError(
             expected=f"settings of at most {MAX_HEAD} bytes",
@@ -281,9 +284,9 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
             where="to_bytes",
             hint="split the panel, or shorten its settings",
         )
-    start = _START.pack(magic, VERSION, len(head), len(body)) + head
-    check = zlib.crc32(body, zlib.crc32(start))
-    return b"".join((start, body, check.to_bytes(4, "little")))
+    start = _START.pack(magic, VERSION, len(head), sum(map(len, body))) + head
+    check = reduce(lambda before, piece: zlib.crc32(piece, before), body, zlib.crc32(start))
+    return b"".join((start, *body, check.to_bytes(4, "little")))
 
 
 def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
