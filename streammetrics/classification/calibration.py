@@ -18,7 +18,7 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -28,6 +28,7 @@ from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
 from streammetrics.results.calibration_figures import CalibrationFigures, CalibrationSums
+from streammetrics.results.deferred import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -203,40 +204,30 @@ class Calibration(Accumulator, schema="calibration/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[CalibrationFigures]:
-        def sums(*columns: ExactSumColumn) -> Iterator[Iterator[tuple[int, int]]]:
-            each = (column.units(slots) for column in columns)
-            return (zip(units, repeat(shift)) for units, shift in each)
-
         tables = self.counts.tables(slots)
         predicted, shift = self.predicted.units(slots)
-        losses: list[tuple[int, int] | None] = [*next(sums(self.losses))]
+        of_bins = tuple(predicted)  # no lists, which the garbage collector would visit
+        columns = self.squares, self.tiny_squares, self.predicted_of_positives, self.losses
+        sums = [one.units(slots) for one in (*columns, self.loss_squares, self.brier_squares)]
+        units: list[list[int | None]] = [[*one.units] for one in sums]
         for i in self.losses.infinite(slots):
-            losses[i] = None
-        rows = zip(
-            (table.copy() for table in tables),  # a result must not keep those of all other keys
-            (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
-            repeat(shift, len(slots)),
-            zip(*sums(self.squares, self.tiny_squares), strict=True),
-            *sums(self.predicted_of_positives),
-            losses,
-            zip(*sums(self.loss_squares, self.brier_squares), strict=True),
-            strict=True,
+            units[3][i] = None
+        return side_by_side(
+            CalibrationFigures,
+            len(slots),
+            positives=tables[:, 1].sum(axis=1).tolist(),
+            _units=tables.sum(axis=(1, 2)).tolist(),
+            _surplus=self.counts.surplus[slots].tolist(),
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            rows_rounded=self.rounded.totals(slots),
+            _sums=map(
+                CalibrationSums,
+                repeat((shift, *[one.shift for one in sums])),
+                map(np.copy, tables),  # a result must not keep those of all other keys
+                [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
+                *units,
+            ),
         )
-        unit = Fraction(self.weight_unit)
-        others = zip(
-            tables[:, 1].sum(axis=1).tolist(),
-            tables.sum(axis=(1, 2)).tolist(),
-            self.counts.surplus[slots].tolist(),
-            self.rounded.totals(slots),
-            strict=True,
-        )
-        names = ("positives", "_units", "_surplus", "rows_rounded")
-        return [
-            CalibrationFigures._of_sums(
-                CalibrationSums(*row), {"weight_unit": unit, **dict(zip(names, other, strict=True))}
-            )
-            for row, other in zip(rows, others, strict=True)
-        ]
 
 
 def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:

@@ -207,6 +207,12 @@ class CountsColumn(Column):
             tables = self.table[slots].astype(np.int64, copy=False)
         return tables.reshape(len(slots), *self.shape)
 
+    def columns(self, slots: Slots) -> list[list[int]]:
+        """Of each cell its count in each of these states."""
+        tables = self.tables(slots) if self.table is None else self.table[slots]
+        columns: list[list[int]] = tables.reshape(len(slots), self.cells).T.tolist()
+        return columns
+
     def totals(self, slots: Slots) -> list[int] | list[None]:
         """The sum of each of these tables; None for tables without cells."""
         if not self.cells:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
@@ -59,14 +60,6 @@ class Dyadics(NamedTuple):
         """The numbers."""
         return [dyadic(units, self.shift) for units in self.units]
 
-    def floats(self) -> list[float]:
-        """The numbers, each correctly rounded; infinite past the largest float."""
-        try:
-            one = 1 << self.shift
-            return [units / one for units in self.units]
-        except OverflowError:
-            return [_rounded(units, self.shift) for units in self.units]
-
 
 def dyadic(units: int, shift: int) -> Fraction:
     """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
@@ -80,8 +73,12 @@ def dyadic(units: int, shift: int) -> Fraction:
     return Fraction(units >> zeros, 1 << shift - zeros)
 
 
-def _rounded(units: int, shift: int) -> float:
-    """The nearest float to units / 2 ** shift, infinite past the largest."""
+def nearest(units: int, shift: int) -> float:
+    """The nearest float to units / 2 ** shift, infinite past the largest.
+
+    >>> nearest(3, 1)
+    1.5
+    """
     try:
         return units / (1 << shift)
     except OverflowError:
@@ -153,14 +150,14 @@ class ExactSumColumn(Column):
         shift = UNIT - BITS * (self.first + low)
         return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
 
-    def values(self, slots: Slots, units: Dyadics) -> list[float]:
-        """The sums, from their finite `units`, each correctly rounded; inf past the largest float,
-        nan for inf with -inf."""
-        values = units.floats()
+    def pairs(self, slots: Slots) -> list[tuple[int, int] | None]:
+        """The sums of these states as units, and n: units / 2 ** n; None where an infinity was
+        added."""
+        units, shift = self.units(slots)
+        pairs: list[tuple[int, int] | None] = [*zip(units, repeat(shift))]
         for i in self.infinite(slots):
-            minus, plus = self.infinities[slots[i]].tolist()
-            values[i] = math.nan if minus and plus else math.inf if plus else -math.inf
-        return values
+            pairs[i] = None
+        return pairs
 
     def infinite(self, slots: Slots) -> list[int]:
         """The positions of the slots to which an infinity was added."""
@@ -169,9 +166,13 @@ class ExactSumColumn(Column):
         return np.flatnonzero(self.infinities[slots].any(axis=1)).tolist()
 
     def value(self, slot: int = 0) -> float:
-        """The sum of one state; see `values`."""
-        slots = np.array([slot], np.intp)
-        return self.values(slots, self.units(slots))[0]
+        """The sum of one state, correctly rounded; inf past the largest float, nan for inf with
+        -inf."""
+        minus, plus = self.infinities[slot].tolist()
+        if minus or plus:
+            return math.nan if minus and plus else math.inf if plus else -math.inf
+        [units], shift = self.units(np.array([slot], np.intp))
+        return nearest(units, shift)
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""

@@ -11,7 +11,7 @@ area is the midpoint.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Final
 
@@ -59,8 +59,11 @@ def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
     return Pairs(wins, ties, p, n)
 
 
-def pairs_of_tables(cells: Ints, counts: Ints, edges: Ints, buckets: int) -> list[Pairs]:
-    """The pairs of many tables [label, bucket] at once, each as `pairs` counts them.
+def pairs_of_tables(
+    cells: Ints, counts: Ints, edges: Ints, buckets: int
+) -> list[tuple[int, int, int, int]]:
+    """The pairs of many tables [label, bucket] at once: the values of `Pairs`, as `pairs` counts
+    them.
 
     cells, counts: the occupied cells, ascending, and their counts; cell c of table i is
     2 i buckets + c. edges: where the negatives and the positives of each table begin,
@@ -68,7 +71,7 @@ def pairs_of_tables(cells: Ints, counts: Ints, edges: Ints, buckets: int) -> lis
 
     >>> import numpy as np
     >>> cells, counts = np.array([0, 1, 3, 4, 6]), np.array([2, 1, 1, 5, 1])
-    >>> pairs_of_tables(cells, counts, np.array([0, 2, 3, 4, 5]), 2)[0]
+    >>> Pairs(*pairs_of_tables(cells, counts, np.array([0, 2, 3, 4, 5]), 2)[0])
     Pairs(wins=2, ties=1, positives=1, negatives=3)
     """
     rows = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
@@ -90,14 +93,14 @@ def pairs_of_tables(cells: Ints, counts: Ints, edges: Ints, buckets: int) -> lis
     first = of_n[starts[:-1]]
     wins = np.diff(_running(p * (of_n[at] - np.repeat(first, sizes[1::2])))[ends])
     ties = np.diff(_running(p * tied)[ends])
-    found = [*map(Pairs, *(some.tolist() for some in (wins, ties, positives, negatives)))]
+    found = [*zip(*(some.tolist() for some in (wins, ties, positives, negatives)), strict=True)]
     for i in np.flatnonzero(negatives.astype(np.float64) * positives >= _SURE).tolist():
         here, mine = slice(starts[i], starts[i + 1]), slice(ends[i], ends[i + 1])
         used, column = np.unique(np.concatenate([below[here], key[mine]]), return_inverse=True)
         table = np.zeros((2, len(used)), np.int64)
         table[0, column[: sizes[2 * i]]] = n[here]
         table[1, column[sizes[2 * i] :]] = p[mine]
-        found[i] = pairs(*table)
+        found[i] = astuple(pairs(*table))
     return found
 
 
