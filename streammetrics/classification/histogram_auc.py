@@ -226,8 +226,8 @@ def bucket_curves(
     edges = np.searchsorted(cells, np.arange(2 * n + 1) * b)
     found = pairs_of_tables(cells, counts, edges, b)
     bounds = edges[::2]
-    held = np.stack((cells - np.repeat(np.arange(n) * (2 * b), np.diff(bounds)), counts))
-    ends = bounds.tolist()
+    firsts = (np.arange(n) * (2 * b)).repeat(bounds[1:] - bounds[:-1])
+    held = np.array((cells - firsts, counts))
     return side_by_side(
         ScoreCurve,
         n,
@@ -238,7 +238,7 @@ def bucket_curves(
         _counted=found,
         _points=repeat(partial(_points, grid, metric.range == "probability")),
         # Copies: a curve that is kept must not keep those of all other keys.
-        _cells=[held[:, start:end].copy() for start, end in pairwise(ends)],
+        _cells=[held[:, start:end].copy() for start, end in pairwise(bounds.tolist())],
     )
 
 

@@ -23,7 +23,6 @@ from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
-from streammetrics.results.sums import Dyadic
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,7 +72,10 @@ class _LateFigures:
     @cached_property
     def squares(self) -> Fraction:
         shifts = self._sums.shifts
-        near, tiny = dyadic(self._sums.squares, shifts[1]), dyadic(self._sums.tiny_squares, shifts[2])
+        near, tiny = (
+            dyadic(self._sums.squares, shifts[1]),
+            dyadic(self._sums.tiny_squares, shifts[2]),
+        )
         return of_scales([near, tiny])
 
     @cached_property

@@ -3,18 +3,53 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from streammetrics import Accumulator, Panel, PerKey, StateError, UserGroups, Windows
+from streammetrics import (
+    Accumulator,
+    Panel,
+    PerKey,
+    RankingMetrics,
+    StateError,
+    UserGroups,
+    Windows,
+)
+from streammetrics.authoring import Batch, Inputs, Mean, Real, Unit, Weights
 from streammetrics.present.value_rows import rows_of
 from streammetrics.testing.laws import exact_text
-from tests.fast_paths.drawn import METRICS, Columns, simple
+from tests.fast_paths.drawn import FINITE, Columns, Draw, simple
+from tests.fast_paths.drawn import METRICS as ROWS
 
+
+class Error(Mean, schema="error-of-test/1"):
+    """A mean whose squares may be beyond the floats."""
+
+    weight_unit: Unit = "1/4"
+    inputs = Inputs(labels=Real(), weights=Weights())
+
+    def value(self, batch: Batch) -> np.ndarray:
+        return batch.labels
+
+
+def _lists(n: int, rng: np.random.Generator) -> Columns:
+    labels = rng.integers(0, 4, (n, 5)) * (rng.random((n, 1)) < 0.7)
+    return {"labels": labels, "scores": rng.integers(0, 4, (n, 5)) / 4}
+
+
+METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
+    **ROWS,
+    "Mean": (
+        Error(),
+        lambda n, rng: {"labels": rng.choice(FINITE, n), "weights": rng.integers(0, 9, n) / 4},
+    ),
+    "RankingMetrics": (RankingMetrics(["NDCG@3", "MRR", "HR@2", "PooledHR@2"]), _lists),
+    "RankingMetrics zero": (RankingMetrics(["NDCG@3", "MRR"], empty="zero"), _lists),
+}
 _ROWS = 400
 # Those whose state does not grow with its rows.
 COUNTS = [name for name in METRICS if not name.startswith(("Exact", "Grouped"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
@@ -226,6 +227,16 @@ class CountsColumn(Column):
         """The occupied cells of these states, ascending, and their counts; cell c of the i-th state
         is i * cells + c."""
         return self.take(slots)._sparse()
+
+    def each_occupied(self, slots: Slots) -> list[Run]:
+        """As `occupied`, of each of these states."""
+        if len(slots) == 1:
+            return [self.occupied(slots.item(0))]
+        codes, counts = self.cells_of(slots)
+        firsts = np.arange(len(slots) + 1) * self.cells
+        ends = np.searchsorted(codes, firsts)
+        codes = codes - firsts[:-1].repeat(ends[1:] - ends[:-1])
+        return [(codes[a:b].copy(), counts[a:b].copy()) for a, b in pairwise(ends.tolist())]
 
     def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The flat indices of one state's occupied cells, ascending, and their counts."""

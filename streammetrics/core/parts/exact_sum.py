@@ -137,12 +137,13 @@ class ExactSumColumn(Column):
     def units(self, slots: Slots) -> Dyadics:
         """The finite sums of these states."""
         limbs = self.limbs[slots]
-        low, high = 0, limbs.shape[1] - 1
-        if high:
-            used = np.flatnonzero(limbs.any(axis=0))
-            if not len(used):
-                return Dyadics([0] * len(slots), 0)
-            low, high = used.item(0), used.item(-1)
+        if len(slots) == 1:  # a short loop costs less than three calls of numpy
+            used = [limb for limb, units in enumerate(limbs[0].tolist()) if units]
+        else:
+            used = np.flatnonzero(limbs.any(axis=0)).tolist()
+        if not used:
+            return Dyadics([0] * len(slots), 0)
+        low, high = used[0], used[-1]
         units: list[int] = limbs[:, high].tolist()
         for limb in range(high - 1, low - 1, -1):
             below = limbs[:, limb].tolist()
