@@ -186,7 +186,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
 
     def _compute_all(self, slots: Slots) -> list[ClassRates]:
         occupied = self.cells.each_occupied(slots)
-        first = self.first.tables(slots).reshape(len(slots), -1, 4).tolist()
+        first = self.first.tables(slots).reshape(len(slots), len(self.top_k), 4).tolist()
         return side_by_side(
             ClassRates,
             len(slots),

@@ -20,6 +20,7 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.authoring import Batch, Inputs, Mean, Real, Unit, Weights
+from streammetrics.core.stacked import digests
 from streammetrics.present.value_rows import rows_of
 from streammetrics.testing.laws import exact_text
 from tests.fast_paths.drawn import FINITE, Columns, Draw, simple
@@ -84,11 +85,12 @@ def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     read = PerKey(metric, max_keys=25)
     read.update(keys, **columns)
     found = read.compute()
-    alone = {key: simple(metric, mine, 50).compute() for key, mine in groups_of(keys, columns)}
+    alone = {key: simple(metric, mine, 50) for key, mine in groups_of(keys, columns)}
     kept = [key for key in alone if key in found]
     assert len(kept) == len(found) == 25
     for key in kept:
-        assert shown(found[key]) == shown(alone[key]), key
+        assert shown(found[key]) == shown(alone[key].compute()), key
+    assert read.digests() == {key: alone[key].digest() for key in kept}
     rest = np.isin(keys, kept, invert=True)
     others = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
     assert shown(found.overflow) == shown(others.compute())
@@ -105,9 +107,10 @@ def test_a_state_with_counts_near_int64_is_read_among_small_and_empty_ones(name:
     together = metric._empty(4)
     for slot, state in ((1, huge), (3, small)):
         together._merge_slots(state, np.array([slot], np.intp))
-    found = together._compute_all(np.array([3, 0, 1, 1], np.intp))
-    for result, state in zip(found, (small, metric, huge, huge), strict=True):
+    slots, states = np.array([3, 0, 1, 1], np.intp), (small, metric, huge, huge)
+    for result, state in zip(together._compute_all(slots), states, strict=True):
         assert shown(result) == shown(state.compute())
+    assert digests(together, slots) == [state.digest() for state in states]
 
 
 @pytest.mark.parametrize("name", ["Ratio", "HistogramAUC", "Calibration", "Regression"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import prod
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
 
@@ -307,6 +307,21 @@ class CountsColumn(Column):
         out.ints(sizes)
         out.ints(codes - np.repeat(firsts[:-1], sizes))
         out.ints(counts)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        codes, counts = self.cells_of(slots)
+        ends = np.searchsorted(codes, np.arange(len(slots) + 1) * self.cells)
+        sizes = ends[1:] - ends[:-1]
+        cells = codes - (np.arange(len(slots)) * self.cells).repeat(sizes)
+        fields = [ints_each(sizes, np.arange(len(slots) + 1))]
+        fields += [ints_each(some, ends) for some in (cells, counts)]
+        each = [*map(b"".join, zip(repeat(b"\0"), *fields))]
+        full = np.flatnonzero(4 * sizes > self.cells)
+        if len(full):
+            tables, edges = self.tables(slots[full]), np.arange(len(full) + 1) * self.cells
+            for i, table in zip(full.tolist(), ints_each(tables.reshape(-1), edges), strict=True):
+                each[i] = b"\1" + table
+        return each
 
     def read(self, data: Reader) -> None:
         """Fill an empty column from the bytes that `encode` wrote."""
