@@ -308,6 +308,23 @@ def _as_normal(t: float, df: float) -> float:
     return z + z * (square + 3.0) / b - third / (10.0 * b * (b + 0.8 * square * square + 100.0))
 
 
+# The coefficients of z², z⁴, ... in each power of 1 / df, the lowest first, without a factor z.
+_CORNISH_FISHER: Final = (
+    (1 / 4, 1 / 4),
+    (3 / 96, 16 / 96, 5 / 96),
+    (-15 / 384, 17 / 384, 19 / 384, 3 / 384),
+    (-945 / 92160, -1920 / 92160, 1482 / 92160, 776 / 92160, 79 / 92160),
+)
+_SETTLED: Final = 2.0**-28  # a step of Newton's after which the next one is below the last place
+
+
+def _horner(coefficients: tuple[float, ...], x: float) -> float:
+    sum_ = 0.0
+    for coefficient in reversed(coefficients):
+        sum_ = sum_ * x + coefficient
+    return sum_
+
+
 @lru_cache(maxsize=4096)
 def t_isf(p: float, df: float) -> float:
     """The t with an upper tail p of Student's t, p in [0, 1]; relative error <= 1e-12.
@@ -315,7 +332,8 @@ def t_isf(p: float, df: float) -> float:
     Near p = 1/2, the last place of p limits the accuracy.
 
     Newton's method for ln t_sf as a function of ln t, where it is nearly linear, inside a shrinking
-    bracket; about 0.1 ms, and cached. nan unless df > 0 and p is in [0, 1].
+    bracket, from Fisher and Cornish's expansion (Abramowitz and Stegun 1964, 26.7.5): one or two
+    steps, and cached. nan unless df > 0 and p is in [0, 1].
 
     >>> round(t_isf(0.025, 7.0), 10), round(t_isf(0.25, 1.0), 12)
     (2.3646242516, 1.0)
@@ -331,7 +349,8 @@ def t_isf(p: float, df: float) -> float:
         return z
     low, high, goal = 0.0, math.inf, math.log(p)
     log_height = -0.5 * math.log(df) - log_beta(0.5 * df, 0.5)  # of the density at 0
-    t = z * (1.0 + (z * z + 1.0) / (4.0 * df))  # Fisher's first correction
+    t = z + sum([_horner(c, z * z) * z / df**k for k, c in enumerate(_CORNISH_FISHER, 1)])
+    t = t if 0 < t < math.inf else z * (1.0 + (z * z + 1.0) / (4.0 * df))
     for _ in range(_STEPS):
         share = t_sf(t, df)
         if share > p:
@@ -347,7 +366,7 @@ def t_isf(p: float, df: float) -> float:
             following = math.nan
         if not low <= following <= high or following == math.inf:
             following = 0.5 * (low + high) if high < math.inf else 2.0 * t + 1.0
-        if abs(following - t) <= 2.0**-52 * t:
+        if abs(following - t) <= _SETTLED * t:
             return following
         t = following
     return t
