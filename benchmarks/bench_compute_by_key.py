@@ -1,7 +1,7 @@
-"""Reading many keys: the cost of each key's result, and of its headline, by metric.
+"""Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
-A key has 200 rows. The last line reads 24 windows x 1,000 keys x a panel of ten metrics.
-`python -m benchmarks.bench_compute_by_key`.
+A key has 200 rows, and "one" is the result of a state that is read alone. The last line reads
+24 windows x 1,000 keys x a panel of ten metrics. `python -m benchmarks.bench_compute_by_key`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from streammetrics import (
     Calibration,
     GroupedAUC,
     HistogramAUC,
+    MulticlassConfusion,
     Panel,
     PerKey,
+    RankingMetrics,
     Ratio,
     Regression,
     Windows,
@@ -32,16 +34,25 @@ ROWS: Final = 200 * KEYS
 WINDOWS: Final = 24
 Columns = Mapping[str, np.ndarray]
 
+BOTH: Final = {"labels": "labels", "scores": "scores"}
+LISTS: Final = {"labels": "list_labels", "scores": "list_scores"}
+
 # Each metric with the columns of its `update`, its headline, and its target in µs a key.
 METRICS: Final[Mapping[str, tuple[Accumulator, Mapping[str, str], str, float | None]]] = {
     "Ratio": (Ratio(), {"numerators": "labels"}, "ratio", 1),
-    "BinaryConfusion": (BinaryConfusion(0.1), {}, "f1", 2),
-    "HistogramAUC": (HistogramAUC(), {}, "auc", 10),
-    "Calibration": (Calibration(), {}, "log_loss", 20),
-    "Regression": (Regression(), {}, "mae", None),
-    "GroupedAUC": (GroupedAUC(), {"groups": "users"}, "gauc", None),
+    "BinaryConfusion": (BinaryConfusion(0.1), BOTH, "f1", 2),
+    "HistogramAUC": (HistogramAUC(), BOTH, "auc", 10),
+    "Calibration": (Calibration(), BOTH, "log_loss", 20),
+    "Regression": (Regression(), BOTH, "mae", None),
+    "GroupedAUC": (GroupedAUC(), {**BOTH, "groups": "users"}, "gauc", None),
+    "MulticlassConfusion": (
+        MulticlassConfusion(10),
+        {"labels": "classes", "predictions": "predicted"},
+        "accuracy",
+        None,
+    ),
+    "RankingMetrics": (RankingMetrics(["NDCG@10", "MRR", "HR@5"]), LISTS, "NDCG@10", 10),
 }
-BOTH: Final = {"labels": "labels", "scores": "scores"}
 
 
 def least(job: Callable[[], object], rounds: int = 5) -> float:
@@ -54,6 +65,11 @@ def least(job: Callable[[], object], rounds: int = 5) -> float:
     return min(found)
 
 
+def often(job: Callable[[], object]) -> Callable[[], object]:
+    """The job, as many times as there are keys."""
+    return lambda: [job() for _ in range(KEYS)]
+
+
 def rows_of(n: int) -> Columns:
     """Rows of clicks: labels, scores and users, and keys."""
     random = np.random.default_rng(1)
@@ -63,25 +79,42 @@ def rows_of(n: int) -> Columns:
         "users": random.integers(0, n // 10, n),
         "keys": random.integers(0, KEYS, n),
         "times": random.integers(0, WINDOWS * 3_600_000, n),
+        "classes": random.integers(0, 10, n),
+        "predicted": random.integers(0, 10, n),
     }
 
 
+def with_lists(columns: Columns) -> Columns:
+    """The same rows, each also with a list of ten items."""
+    random = np.random.default_rng(2)
+    size = len(columns["keys"]), 10
+    labels = (random.random(size) < 0.2).astype(np.uint8)
+    return {**columns, "list_labels": labels, "list_scores": random.random(size)}
+
+
 def lines() -> list[list[str]]:
-    """A row for each metric: µs a key of the result, of the headline after it, and the target."""
-    columns, found = rows_of(ROWS), []
-    for name, (metric, more, headline, target) in METRICS.items():
-        takes = more if "numerators" in more else {**BOTH, **more}
+    """A row for each metric: µs a key of the result, of the headline and of the digest after it, µs
+    of a result alone, and the target of the first."""
+    columns, found = with_lists(rows_of(ROWS)), []
+    for name, (metric, takes, headline, target) in METRICS.items():
         state = PerKey(metric)
         state.update(columns["keys"], **{a: columns[c] for a, c in takes.items()})
-        whole = least(state.compute)
+        whole, digests = least(state.compute), least(state.digests)
         results = [*state.compute().values()]
         start = time.process_time()
         for one in results:
-            getattr(one, headline)
+            figure(one, headline)
         read = time.process_time() - start
-        each = [f"{1e6 * seconds / KEYS:.1f}" for seconds in (whole, read)]
+        alone = state.state(state.keys()[0])
+        single = least(often(alone.compute))
+        each = [f"{1e6 * seconds / KEYS:.1f}" for seconds in (whole, read, digests, single)]
         found.append([name, *each, "" if target is None else f"{target:g}"])
     return found
+
+
+def figure(result: object, name: str) -> object:
+    """A figure of a result: an entry of a mapping, or an attribute."""
+    return result[name] if isinstance(result, Mapping) else getattr(result, name)
 
 
 def windows_of_panels() -> float:
@@ -105,7 +138,7 @@ def windows_of_panels() -> float:
 def main() -> None:
     """Print the tables."""
     print(versions())
-    print(markdown([["µs a key", "compute", "headline", "target"], *lines()]))
+    print(markdown([["µs a key", "compute", "headline", "digest", "one", "target"], *lines()]))
     name = f"{WINDOWS} windows x {KEYS:,} keys x 10 metrics"
     print(f"{name}: {windows_of_panels():.2f} s of CPU (target 1.5)")
 
