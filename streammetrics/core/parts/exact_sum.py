@@ -85,6 +85,14 @@ def nearest(units: int, shift: int) -> float:
         return math.inf if units > 0 else -math.inf
 
 
+def _joined(limbs: list[int]) -> int:
+    """The integer with these limbs, the lowest first."""
+    units = 0
+    for limb in reversed(limbs):
+        units = (units << BITS) + limb
+    return units
+
+
 class ExactSumColumn(Column):
     """`width` exact sums: `limbs` int64 [capacity, n], whose column 0 is limb number `first`."""
 
@@ -136,18 +144,18 @@ class ExactSumColumn(Column):
 
     def units(self, slots: Slots) -> Dyadics:
         """The finite sums of these states."""
-        limbs = self.limbs[slots]
-        if len(slots) == 1:  # a short loop costs less than three calls of numpy
-            used = [limb for limb, units in enumerate(limbs[0].tolist()) if units]
+        if len(slots) == 1:  # a loop over limbs costs less than calls of numpy
+            row = self.limbs[slots.item(0)].tolist()
+            low = next((limb for limb, units in enumerate(row) if units), len(row))
+            units = [_joined(row[low:])]
         else:
+            limbs = self.limbs[slots]
             used = np.flatnonzero(limbs.any(axis=0)).tolist()
-        if not used:
-            return Dyadics([0] * len(slots), 0)
-        low, high = used[0], used[-1]
-        units: list[int] = limbs[:, high].tolist()
-        for limb in range(high - 1, low - 1, -1):
-            below = limbs[:, limb].tolist()
-            units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
+            low, high = (used[0], used[-1]) if used else (0, 0)
+            units = limbs[:, high].tolist()
+            for limb in range(high - 1, low - 1, -1):
+                below = limbs[:, limb].tolist()
+                units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
         shift = UNIT - BITS * (self.first + low)
         return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
 
@@ -262,10 +270,7 @@ class ExactSumColumn(Column):
 
     def quanta(self, slot: int = 0) -> int:
         """One finite sum as an integer in units of 2 ** -1088."""
-        units = 0
-        for limb in reversed(self.limbs[slot].tolist()):
-            units = (units << BITS) + limb
-        return units << BITS * self.first
+        return _joined(self.limbs[slot].tolist()) << BITS * self.first
 
     def _without_infinities(
         self, values: NDArray[np.float64], slots: Slots | None
