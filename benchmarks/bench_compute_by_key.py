@@ -1,4 +1,4 @@
-"""Reading many keys: the cost of each key's result, and of its headline, by metric.
+"""Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
 A key has 200 rows; in the last line, of 24 windows x 1,000 keys x a panel of ten metrics, 60.
 `python -m benchmarks.bench_compute_by_key`.
@@ -97,6 +97,7 @@ def timings() -> Iterator[Timing]:
 
         yield measure(name, KEYS, compute)
         yield measure(f"{name}, its {headline}", KEYS, read, setup=compute)
+        yield measure(f"{name}, its digest", KEYS, state.digests)
         yield measure(f"{name}, one key alone", 1, alone.compute)
 
 

@@ -117,7 +117,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[Rates]:
-        tn, fp, fn, tp = self.counts.tables(slots).reshape(-1, 4).T.tolist()
+        tn, fp, fn, tp = self.counts.columns(slots)
         return side_by_side(
             Rates,
             len(slots),

@@ -18,8 +18,8 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import ExactSums, require_finite, require_moments
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -29,10 +29,12 @@ from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
 from streammetrics.results.calibration_figures import CalibrationFigures, CalibrationSums
+from streammetrics.results.deferred import side_by_side
 
 Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
+_AT_ONCE: Final = 1 << 10  # states that are checked together
 _LOSSES: Final = 2  # index of the last of the sums over rounded rows
 
 
@@ -179,24 +181,31 @@ class Calibration(Accumulator, schema="calibration/3"):
             require_finite(column, what)
         for column in (new.losses, new.loss_squares):
             require(not column.infinities[:width, 0].any(), what)
-        tiny = bool(new.tiny_squares.limbs.any())
-        used = np.flatnonzero(new.predicted.inner.limbs.any(axis=1))
-        sums = {cell: new.predicted.inner.quanta(cell) for cell in used.tolist()}
-        for slot in range(width):
-            negatives, positives = new.counts.dense(slot).tolist()
-            units = list(map(sum, zip(negatives, positives, strict=True)))
-            cells = range(slot * new.bins, (slot + 1) * new.bins)
-            predicted = [sums.get(cell, 0) for cell in cells]
-            require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
-            total, y = sum(predicted), sum(positives) * QUANTA
-            hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
+        for start in range(0, width, _AT_ONCE):
+            new._require_possible(np.arange(start, min(start + _AT_ONCE, width)), what)
+        return new
+
+    def _require_possible(self, slots: Slots, what: str) -> None:
+        """StateError unless rows can have given the sums of these states."""
+        columns = self.predicted_of_positives, self.squares
+        sums = [self.predicted.units(slots), *[column.units(slots) for column in columns]]
+        shift = max([one.shift for one in sums])
+        predicted, *others = [[u << shift - one.shift for u in one.units] for one in sums]
+        tables = self.counts.tables(slots)
+        units = tables.sum(axis=1).reshape(-1).tolist()
+        sure = all(0 <= p <= n << shift for p, n in zip(predicted, units, strict=True) if p)
+        require(sure, what)
+        totals = [sum(predicted[i : i + self.bins]) for i in range(0, len(predicted), self.bins)]
+        rows, positives = tables.sum(axis=(1, 2)).tolist(), tables[:, 1].sum(axis=1).tolist()
+        tiny = bool(self.tiny_squares.limbs.any())
+        for n, ones, total, hits, squares in zip(rows, positives, totals, *others, strict=True):
+            y = ones << shift
             require(0 <= hits <= min(total, y), what)
             if not tiny:  # tiny squares are in other quanta
                 require(squares <= total and squares - 2 * hits + y >= 0, what)
-                require_moments(sum(units), total, squares, what)
-            rest = new.losses, new.loss_squares, new.brier_squares
-            require(all(column.quanta(slot) >= 0 for column in rest), what)
-        return new
+                require_moments(n, total, squares, what, 1 << shift)
+        for column in (self.losses, self.loss_squares, self.brier_squares):
+            require(min(column.units(slots).units, default=0) >= 0, what)
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
@@ -204,40 +213,30 @@ class Calibration(Accumulator, schema="calibration/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[CalibrationFigures]:
-        def sums(*columns: ExactSumColumn) -> Iterator[Iterator[tuple[int, int]]]:
-            each = (column.units(slots) for column in columns)
-            return (zip(units, repeat(shift)) for units, shift in each)
-
         tables = self.counts.tables(slots)
         predicted, shift = self.predicted.units(slots)
-        losses: list[tuple[int, int] | None] = [*next(sums(self.losses))]
+        of_bins = tuple(predicted)  # no lists, which the garbage collector would visit
+        columns = self.squares, self.tiny_squares, self.predicted_of_positives, self.losses
+        sums = [one.units(slots) for one in (*columns, self.loss_squares, self.brier_squares)]
+        units: list[list[int | None]] = [[*one.units] for one in sums]
         for i in self.losses.infinite(slots):
-            losses[i] = None
-        rows = zip(
-            (table.copy() for table in tables),  # a result must not keep those of all other keys
-            (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
-            repeat(shift, len(slots)),
-            zip(*sums(self.squares, self.tiny_squares), strict=True),
-            *sums(self.predicted_of_positives),
-            losses,
-            zip(*sums(self.loss_squares, self.brier_squares), strict=True),
-            strict=True,
+            units[3][i] = None
+        return side_by_side(
+            CalibrationFigures,
+            len(slots),
+            positives=tables[:, 1].sum(axis=1).tolist(),
+            _units=tables.sum(axis=(1, 2)).tolist(),
+            _surplus=self.counts.surplus[slots].tolist(),
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            rows_rounded=self.rounded.totals(slots),
+            _sums=map(
+                CalibrationSums,
+                repeat((shift, *[one.shift for one in sums])),
+                map(np.copy, tables),  # a result must not keep those of all other keys
+                [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
+                *units,
+            ),
         )
-        unit = Fraction(self.weight_unit)
-        others = zip(
-            tables[:, 1].sum(axis=1).tolist(),
-            tables.sum(axis=(1, 2)).tolist(),
-            self.counts.surplus[slots].tolist(),
-            self.rounded.totals(slots),
-            strict=True,
-        )
-        names = ("positives", "_units", "_surplus", "rows_rounded")
-        return [
-            CalibrationFigures._of_sums(
-                CalibrationSums(*row), {"weight_unit": unit, **dict(zip(names, other, strict=True))}
-            )
-            for row, other in zip(rows, others, strict=True)
-        ]
 
 
 def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:

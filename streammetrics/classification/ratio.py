@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import add, not_
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -128,18 +129,18 @@ class Ratio(Accumulator, schema="ratio/2"):
         if up != down:
             numerators = [units << shift - up for units in numerators]
             denominators = [units << shift - down for units in denominators]
-        rows = self.rows.tables(slots)
+        shares, others = self.rows.columns(slots)
         made = side_by_side(
             Quotient,
             len(slots),
-            numerator=self.numerator.values(slots, above),
-            denominator=self.denominator.values(slots, below),
-            rows=rows.sum(axis=1).tolist(),
-            is_share=(rows[:, 1] == 0).tolist(),
+            rows=map(add, shares, others),
+            is_share=map(not_, others),
             _sums=zip(numerators, denominators, repeat(shift)),
         )
-        for i in (*self.numerator.infinite(slots), *self.denominator.infinite(slots)):
-            object.__setattr__(made[i], "_sums", None)
+        infinite = {*self.numerator.infinite(slots), *self.denominator.infinite(slots)}
+        for i in infinite:
+            sums = self.numerator.value(slots[i]), self.denominator.value(slots[i])
+            made[i] = Quotient(*sums, None, made[i].rows, made[i].is_share)
         return made
 
 

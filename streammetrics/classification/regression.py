@@ -139,8 +139,7 @@ class Regression(Accumulator, schema="regression/2"):
             _sums=zip(*sums, strict=True),
         )
         for i in self.absolute.infinite(slots):
-            object.__setattr__(made[i], "absolute", None)
-            object.__setattr__(made[i], "squares", None)
+            made[i].__dict__.update(absolute=None, squares=None)
         return made
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:

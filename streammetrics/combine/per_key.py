@@ -20,6 +20,7 @@ from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
+from streammetrics.core.stacked import digests
 from streammetrics.present.views import Part
 
 OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[Key]
@@ -153,6 +154,19 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states = self._settled()
         at = states.index[0].get(key)
         return self.metric.empty() if at is None else self._child(at)
+
+    def digests(self) -> dict[Key, str]:
+        """The digest of the state of each key, in canonical order: of all in one pass.
+
+        >>> from streammetrics import PerKey, Ratio
+        >>> ctr = PerKey(Ratio())
+        >>> ctr.update(["a", "b"], numerators=[1, 0])
+        >>> ctr.digests()["b"] == ctr.state("b").digest()
+        True
+        """
+        states, keys = self._settled(), self.keys()
+        slots = np.array([*map(states.index[0].__getitem__, keys)], np.intp)
+        return dict(zip(keys, digests(states.child, slots), strict=True))
 
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, or None while there are none."""

@@ -150,6 +150,31 @@ class Writer:
         self.chunks.append(np.ascontiguousarray(values).view(np.uint8).data)  # copied once, at last
 
 
+def ints_each(values: NDArray[np.integer], edges: NDArray[np.intp]) -> list[bytes]:
+    """The bytes that `Writer.ints` writes of values[edges[i] : edges[i + 1]], for each i.
+
+    >>> ints_each(np.array([7, 300, 1]), np.array([0, 0, 2, 3]))
+    [b'\\x00', b'\\x02\\x07\\x00,\\x01', b'\\x01\\x01']
+    """
+    starts, ends = edges[:-1], edges[1:]
+    used = np.flatnonzero(ends > starts)
+    tops = np.zeros(len(starts), np.int64)
+    if len(used):
+        tops[used] = np.maximum.reduceat(values, starts[used])
+    out = [b"\0"] * len(starts)
+    least = [top for _, top in KINDS.values()]
+    widths = np.searchsorted(least, tops, "right")
+    for i, (width, (kind, _)) in enumerate(KINDS.items()):
+        here = np.flatnonzero(widths == i + 1)
+        if not len(here):
+            continue
+        head, data = bytes((width,)), values.astype(kind).tobytes()
+        bounds = (starts[here] * width).tolist(), (ends[here] * width).tolist()
+        for at, a, b in zip(here.tolist(), *bounds, strict=True):
+            out[at] = head + data[a:b]
+    return out
+
+
 class Reader:
     """Reads the fields that a Writer writes, from bytes that may be hostile."""
 

@@ -22,6 +22,19 @@ Key: TypeAlias = Value | tuple[Value, ...]
 Block: TypeAlias = tuple[object, ...]
 
 
+class Computed(NamedTuple):
+    """One state as rows show it. metric: of its kind."""
+
+    metric: sm.Accumulator
+    digest: str
+    result: object
+
+    @classmethod
+    def of(cls, state: sm.Accumulator) -> Computed:
+        """Computed alone; thousands of keys together cost a fraction."""
+        return cls(state, state.digest(), state.compute())
+
+
 class KeyedState(NamedTuple):
     """The states of one metric in one window. names: the grouping. states: by key. other: the sum
     of the keys past `max_keys`, None if there are none or they are not asked for."""
@@ -45,16 +58,16 @@ class KeyedState(NamedTuple):
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
-    ) -> Iterator[tuple[Slice, sm.Accumulator, object]]:
-        """These slices with their states and results, many at once; then the other keys."""
+    ) -> Iterator[tuple[Slice, Computed]]:
+        """These slices with their digests and results, many at once; then the other keys."""
         for at in range(0, len(slices), COMPUTED):
             some = slices[at : at + COMPUTED]
             chosen = self.states.chosen(key for _, key in some)
-            results = chosen.compute()
+            results, digests = chosen.compute(), chosen.digests()
             for slice_, key in some:
-                yield slice_, chosen.state(key), results[key]
+                yield slice_, Computed(chosen.metric, digests[key], results[key])
         if self.other is not None and with_other:
-            yield {OTHER: self.names}, self.other, self.other.compute()
+            yield {OTHER: self.names}, Computed.of(self.other)
 
 
 def taken(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise, repeat
 from math import prod
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
+from streammetrics.core.parts.cell_runs import NO_CODES, Run, counted, merged, summed
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
@@ -25,75 +26,6 @@ def kind_for(top: int) -> type[np.integer]:
     return np.uint32 if top < 1 << 32 else np.int64
 
 
-_NONE: Final = np.empty(0, np.int64)
-Run = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def counted(codes: NDArray[np.integer]) -> Run:
-    """The different values of sorted codes, and their counts."""
-    ends = np.flatnonzero(_changes(codes))
-    return codes[ends[:-1]].astype(np.int64, copy=False), ends[1:] - ends[:-1]
-
-
-def summed(runs: Sequence[Run], size: int) -> Run:
-    """The different codes of runs, ascending, and the sums of their counts; none that is 0.
-
-    The codes of a run, each below `size`, are in any order and may repeat.
-    """
-    bits = max([int(counts.max(initial=0)) for _, counts in runs]).bit_length()
-    wide = int(size - 1).bit_length() + bits
-    columns = [codes for codes, _ in runs], [counts for _, counts in runs]
-    if wide < 64:  # one word sorts in a fifth of the time of two, and a narrow one in half of that
-        kind = np.dtype(np.uint32 if wide <= 32 else np.int64)
-        words, amounts = [np.concatenate(c, dtype=kind, casting="unsafe") for c in columns]
-        words <<= bits
-        words |= amounts
-        words.sort()
-        amounts = words & ((1 << bits) - 1)
-        words >>= bits
-    else:
-        words, amounts = map(np.concatenate, columns)
-        order = np.argsort(words, kind="stable")
-        words, amounts = words[order], amounts[order]
-    first = np.flatnonzero(_changes(words)[:-1])
-    codes = words[first].astype(np.int64, copy=False)
-    counts = np.add.reduceat(amounts, first, dtype=np.int64) if len(first) else _NONE
-    if not counts.all():  # weights of zero are ignored
-        here = np.flatnonzero(counts != 0)
-        codes, counts = codes[here], counts[here]
-    return codes, counts
-
-
-def merged(mine: Run, theirs: Run, size: int) -> Run:
-    """As `summed`, of two ascending runs: by ranges of codes, whose temporaries stay in the cache.
-
-    Fresh memory for millions of codes would take most of the time.
-    """
-    if not len(mine[0]):
-        return theirs
-    cuts = np.arange(_PIECE, len(mine[0]), _PIECE)
-    ends = np.searchsorted(theirs[0], mine[0][cuts])
-    pieces = [
-        summed([(mine[0][a:b], mine[1][a:b]), (theirs[0][c:d], theirs[1][c:d])], size)
-        for a, b, c, d in zip(
-            [0, *cuts.tolist()],
-            [*cuts.tolist(), len(mine[0])],
-            [0, *ends.tolist()],
-            [*ends.tolist(), len(theirs[0])],
-            strict=True,
-        )
-    ]
-    return np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
-
-
-def _changes(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether each of sorted codes [n] differs from the one before; [n + 1], True at the end."""
-    changes = np.ones(len(codes) + 1, np.bool_)
-    np.not_equal(codes[1:], codes[:-1], out=changes[1:-1])
-    return changes if len(codes) else changes[:0]
-
-
-_PIECE: Final = 1 << 15  # codes at a time
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 20  # cells of all states, which cost 8 megabytes at most
 _NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
@@ -114,7 +46,7 @@ class CountsColumn(Column):
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         self.shape, self.cells, self.width = shape, prod(shape), width
         self.fed = 0  # rows added, or cells merged, while sparse
-        self.codes = self.counts = _NONE
+        self.codes = self.counts = NO_CODES
         self.pending: list[Run] = []
         self.rows: list[NDArray[np.integer]] = []  # pending codes that count one each
         self.pending_bytes = 0
@@ -198,6 +130,12 @@ class CountsColumn(Column):
             tables = self.table[slots].astype(np.int64, copy=False)
         return tables.reshape(len(slots), *self.shape)
 
+    def columns(self, slots: Slots) -> list[list[int]]:
+        """Of each cell its count in each of these states."""
+        tables = self.tables(slots) if self.table is None else self.table[slots]
+        columns: list[list[int]] = tables.reshape(len(slots), self.cells).T.tolist()
+        return columns
+
     def totals(self, slots: Slots) -> list[int] | list[None]:
         """The sum of each of these tables; None for tables without cells."""
         if not self.cells:
@@ -211,6 +149,16 @@ class CountsColumn(Column):
         """The occupied cells of these states, ascending, and their counts; cell c of the i-th state
         is i * cells + c."""
         return self.take(slots)._sparse()
+
+    def each_occupied(self, slots: Slots) -> list[Run]:
+        """As `occupied`, of each of these states."""
+        if len(slots) == 1:
+            return [self.occupied(slots.item(0))]
+        codes, counts = self.cells_of(slots)
+        firsts = np.arange(len(slots) + 1) * self.cells
+        ends = np.searchsorted(codes, firsts)
+        codes = codes - firsts[:-1].repeat(ends[1:] - ends[:-1])
+        return [(codes[a:b].copy(), counts[a:b].copy()) for a, b in pairwise(ends.tolist())]
 
     def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The flat indices of one state's occupied cells, ascending, and their counts."""
@@ -284,6 +232,21 @@ class CountsColumn(Column):
         positions = np.repeat(firsts[:-1], sizes)
         out.ints(np.subtract(codes, positions, out=positions))
         out.ints(counts)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        codes, counts = self.cells_of(slots)
+        ends = np.searchsorted(codes, np.arange(len(slots) + 1) * self.cells)
+        sizes = ends[1:] - ends[:-1]
+        cells = codes - (np.arange(len(slots)) * self.cells).repeat(sizes)
+        fields = [ints_each(sizes, np.arange(len(slots) + 1))]
+        fields += [ints_each(some, ends) for some in (cells, counts)]
+        each = [*map(b"".join, zip(repeat(b"\0"), *fields))]
+        full = np.flatnonzero(4 * sizes > self.cells)
+        if len(full):
+            tables, edges = self.tables(slots[full]), np.arange(len(full) + 1) * self.cells
+            for i, table in zip(full.tolist(), ints_each(tables.reshape(-1), edges), strict=True):
+                each[i] = b"\1" + table
+        return each
 
     def read(self, data: Reader) -> None:
         """Fill an empty column from the bytes that `encode` wrote."""
@@ -406,7 +369,7 @@ class CountsColumn(Column):
             if exact_total(self.counts) <= len(self.codes) + len(rows):
                 # Few rows a cell: to sort these again takes less time than to merge cells.
                 again = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
-                rows, settled = np.concatenate([rows, again]), (_NONE, _NONE)
+                rows, settled = np.concatenate([rows, again]), (NO_CODES, NO_CODES)
             rows.sort()
             self.codes, self.counts = merged(settled, counted(rows), size)
         self.pending, self.rows, self.pending_bytes = [], [], 0
@@ -435,7 +398,7 @@ class CountsColumn(Column):
         table = np.zeros(self.width * self.cells, kind_for(self.top))
         table[codes] = counts
         self.table = table.reshape(self.width, self.cells)
-        self.codes = self.counts = _NONE
+        self.codes = self.counts = NO_CODES
 
 
 T = TypeVar("T", bound=CountsColumn)

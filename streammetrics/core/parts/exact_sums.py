@@ -35,6 +35,11 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         """Add values [m] to these cells [m] of the states at `slots` [m], or of state 0; no NaN."""
         self.inner.add(values, within(slots, self.n, cells))
 
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        if not self.n:
+            return super().encode_each(slots)
+        return self.inner.encode_each(self._inner_slots(slots), self.n)
+
     def units(self, slots: Slots) -> Dyadics:
         """The exact sums of the finite values of these states, `n` of each, one after another."""
         return self.inner.units(self._inner_slots(slots))

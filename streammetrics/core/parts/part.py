@@ -65,6 +65,14 @@ class Column(ABC):
     def encode(self, out: Writer) -> None:
         """The canonical bytes of all states in slot order."""
 
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        """The canonical bytes of each of these states, as `encode` writes it alone."""
+        each = []
+        for i in range(len(slots)):
+            self.take(slots[i : i + 1]).encode(out := Writer())
+            each.append(out.bytes_())
+        return each
+
 
 class SeveralColumn(Column, Generic[C]):
     """`width` states of `n` inner states each, which are the slots of one column: state · n + i."""

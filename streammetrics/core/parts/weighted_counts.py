@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
 from streammetrics.core.parts.counts import CountsColumn, Tables
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import Slots
@@ -60,6 +61,10 @@ class WeightedCountsColumn(CountsColumn):
     def encode(self, out: Writer) -> None:
         super().encode(out)
         out.ints(self.surplus)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        surplus = ints_each(self.surplus[slots], np.arange(len(slots) + 1))
+        return [*map(add, super().encode_each(slots), surplus)]
 
     def read(self, data: Reader) -> None:
         super().read(data)
