@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.events.fields import paths
-from streammetrics_consumers.events.json_and_csv import JsonReader
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.sources.files.text_file import Records, text_chunk
 
 from benchmarks.bench_consumer import CONFIG
 
@@ -33,6 +33,17 @@ ROUNDS: Final = 15
 TARGET: Final = 2.1
 LOG: Final = Partition("bench", "events.jsonl", "id", 0)
 BAD: Final = {"none bad": 0, "one bad in a chunk": 1, "1 % bad": 82, "50 % bad": 4096}
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """The fields that the config reads."""
+
+    ts: str
+    variant: str | int
+    label: int | float | bool
+    score: int | float
+    user: str | int
+    segment: str | int | float | bool | None = None
 
 
 def good_events() -> list[bytes]:
@@ -57,12 +68,10 @@ def is_good(line: bytes) -> bool:
 
 def chunks(lines: Sequence[bytes]) -> list[Chunk]:
     """The lines as chunks of a file."""
+    records = Records("jsonl", max(map(len, lines)), "events")
+    found = records.feed(b"".join(line + b"\n" for line in lines))
     starts = range(0, len(lines), EVENTS)
-    parts = [list(lines[start : start + EVENTS]) for start in starts]
-    return [
-        Chunk(LOG, start, start + len(part), range(start, start + len(part)), part)
-        for start, part in zip(starts, parts, strict=True)
-    ]
+    return [text_chunk(LOG, start, found[start : start + EVENTS], records) for start in starts]
 
 
 def with_bad(lines: Sequence[bytes], count: int) -> list[bytes]:
@@ -98,7 +107,7 @@ def demo() -> Config:
 def main() -> None:
     """Print the table."""
     config, lines = demo(), good_events()
-    decoder, read = Decoder(config), JsonReader(paths(config.fields)).decode
+    decoder, read = Decoder(config), msgspec.json.Decoder(Event).decode
 
     def decoding(count: int) -> Callable[[], None]:
         made = chunks(with_bad(lines, count))

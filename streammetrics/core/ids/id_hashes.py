@@ -32,7 +32,7 @@ _BEGIN: Final = tuple(
         (b"tedbytes", _K1),
     )
 )
-_CHUNK: Final = 1 << 12  # texts at a time: their words stay in the first caches
+_CHUNK: Final = 1 << 13  # texts at a time: their words stay in the caches
 _END: Final = np.uint64(0xFF)
 _BITS: Final = {bits: np.uint64(bits) for bits in (13, 16, 17, 21, 32, 43, 47, 48, 51)}
 _BEFORE: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], np.uint64)  # the first n bytes
