@@ -127,7 +127,7 @@ def rounded(
 
 
 def reals(values: list[object], path: str, *, typed: bool = False) -> Converted:
-    """Numbers as float64 [n]. typed: all values are numbers, as of a field that is read as one."""
+    """Numbers as float64 [n]. typed: all values are numbers, since the field is read as one."""
     bad: Bad = {}
     if not typed:
         values, bad = _sorted_out(values, path, (float, int), "a number", 0.0)
@@ -375,7 +375,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
     def convert(values: list[object], path: str) -> Converted:
         column, bad = encoded_texts(values, path)
         assert isinstance(column, DictionaryColumn)
-        each = [positions.get(value, -1) for value in column.values]  # type: ignore[call-overload]
+        each = [-1 if value is None else positions.get(str(value), -1) for value in column.values]
         codes = np.array(each, np.intp)[column.codes]
         for i in np.flatnonzero(codes < 0).tolist():
             got = shown(column.values[column.codes[i]])

@@ -162,7 +162,8 @@ def decoded(
 
     decode_any: a decoder that takes more values; it tries what `decode` refuses."""
     unread: dict[int, Unfit] = {}
-    if not _are_ascii(values):
+    blocks = (values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK))
+    if not all(b"".join(block).isascii() for block in blocks):
         beyond = [i for i, value in enumerate(values) if not value.isascii()]
         unread.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
     if longest is None or longest > _SHORT:
@@ -306,11 +307,6 @@ def _read_as(kinds: frozenset[str], known: tuple[str, ...] | None) -> tuple[Any,
     if all(kind.endswith("_or_row") for kind in kinds):
         return (_EITHER,)
     return (_LIST if all(_KINDS[kind].inside for kind in kinds) else _SCALAR,)
-
-
-def _are_ascii(values: Sequence[bytes]) -> bool:
-    blocks = (values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK))
-    return all(b"".join(block).isascii() for block in blocks)
 
 
 def _is_utf8(data: bytes) -> bool:

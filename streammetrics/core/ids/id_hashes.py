@@ -9,7 +9,6 @@ digest of 32 bytes is hashed, so that no text needs more than a few steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Final, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -128,6 +127,8 @@ def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
 
 
 def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
+    from hashlib import blake2b
+
     return blake2b(data[start : start + size].tobytes(), digest_size=32).digest()
 
 

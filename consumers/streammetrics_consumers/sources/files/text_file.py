@@ -120,7 +120,7 @@ def text_chunk(partition: Partition, start: int, records: Sequence[Record], of: 
         start,
         end,
         range(start, end),
-        [r.beginning if isinstance(r, Overlong) else r for r in records] if overlong else records,
+        [r.beginning if isinstance(r, Overlong) else r for r in records],
         cut={i: r.cut for i, r in overlong.items()},
         fields=of.header,
         longest=of.longest,
