@@ -23,6 +23,7 @@ from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.sources.files.text_file import Records, text_chunk
 
 from benchmarks.answer import Answer, alone, answer
 from benchmarks.bench_consumer import CONFIG
@@ -74,12 +75,10 @@ def is_good(line: bytes) -> bool:
 
 def chunks(lines: Sequence[bytes]) -> list[Chunk]:
     """The lines as chunks of a file."""
+    records = Records("jsonl", max(map(len, lines)), "events")
+    found = records.feed(b"".join(line + b"\n" for line in lines))
     starts = range(0, len(lines), EVENTS)
-    parts = [list(lines[start : start + EVENTS]) for start in starts]
-    return [
-        Chunk(LOG, start, start + len(part), range(start, start + len(part)), part)
-        for start, part in zip(starts, parts, strict=True)
-    ]
+    return [text_chunk(LOG, start, found[start : start + EVENTS], records) for start in starts]
 
 
 def with_bad(lines: Sequence[bytes], count: int) -> list[bytes]:
@@ -137,7 +136,9 @@ def ask(quick: bool) -> Answer:
     found.add(replace(spent["msgspec"], peer="msgspec"))
     found.notes.append(
         f"Chunks of {EVENTS:,} events. msgspec decodes the same bytes into objects with the same "
-        "fields; it checks and converts nothing. Bad events are cut off, evenly spread."
+        "fields; it checks and converts nothing. Bad events are cut off, evenly spread. The reader "
+        "of files has measured the longest line; for messages of Kafka the decoder does, which is "
+        "some 7 % of msgspec's time more."
     )
     return found
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Final, Never, Self, cast
 
 import numpy as np
@@ -24,6 +22,7 @@ from streammetrics.core.codec import (
     before_body,
     bytes_of,
     frame,
+    named_hash,
     opened,
     unframe,
 )
@@ -443,7 +442,7 @@ class Accumulator(Declared, ABC):
 
     def digest(self) -> str:
         """`sha256:` and the hash of `to_bytes()`: equal for equal rows, however counted."""
-        return "sha256:" + hashlib.sha256(self.to_bytes()).hexdigest()
+        return named_hash(self.to_bytes())
 
     def to_file_bytes(self) -> bytes:
         """An envelope that holds the state and, beside it, its provenance."""
@@ -463,7 +462,9 @@ class Accumulator(Declared, ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a state file; `load` reads it."""
-        Path(path).write_bytes(self.to_file_bytes())
+        data = self.to_file_bytes()
+        with open(path, "wb") as file:
+            file.write(data)
 
     @classmethod
     def load(cls, source: bytes | str | PathLike[str]) -> Self:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate
 from os import PathLike, fspath
-from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -446,6 +445,13 @@ class Stack:
             raise Unlike
 
 
+def named_hash(data: bytes) -> str:
+    """`sha256:` and the hash of bytes in hexadecimal."""
+    import hashlib  # which loads OpenSSL
+
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
 def bytes_of(source: object) -> tuple[bytes, str]:
     """The bytes that `source` is, or those of the file that it names, with its path; else "".
 
@@ -453,6 +459,8 @@ def bytes_of(source: object) -> tuple[bytes, str]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source), ""
     if isinstance(source, (str, PathLike)):
+        from pathlib import Path
+
         return Path(source).read_bytes(), fspath(source)
     raise StateError(
         expected="the path of a file, or bytes",

@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import chain, count
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
@@ -58,7 +57,9 @@ def decode_key(data: bytes) -> Key:
 
 def key_hash(encoded: bytes) -> int:
     """64 bits of BLAKE2b under a fixed name: the same on every machine, for ever."""
-    return int.from_bytes(blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
+    import hashlib  # which loads OpenSSL
+
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
 
 
 def dictionary_column(

@@ -47,3 +47,23 @@ def test_a_command_imports_only_what_it_uses(
     code, *imported = said.splitlines()[-1].split()
     assert code == "0"
     assert not {*left_out, *SERVER} & {*imported}
+
+
+ALONE = """
+import sys
+import sqlalchemy.dialects.postgresql, sqlalchemy.dialects.sqlite, sqlalchemy.pool
+for name in [name for name in sys.modules if name.partition(".")[0] == "asyncio"]:
+    del sys.modules[name]
+"""
+
+
+@pytest.mark.parametrize("words", ["status", "results"])
+def test_no_command_that_reads_imports_asyncio_except_through_sqlalchemy(
+    store: Path, words: str
+) -> None:
+    """`sqlalchemy/util/compat.py` imports asyncio, whatever is imported of that package."""
+    command = [sys.executable, "-c", ALONE + SCRIPT, words, str(store)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    code, *imported = said.splitlines()[-1].split()
+    assert code == "0"
+    assert "asyncio" not in imported
