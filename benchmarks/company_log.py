@@ -169,8 +169,9 @@ def write_pool(path: Path, table: pa.Table, form: str) -> int:
 
 def _plain(table: pa.Table) -> Iterator[dict[str, object]]:
     """The rows with as many digits of a score as a service would log."""
-    for row in table.to_pylist():
-        yield {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+    for batch in table.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            yield {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
 
 
 class Pool:

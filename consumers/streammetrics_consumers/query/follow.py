@@ -215,7 +215,10 @@ class QueryCache:
         return self._with(
             query,
             lambda following, experiment: with_join(
-                self._joins, lambda: experiment.with_experiment(following.results)
+                self._ledger,
+                query,
+                self._joins,
+                lambda: experiment.with_experiment(following.results),
             ),
         )
 
