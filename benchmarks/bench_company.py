@@ -9,10 +9,10 @@ fold of the log, byte for byte.
 First the worker reads a log without a pace: the rate that a core carries. It is then offered the
 rate that was asked for, or 0.75 of that where this is less, since after a kill it must catch up.
 
-What is measured at a lower rate is scaled by workers: N = 100,000 / rate workers like this one,
-each with partitions of its own, take N times its cores and write N times its bytes; results are as
-old, and a worker has as much memory. A reader takes at most N times as much, since it reads N times
-the commits, of the same slices.
+What is measured at a lower rate is scaled by workers: N = 100,000 / (events a second that were
+counted) workers like this one, each with partitions of its own, take N times its cores and write N
+times its bytes; results are as old, and a worker has as much memory. A reader takes at most N times
+as much, since it merges N times the commits and computes the same rows.
 
 `python -m benchmarks.bench_company [--quick] [--source json] [--store postgres] ...`; `--config`
 prints the config.
@@ -352,7 +352,7 @@ def spent_s(sums: Counter[str]) -> float:
 
 def report(spent: Spent) -> None:
     """Print the figures of a run, and what they are at the full rate."""
-    sums, scale = spent.sums, FULL / spent.rate
+    sums, scale = spent.sums, FULL / min(spent.rate, spent.counted)
     events, wall_s = sums["events"], spent.seconds
     cores = {name: sums[name] / events * FULL for name in STAGES if name != "start"}
     threads = sums["process_s"] - sum(sums[name] for name in STAGES)

@@ -121,9 +121,9 @@ def require_finite(column: ExactSumColumn, what: str) -> None:
     require(not column.infinities[: column.width].any(), what)
 
 
-# From so many states on, the conditions of most follow from sums as floats, in one pass: of numbers
-# from 0 on, a <= SURELY * b proves that a <= b before they were rounded. Others are read alone.
-TOGETHER: Final = 16
+# Of many states, the conditions of most follow from sums as floats, in one pass: of numbers from 0
+# on, a <= SURELY * b proves that a <= b before they were rounded. Others are read one by one.
+TOGETHER: Final = 16  # states that are worth it
 SURELY: Final = 1 - 2.0**-30
 _ORDINARY: Final = 2.0**400  # products of two such numbers neither overflow nor underflow
 
