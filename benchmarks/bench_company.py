@@ -266,8 +266,9 @@ class Bench:
 
 @dataclass(frozen=True)
 class Spent:
-    """One run: the rate that was offered and that was counted while readers asked, what its workers
-    add up to, the CPU seconds of the readers and of the database, and what was noticed."""
+    """One run: the events a second that were offered and counted, the seconds in which readers
+    asked, what its workers add up to, the CPU seconds of the readers and of the database, and what
+    was noticed."""
 
     rate: float
     counted: float
@@ -302,7 +303,6 @@ def play(
             reader.follow(READERS[name][1], READERS[name][0], plan)
         began_s, killed_s, seen = time.time(), 0.0, 0.0
         reading_s = {name: cpu_s(one.process.pid) for name, one in readers.items()}
-        first = workers.sums()["events"]
         for part in range(kills + 1):
             until_s = began_s + seconds * (part + 1) / (kills + 1)
             while time.time() < until_s:
@@ -316,7 +316,7 @@ def play(
                 killed_s, seen = time.time(), workers.sums()["commits"]
                 workers.start()
         wall_s = time.time() - began_s
-        counted = (workers.sums()["events"] - first) / wall_s
+        offered_s = time.time() - plan.began_s
         readers_s = {n: cpu_s(one.process.pid) - reading_s[n] for n, one in readers.items()}
         ended.set()
         workers.end()
@@ -328,6 +328,7 @@ def play(
             reader.end()
         workers.end(signal.SIGKILL)
     database_s = cpu_s(*databases) - before_s
+    counted = workers.sums()["events"] / offered_s
     problems = list(differences(load_config(plan.config), Pool(bench.pool), store))
     return Spent(rate, counted, wall_s, kills, workers.sums(), workers.peak_mb, readers, readers_s,
                  database_s, backs_s, problems)  # fmt: skip
