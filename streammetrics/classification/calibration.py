@@ -19,7 +19,15 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import ExactSums, require_finite, require_moments
+from streammetrics.core.parts.exact_sums import (
+    QUANTA,
+    SURELY,
+    TOGETHER,
+    ExactSums,
+    require_finite,
+    require_moments,
+    roughly,
+)
 from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -34,7 +42,6 @@ from streammetrics.results.deferred import side_by_side
 Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
-_AT_ONCE: Final = 1 << 10  # states that are checked together
 _LOSSES: Final = 2  # index of the last of the sums over rounded rows
 
 
@@ -181,31 +188,45 @@ class Calibration(Accumulator, schema="calibration/3"):
             require_finite(column, what)
         for column in (new.losses, new.loss_squares):
             require(not column.infinities[:width, 0].any(), what)
-        for start in range(0, width, _AT_ONCE):
-            new._require_possible(np.arange(start, min(start + _AT_ONCE, width)), what)
+        tiny = np.asarray(new.tiny_squares.limbs[:width].any(axis=1))
+        doubtful = np.arange(width)
+        if width >= TOGETHER:
+            doubtful = np.flatnonzero(tiny | ~new._surely_possible(doubtful))
+        used = np.flatnonzero(new.predicted.inner.limbs.any(axis=1))
+        if len(doubtful) < width:
+            used = used[np.isin(used // new.bins, doubtful)]
+        sums = {cell: new.predicted.inner.quanta(cell) for cell in used.tolist()}
+        for slot in doubtful.tolist():
+            negatives, positives = new.counts.dense(slot).tolist()
+            units = list(map(sum, zip(negatives, positives, strict=True)))
+            cells = range(slot * new.bins, (slot + 1) * new.bins)
+            predicted = [sums.get(cell, 0) for cell in cells]
+            require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
+            total, y = sum(predicted), sum(positives) * QUANTA
+            hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
+            require(0 <= hits <= min(total, y), what)
+            if not tiny[slot]:  # tiny squares are in other quanta
+                require(squares <= total and squares - 2 * hits + y >= 0, what)
+                require_moments(sum(units), total, squares, what)
+            rest = new.losses, new.loss_squares, new.brier_squares
+            require(all(column.quanta(slot) >= 0 for column in rest), what)
         return new
 
-    def _require_possible(self, slots: Slots, what: str) -> None:
-        """StateError unless rows can have given the sums of these states."""
-        columns = self.predicted_of_positives, self.squares
-        sums = [self.predicted.units(slots), *[column.units(slots) for column in columns]]
-        shift = max([one.shift for one in sums])
-        predicted, *others = [[u << shift - one.shift for u in one.units] for one in sums]
+    def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
+        """Of each of these decoded states, without tiny squares, whether one pass of floats proves
+        that its sums are possible."""
         tables = self.counts.tables(slots)
-        units = tables.sum(axis=1).reshape(-1).tolist()
-        sure = all(0 <= p <= n << shift for p, n in zip(predicted, units, strict=True) if p)
-        require(sure, what)
-        totals = [sum(predicted[i : i + self.bins]) for i in range(0, len(predicted), self.bins)]
-        rows, positives = tables.sum(axis=(1, 2)).tolist(), tables[:, 1].sum(axis=1).tolist()
-        tiny = bool(self.tiny_squares.limbs.any())
-        for n, ones, total, hits, squares in zip(rows, positives, totals, *others, strict=True):
-            y = ones << shift
-            require(0 <= hits <= min(total, y), what)
-            if not tiny:  # tiny squares are in other quanta
-                require(squares <= total and squares - 2 * hits + y >= 0, what)
-                require_moments(n, total, squares, what, 1 << shift)
+        rows, positives = tables.sum(axis=1).astype(np.float64), tables[:, 1].sum(axis=1)
+        predicted = roughly(self.predicted.inner).reshape(rows.shape)
+        hits, squares = roughly(self.predicted_of_positives), roughly(self.squares)
+        n, total = rows.sum(axis=1), predicted.sum(axis=1)
+        sure: NDArray[np.bool_] = ((predicted >= 0) & (predicted <= SURELY * rows)).all(axis=1)
+        sure &= (hits >= 0) & (hits <= SURELY * np.minimum(total, positives))
+        sure &= (squares >= 0) & (squares <= SURELY * total)
+        sure &= (2 * hits <= SURELY * (squares + positives)) & (total**2 <= SURELY * n * squares)
         for column in (self.losses, self.loss_squares, self.brier_squares):
-            require(min(column.units(slots).units, default=0) >= 0, what)
+            sure &= roughly(column) >= 0
+        return sure
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""

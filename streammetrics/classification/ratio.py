@@ -97,14 +97,13 @@ class Ratio(Accumulator, schema="ratio/2"):
         new = super()._read(columns, width)
         sums = new.numerator, new.denominator
         numerators, denominators = (small_integers(column) for column in sums)
-        rows = np.array([new.rows.dense(slot) for slot in range(width)]).reshape(width, 2)
-        doubtful = np.arange(width)
-        if (
-            numerators is not None and denominators is not None
-        ):  # one pass proves that most are shares
-            infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
-            sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~infinite_sums.any(axis=1)
-            doubtful = np.flatnonzero(~(sure & (numerators >= 0) & (numerators <= denominators)))
+        rows = new.rows.tables(np.arange(width))
+        infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
+        sure = rows[:, 1] > 0  # of rows that are no shares any sums are possible
+        if numerators is not None and denominators is not None:  # most are shares
+            share = (denominators == rows[:, 0]) & (numerators >= 0) & (numerators <= denominators)
+            sure |= share
+        doubtful = np.flatnonzero(~sure | infinite_sums.any(axis=1))
         for slot in doubtful.tolist():
             shares, others = rows[slot].tolist()
             infinite = sum(int(column.infinities[slot].max()) for column in sums)

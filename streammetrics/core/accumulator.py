@@ -25,6 +25,7 @@ from streammetrics.core.codec import (
     named_hash,
     opened,
     unframe,
+    write_file,
 )
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
@@ -462,9 +463,7 @@ class Accumulator(Declared, ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a state file; `load` reads it."""
-        data = self.to_file_bytes()
-        with open(path, "wb") as file:
-            file.write(data)
+        write_file(path, self.to_file_bytes())
 
     @classmethod
     def load(cls, source: bytes | str | PathLike[str]) -> Self:

@@ -468,3 +468,10 @@ def bytes_of(source: object) -> tuple[bytes, str]:
         where="load",
         hint="a metric writes its state with save(path) or to_bytes()",
     )
+
+
+def write_file(path: str | PathLike[str], data: bytes) -> None:
+    """Write these bytes to a file, in place of what it had."""
+    from pathlib import Path
+
+    Path(path).write_bytes(data)

@@ -39,6 +39,9 @@ def results_of(
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     first = FirstBlocks(query.blocks)
+    if query.rows is not None:
+        metrics = sum(not one.metric_set and not one.ended for one in snapshot.generation.metrics)
+        first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
     for found in states:
         window, metric = found.window, found.metric
         slices, with_other = first.choose(found)
