@@ -1,4 +1,4 @@
-"""All questions in order, each with a table; `--json` stores the answers for the pages.
+"""All questions in order, each with a table, then the targets; `--json` stores the answers.
 
 `python -m benchmarks`, as `make bench` runs it. `python -m benchmarks.page` turns the JSON into the
 tables and the picture of README and docs/performance.md.
@@ -15,9 +15,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from benchmarks import targets
 from benchmarks.answer import Answer
-from benchmarks.harness import versions
+from benchmarks.harness import processor, versions
 from benchmarks.list_peers import RANX
 from benchmarks.questions import QUESTIONS, others
 from benchmarks.sorting import advice, disabled_features
@@ -32,7 +34,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="only these questions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the answers to FILE")
     parser.add_argument(
-        "--others", action="store_true", help="then the benchmarks of store, HTTP, Kafka and page"
+        "--others",
+        action="store_true",
+        help="then those that are not on the page, of HTTP and Kafka too",
     )
     return parser.parse_args(given)
 
@@ -50,17 +54,20 @@ def main(given: Sequence[str] | None = None) -> None:
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
     ranx = versions_of(RANX, "ranx")
     everything = ", ".join(filter(None, (versions(), torch, ranx, disabled_features())))
-    print(everything, advice(), sep="\n", flush=True)
-    answers = []
+    print(processor(), everything, advice(), sep="\n", flush=True)
+    kept: dict[str, Any] = {"processor": processor(), "versions": everything, "quick": asked.quick}
+    answers: dict[str, Answer] = {}
     for key in asked.only or QUESTIONS:
         started = time.monotonic()
         answer = ask(key, asked.quick)
-        answers.append(answer.as_json())
+        answers[key] = answer
         print(f"\n{answer.text()}\n({time.monotonic() - started:.0f} s)", flush=True)
         if asked.json:  # after each question, so that an interrupted run keeps its answers
-            kept = {"versions": everything, "quick": asked.quick, "answers": answers}
+            kept["answers"] = [one.as_json() for one in answers.values()]
             text = json.dumps(kept, indent=1, ensure_ascii=False)
             asked.json.write_text(text + "\n", encoding="utf-8")
+    shown = (targets.table(answers, answers), targets.figures(answers, answers))
+    print("", *shown, sep="\n", flush=True)
     for module in others() if asked.others else ():
         print(f"\n{module}", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)

@@ -134,6 +134,19 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in ruled)
 
 
+def figures(name: str, points: Sequence[Mapping[str, Any]]) -> str:
+    """A Markdown table of points: a line for each, by its series.
+
+    >>> print(figures("store", [{"series": "SQLite", "MB": 3.14159}]))
+    | store | MB |
+    | --- | --: |
+    | SQLite | 3.14 |
+    """
+    columns = [column for column in points[0] if column != "series"]
+    lines = [[point["series"], *(digits(point[column]) for column in columns)] for point in points]
+    return markdown([[name, *columns], *lines])
+
+
 def digits(value: float) -> str:
     """A number with three significant digits.
 

@@ -42,6 +42,21 @@ def _agree(name: str, theirs: float, rows: int, off: float) -> None:
     assert abs(ours - theirs) <= off, (name, ours, theirs)
 
 
+def merge_for_reads(keys: NDArray[np.unsignedinteger], reads: int) -> None:
+    """All that numpy must do, beside sorting the rows once, so that each of these reads has its
+    rows in order: merge the older keys with the new ones, both sorted. keys: [n], each of `reads`
+    equal parts sorted by itself."""
+    older, *rest = np.array_split(keys, reads)
+    for new in rest:
+        older = np.concatenate([older, new])
+        older.sort(kind="stable")  # merges the two
+
+
+def in_parts(keys: NDArray[np.unsignedinteger], reads: int) -> NDArray[np.unsignedinteger]:
+    """The same keys, each of `reads` equal parts sorted by itself."""
+    return np.concatenate([np.sort(part) for part in np.array_split(keys, reads)])
+
+
 def missing(module: str) -> str | None:
     """Why a peer cannot be measured; None if it can."""
     if importlib.util.find_spec(module) is None:

@@ -1,18 +1,18 @@
 """Updating by key: the cost of a distinct key, of a state that fills, and of many experiments.
 
-`python -m benchmarks.bench_by_key [--quick]`. Each line has its target. All times are the least of
-several rounds of CPU time, or of one where a state grows.
+All times are the least of several rounds of CPU time, or of one where a state grows.
+`python -m benchmarks.bench_by_key`.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benchmarks.harness import versions
+from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.harness import timing
 from benchmarks.workloads import click_scores, generator, labels_of
 from streammetrics import (
     Accumulator,
@@ -28,6 +28,7 @@ from streammetrics import (
 
 EXPERIMENTS = 20
 ROUNDS = 5
+BATCHES = (1_000, 10_000, 100_000)
 KEYS = 1_000  # of the state that fills
 Columns = dict[str, "np.ndarray | DictionaryColumn"]
 
@@ -145,28 +146,40 @@ def _cut(column: np.ndarray | DictionaryColumn, at: slice) -> np.ndarray | Dicti
     return column[at]
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    quick = "--quick" in (sys.argv[1:] if given is None else given)
-    print(versions(), "", "a distinct key of PerKey(Ratio()), at most 250 ns", sep="\n")
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000
+    clicks, codes = labels_of(click_scores(rows)), generator(9).integers(0, KEYS, rows)
+    found = answer("by-key", "Updating by key", rows=rows, arrays=[clicks, codes])
+    table = []
     for form in FORMS:
-        for batch in (1_000, 10_000, 100_000):
+        cells = []
+        for batch in BATCHES:
             row, key = a_distinct_key(form, batch)
-            print(f"  {form:<24}batches of {batch:>7,}: {row:6.0f} ns a row, {key:6.0f} ns a key")
-    rows = 2_000_000 if quick else 20_000_000
-    fifths = a_filling_state(rows, 10_000)
-    text = " ".join(f"{one:.0f}" for one in fifths)
-    print(f"PerKey of {KEYS:,} HistogramAUC, {rows:,} rows, ns a row in each fifth: {text}")
-    print(f"  all over the first fifth, at most 1.2: {sum(fifths) / 5 / fifths[0]:.2f}")
+            cells.append(digits(row))
+            found.add(timing(f"{form}, batches of {batch:,}, a distinct key", [key]))
+        table.append([form, *cells])
+    fifths = a_filling_state(2_000_000 if quick else 20_000_000, 10_000)
+    found.add(
+        timing("a state that fills, a row of the first two fifths", [sum(fifths[:2]) / 2]),
+        timing("a state that fills, a row of the last two fifths", [sum(fifths[3:]) / 2]),
+    )
     area = Panel({"auc": HistogramAUC()}, inputs={"auc": {"labels": "click0", "scores": "score0"}})
-    panels = (("HistogramAUC", area, 0.8), ("50 metrics", fifty(), 20.0))
-    print(f"UserGroups in {EXPERIMENTS} experiments, µs an event: one after another, together")
-    for name, metric, most in panels:
-        for batch in (1_000, 10_000, 100_000):
-            n = 20_000 if name != "HistogramAUC" and batch < 100_000 else 100_000
+    for name, metric in (("HistogramAUC", area), ("50 metrics", fifty())):
+        for batch in BATCHES[1:]:
+            if quick and metric is not area and batch == BATCHES[-1]:
+                continue
+            n = 100_000 if metric is area or batch == BATCHES[-1] else 20_000
             apart, together = experiments(metric, n, batch)
-            line = f"{apart:6.2f} {together:6.2f}, {apart / together:.1f} times, at most {most:g}"
-            print(f"  {name:<14}batches of {batch:>7,}: {line}")
+            line = f"{name} in {EXPERIMENTS} experiments, batches of {batch:,}"
+            found.add(timing(line, [1e3 * together]), timing(f"{line}, one by one", [1e3 * apart]))
+    found.notes += [
+        markdown([["ns a row with ten keys", *(f"batches of {n:,}" for n in BATCHES)], *table]),
+        "A distinct key is its share of a batch of nearly as many keys as rows, for "
+        f"`PerKey(Ratio())`. The state that fills is a `PerKey` of {KEYS:,} `HistogramAUC`. "
+        "Experiments are of two arms and of users in groups: `PerKey(UserGroups(Panel))`.",
+    ]
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

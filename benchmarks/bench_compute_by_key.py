@@ -1,27 +1,28 @@
-"""Reading many keys: the cost of each key's result, and of its headline, by metric.
+"""Reading many keys: the cost of each key's result, of its headline and of its digest, by metric.
 
-A key has 200 rows. The last line reads 24 windows x 1,000 keys x a panel of ten metrics.
+A key has 200 rows; in the last line, of 24 windows x 1,000 keys x a panel of ten metrics, 60.
 `python -m benchmarks.bench_compute_by_key`.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
-from benchmarks.answer import markdown
-from benchmarks.harness import versions
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.harness import Timing, in_turns, measure
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
     Calibration,
     GroupedAUC,
     HistogramAUC,
+    MulticlassConfusion,
     Panel,
     PerKey,
+    RankingMetrics,
     Ratio,
     Regression,
     Windows,
@@ -32,26 +33,24 @@ ROWS: Final = 200 * KEYS
 WINDOWS: Final = 24
 Columns = Mapping[str, np.ndarray]
 
-# Each metric with the columns of its `update`, its headline, and its target in µs a key.
-METRICS: Final[Mapping[str, tuple[Accumulator, Mapping[str, str], str, float | None]]] = {
-    "Ratio": (Ratio(), {"numerators": "labels"}, "ratio", 1),
-    "BinaryConfusion": (BinaryConfusion(0.1), {}, "f1", 2),
-    "HistogramAUC": (HistogramAUC(), {}, "auc", 10),
-    "Calibration": (Calibration(), {}, "log_loss", 20),
-    "Regression": (Regression(), {}, "mae", None),
-    "GroupedAUC": (GroupedAUC(), {"groups": "users"}, "gauc", None),
-}
 BOTH: Final = {"labels": "labels", "scores": "scores"}
+LISTS: Final = {"labels": "list_labels", "scores": "list_scores"}
 
-
-def least(job: Callable[[], object], rounds: int = 5) -> float:
-    """The least CPU time of several rounds, in seconds."""
-    found = []
-    for _ in range(rounds):
-        start = time.process_time()
-        job()
-        found.append(time.process_time() - start)
-    return min(found)
+# Each metric with the columns of its `update`, and its headline.
+METRICS: Final[Mapping[str, tuple[Accumulator, Mapping[str, str], str]]] = {
+    "Ratio": (Ratio(), {"numerators": "labels"}, "ratio"),
+    "BinaryConfusion": (BinaryConfusion(0.1), BOTH, "f1"),
+    "HistogramAUC": (HistogramAUC(), BOTH, "auc"),
+    "Calibration": (Calibration(), BOTH, "log_loss"),
+    "Regression": (Regression(), BOTH, "mae"),
+    "GroupedAUC": (GroupedAUC(), {**BOTH, "groups": "users"}, "gauc"),
+    "MulticlassConfusion": (
+        MulticlassConfusion(10),
+        {"labels": "classes", "predictions": "predicted"},
+        "accuracy",
+    ),
+    "RankingMetrics": (RankingMetrics(["NDCG@10", "MRR", "HR@5"]), LISTS, "NDCG@10"),
+}
 
 
 def rows_of(n: int) -> Columns:
@@ -63,35 +62,74 @@ def rows_of(n: int) -> Columns:
         "users": random.integers(0, n // 10, n),
         "keys": random.integers(0, KEYS, n),
         "times": random.integers(0, WINDOWS * 3_600_000, n),
+        "classes": random.integers(0, 10, n),
+        "predicted": random.integers(0, 10, n),
     }
 
 
-def lines() -> list[list[str]]:
-    """A row for each metric: µs a key of the result, of the headline after it, and the target."""
-    columns, found = rows_of(ROWS), []
-    for name, (metric, more, headline, target) in METRICS.items():
-        takes = more if "numerators" in more else {**BOTH, **more}
+def with_lists(columns: Columns) -> Columns:
+    """The same rows, each also with a list of ten items."""
+    random = np.random.default_rng(2)
+    size = len(columns["keys"]), 10
+    labels = (random.random(size) < 0.2).astype(np.uint8)
+    return {**columns, "list_labels": labels, "list_scores": random.random(size)}
+
+
+def figure(result: object, name: str) -> object:
+    """A figure of a result: an entry of a mapping, or an attribute."""
+    return result[name] if isinstance(result, Mapping) else getattr(result, name)
+
+
+def timings() -> Iterator[Timing]:
+    """A key's result of each metric, its headline after that, and the result of one state alone."""
+    columns = with_lists(rows_of(ROWS))
+    for name, (metric, takes, headline) in METRICS.items():
         state = PerKey(metric)
         state.update(columns["keys"], **{a: columns[c] for a, c in takes.items()})
-        whole = least(state.compute)
-        results = [*state.compute().values()]
-        start = time.process_time()
-        for one in results:
-            getattr(one, headline)
-        read = time.process_time() - start
-        each = [f"{1e6 * seconds / KEYS:.1f}" for seconds in (whole, read)]
-        found.append([name, *each, "" if target is None else f"{target:g}"])
-    return found
+        alone, results = state.state(state.keys()[0]), list[object]()
+
+        def compute(state: PerKey = state, results: list[object] = results) -> None:
+            results[:] = state.compute().values()
+
+        def read(results: list[object] = results, headline: str = headline) -> None:
+            for one in results:
+                figure(one, headline)
+
+        yield measure(name, KEYS, compute)
+        yield measure(f"{name}, its {headline}", KEYS, read, setup=compute)
+        yield measure(f"{name}, its digest", KEYS, state.digests)
+        yield measure(f"{name}, one key alone", 1, alone.compute)
 
 
-def windows_of_panels() -> float:
-    """Seconds to read 24 windows of 1,000 keys of a panel of ten."""
+def panel() -> Panel:
+    """Ten metrics."""
     metrics: dict[str, Accumulator] = {"calibration": Calibration()}
     for i in range(3):
         metrics |= {f"ratio {i}": Ratio(), f"confusion {i}": BinaryConfusion(0.1 * (i + 1))}
         metrics |= {f"auc {i}": HistogramAUC(resolution=8 - i)}
-    inputs = {f"ratio {i}": {"numerators": "labels"} for i in range(3)}
-    state = Windows(PerKey(Panel(metrics, inputs=inputs)), size_s=3_600)
+    return Panel(metrics, inputs={f"ratio {i}": {"numerators": "labels"} for i in range(3)})
+
+
+def panels() -> list[Timing]:
+    """A key's result of a panel of ten, and of its metrics one after another, in turns."""
+    columns, whole = rows_of(ROWS), PerKey(panel())
+    takes = {name: columns[name] for name in BOTH}
+    whole.update(columns["keys"], **takes)
+    apart = [PerKey(metric) for metric in panel().metrics.values()]
+    for state in apart:
+        ratio = isinstance(state.metric, Ratio)
+        state.update(columns["keys"], **({"numerators": columns["labels"]} if ratio else takes))
+
+    def one_by_one() -> None:
+        for state in apart:
+            state.compute()
+
+    return in_turns({"Panel of ten": whole.compute, "its metrics one by one": one_by_one}, KEYS)
+
+
+def windows_of_panels() -> Timing:
+    """A key's result in each of 24 windows of 1,000 keys of a panel of ten."""
+    state = Windows(PerKey(panel()), size_s=3_600)
     columns = rows_of(60 * KEYS * WINDOWS)
     state.update(
         columns["times"],
@@ -99,16 +137,27 @@ def windows_of_panels() -> float:
         labels=columns["labels"],
         scores=columns["scores"],
     )
-    return least(state.compute, 3)
+    return measure(f"{WINDOWS} windows of Panel of ten", KEYS * WINDOWS, state.compute, repeats=3)
 
 
-def main() -> None:
-    """Print the tables."""
-    print(versions())
-    print(markdown([["µs a key", "compute", "headline", "target"], *lines()]))
-    name = f"{WINDOWS} windows x {KEYS:,} keys x 10 metrics"
-    print(f"{name}: {windows_of_panels():.2f} s of CPU (target 1.5)")
+def ask(quick: bool) -> Answer:
+    columns = rows_of(1_000_000)
+    found = answer(
+        "compute-by-key",
+        f"Reading {KEYS:,} keys of {ROWS // KEYS} rows",
+        rows=1_000_000,
+        arrays=[columns[name] for name in ("labels", "scores", "keys")],
+        unit="key",
+        of=ROWS // KEYS,
+    )
+    found.add(*timings(), *panels())
+    if not quick:
+        found.add(windows_of_panels())
+    found.notes.append(
+        "The limits are those of a key's rows. A headline is read of a result that was computed."
+    )
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.answer import Answer, alone, answer
-from benchmarks.area_peers import exactly
+from benchmarks.area_peers import exactly, in_parts, merge_for_reads
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import (
     Batch,
@@ -25,6 +25,12 @@ from benchmarks.workloads import (
 from streammetrics import ExactAUC
 
 BATCH = 10_000
+READS = 10
+FLOOR = (
+    "A read needs the place of each new row among the older ones. The floor of ten reads is one "
+    "read after the same batches, and nine merges of sorted keys by `np.sort`, which count no "
+    "pair. Binary searches would cost about five times these merges."
+)
 
 
 def feed(empty: ExactAUC, work: list[Batch]) -> ExactAUC:
@@ -51,16 +57,23 @@ def timings(name: str, scores: np.ndarray, *, compared: bool = False) -> Iterato
 def reads(truth: np.ndarray, scores: np.ndarray) -> Iterator[Timing]:
     """Ten reads while a state grows, and the read after a poll of a few new rows."""
     work, rows = cut(BATCH, truth, scores), len(scores)
+    keys = in_parts(scores.view(np.uint32) << np.uint32(1) | truth, READS)
 
-    def ten() -> list[float]:
+    def several(reads: int) -> list[float]:
         state, areas = ExactAUC(), []
         for i, (some, their) in enumerate(work, 1):
             state.update(some, their)
-            if i % (len(work) // 10) == 0:
+            if i % (len(work) // reads) == 0:
                 areas.append(state.compute().auc)
         return areas
 
-    yield measure(f"float32 in [0, 1], batches of {BATCH:,}, ten reads", rows, ten)
+    def floor() -> None:
+        several(1)
+        merge_for_reads(keys, READS)
+
+    name = f"float32 in [0, 1], batches of {BATCH:,}, ten reads"
+    yield measure(name, rows, lambda: several(READS))
+    yield measure("floor of ten reads", rows, floor)
     whole, polled = feed(ExactAUC(), work), ExactAUC()
     whole.compute()
 
@@ -97,6 +110,7 @@ def ask(quick: bool) -> Answer:
         measure("from_bytes", rows, lambda: ExactAUC.from_bytes(data)),
         measure("every point of the curve", rows, lambda: state.compute().counts),
     )
+    found.notes.append(FLOOR)
     size = f"{state.nbytes / rows:.2f} bytes a row in memory, {len(data) / rows:.2f} as bytes"
     found.notes.append(f"A state of {rows:,} uniform float32: {size}.")
     found.add(*exactly(rows, BATCH, rows // 10))

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.answer import Answer, alone, answer
+from benchmarks.area_peers import in_parts, merge_for_reads
 from benchmarks.group_peers import TASK, peers
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, labels_of, nasty_users, users
 from streammetrics import Bounded, DictionaryColumn, GroupedAUC
 
+READS = 10
 Batches = list[tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64] | DictionaryColumn]]
 
 
@@ -76,17 +78,32 @@ def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Tim
     ]
 
 
+def keys_of(work: Batches) -> NDArray[np.uint64]:
+    """The rows as keys of group, score and label."""
+    truth, scores, ids = map(np.concatenate, zip(*work, strict=True))
+    tails = scores.view(np.uint32).astype(np.uint64) << np.uint64(1) | truth
+    codes = np.unique(ids, return_inverse=True)[1].astype(np.uint64)
+    keys: NDArray[np.uint64] = codes << np.uint64(33) | tails
+    return keys
+
+
 def reads(work: Batches) -> list[Timing]:
     """Ten reads while a state grows, and the read after a poll of a few new rows."""
     rows, few = sum(len(truth) for truth, _, _ in work), len(work[0][0])
 
-    def ten() -> list[float | Bounded]:
+    def several(reads: int) -> list[float | Bounded]:
         state, found = GroupedAUC(), []
         for i, (truth, scores, groups) in enumerate(work, 1):
             state.update(truth, scores, groups=groups)
-            if i % (len(work) // 10) == 0:
+            if i % (len(work) // reads) == 0:
                 found.append(state.compute().gauc)
         return found
+
+    keys = in_parts(keys_of(work), READS)
+
+    def floor() -> None:
+        several(1)
+        merge_for_reads(keys, READS)
 
     whole, polled = feed(GroupedAUC(), work), GroupedAUC()
     whole.compute()
@@ -98,7 +115,8 @@ def reads(work: Batches) -> list[Timing]:
         polled.update(truth, scores, groups=groups)
 
     return [
-        measure(f"batches of {few:,}, ten reads", rows, ten),
+        measure(f"batches of {few:,}, ten reads", rows, lambda: several(READS)),
+        measure("floor of ten reads", rows, floor),
         measure(
             f"read after a poll of {few:,} rows, a row", rows, lambda: polled.compute(), setup=poll
         ),

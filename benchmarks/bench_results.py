@@ -1,13 +1,12 @@
 """The cost of reading results by key: 10 metrics, 3 variants, and 1,000 or 10,000 slices.
 
 Each command runs in a process of its own: the CPU time of the process beyond that of its imports,
-and the most memory that it held at once, which includes the imports. `--beside PATH`
-runs another checkout in turns with this one. `python -m benchmarks.bench_results [SLICES ...]`.
+and the most memory that it held at once, which includes the imports. Before them, what processes
+cost that do next to nothing. `python -m benchmarks.bench_results`.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import workloads
+from benchmarks.answer import Answer, alone, answer, figures
+from benchmarks.harness import Timing, timing
 
 ROWS: Final = 3  # of each variant and slice
 VARIANTS: Final = ("a", "b", "c")
@@ -49,12 +50,20 @@ COMMANDS: Final = (
     ("results", *BY, "--json", "--views", "headline"),
     ("results", *BY, "--json", "--views", "all"),
 )
-TARGETS: Final = "targets: a text of 1,000 slices 1 s, of 10,000 slices 6 s and 400 MB; JSON 150 MB"
 IMPORTS: Final = (
     "import streammetrics_consumers.cli.main, streammetrics_consumers.cli.read_commands, "
     "sqlalchemy.dialects.sqlite"
 )
 MAIN: Final = "import sys; from streammetrics_consumers.cli.main import main; sys.exit(main())"
+# The peak of a process is at least that of the process which started it: so a small one does.
+LAUNCH: Final = """
+import os, sys
+pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, used = os.wait4(pid, 0)
+with open("spent", "w") as file:
+    seconds = used.ru_utime + used.ru_stime
+    print(os.waitstatus_to_exitcode(status), seconds, used.ru_maxrss, file=file)
+"""
 
 
 class Spent(NamedTuple):
@@ -80,63 +89,87 @@ def make_store(folder: Path, slices: int) -> Path:
         file.writelines(lines)
     (folder / "config.toml").write_text(CONFIG + "".join(METRICS), encoding="utf-8")
     spent_by([sys.executable, "-c", MAIN, "run", "config.toml", "--until-end", "--no-serve"],
-             folder, None)  # fmt: skip
+             folder)  # fmt: skip
     return folder / "store.db"
 
 
-def spent_by(words: list[str], folder: Path, checkout: Path | None) -> Spent:
-    """The cost of one process; checkout: the code that it imports, or None for this one."""
-    at = Path(__file__).parent.parent if checkout is None else checkout
+def spent_by(words: list[str], folder: Path) -> Spent:
+    """The cost of one process."""
+    at = Path(__file__).parent.parent
     env = {**os.environ, "PYTHONPATH": f"{at}{os.pathsep}{at / 'consumers'}"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as everywhere
     with (folder / "out").open("wb") as out:
-        child = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.DEVNULL, env=env)
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(words)}: exit code {child.returncode}")
-    seconds = used.ru_utime + used.ru_stime
-    return Spent(seconds, used.ru_maxrss / 1000, (folder / "out").stat().st_size)
+        launched = [sys.executable, "-S", "-c", LAUNCH, *words]
+        subprocess.run(
+            launched, cwd=folder, stdout=out, stderr=subprocess.DEVNULL, env=env, check=True
+        )
+    code, seconds, peak = (folder / "spent").read_text(encoding="utf-8").split()
+    if code != "0":
+        raise SystemExit(f"{' '.join(words)}: exit code {code}")
+    return Spent(float(seconds), float(peak) / 1000, (folder / "out").stat().st_size)
 
 
-def least(words: list[str], folder: Path, checkouts: list[Path | None], rounds: int) -> list[Spent]:
-    """The least CPU time of each checkout, in turns, beyond that of its imports."""
-    python = [sys.executable, "-c", MAIN]
-    found = []
-    for checkout in checkouts:
-        imports = [sys.executable, "-c", IMPORTS]
-        start = min(spent_by(imports, folder, checkout).cpu_s for _ in range(rounds))
-        found.append((start, list[Spent]()))
+def least(words: list[str], folder: Path, rounds: int) -> Spent:
+    """The least CPU time of a command beyond that of its imports."""
+    imports, python = [sys.executable, "-c", IMPORTS], [sys.executable, "-c", MAIN]
+    start = min(spent_by(imports, folder).cpu_s for _ in range(rounds))
+    best = min(spent_by([*python, *words], folder) for _ in range(rounds))
+    return Spent(best.cpu_s - start, best.peak_mb, best.nbytes)
+
+
+def starts(folder: Path, rounds: int) -> list[Timing]:
+    """Whole processes that do next to nothing, in turns."""
+    first = "the first metric"
+    processes = {
+        "import numpy": "import numpy",
+        "import streammetrics": "import streammetrics",
+        first: "from streammetrics import HistogramAUC; HistogramAUC()",
+        "status": MAIN,
+        "results of one slice": MAIN,
+    }
+    spent: dict[str, list[float]] = {name: [] for name in processes}
     for _ in range(rounds):
-        for checkout, (_, spent) in zip(checkouts, found, strict=True):
-            spent.append(spent_by([*python, *words], folder, checkout))
-    best = [(start, min(spent)) for start, spent in found]
-    return [Spent(one.cpu_s - start, one.peak_mb, one.nbytes) for start, one in best]
+        for name, code in processes.items():
+            words = [name.split()[0], "store.db"] if code is MAIN else []
+            one = spent_by([sys.executable, "-c", code, *words], folder)
+            spent[name].append(1e9 * one.cpu_s)
+    both = zip(spent[first], spent["import numpy"], strict=True)
+    spent[f"{first}, beyond numpy"] = [metric - numpy for metric, numpy in both]
+    return [timing(name, found) for name, found in spent.items()]
 
 
-def main() -> None:
-    """Print a line for each number of slices and command."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("slices", type=int, nargs="*", default=[1_000, 10_000])
-    asked.add_argument("--beside", type=Path, help="another checkout, run in turns")
-    asked.add_argument("--rounds", type=int, default=2)
-    given = asked.parse_args()
-    checkouts = [None] if given.beside is None else [given.beside, None]
-    print(TARGETS)
-    print(f"{'slices':>7} {'command':58} {'CPU s':>7} {'peak MB':>8} {'MB out':>7}")
-    for slices in given.slices:
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000
+    found = answer(
+        "results",
+        "Commands, each in a process of its own",
+        rows=rows,
+        arrays=[workloads.uniform_scores(rows)],
+        unit="process",
+        of=rows,
+    )
+    with tempfile.TemporaryDirectory() as name:
+        make_store(Path(name), 1)
+        found.add(*starts(Path(name), 3 if quick else 9))
+    for slices in (1_000,) if quick else (1_000, 10_000):
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            make_store(folder, slices)
-            for command, *words in COMMANDS:
-                for checkout, one in zip(
-                    checkouts,
-                    least([command, "store.db", *words], folder, checkouts, given.rounds),
-                    strict=True,
-                ):
-                    said = " ".join([command, *words]) + (" (beside)" if checkout else "")
-                    print(f"{slices:7,} {said:58} {one.cpu_s:7.2f} {one.peak_mb:8.0f}"
-                          f" {one.nbytes / 1e6:7.1f}", flush=True)  # fmt: skip
+            make_store(Path(name), slices)
+            for command, *words in COMMANDS[:2] if quick or slices > 1_000 else COMMANDS:
+                rounds = 1 if quick or "--json" in words else 2
+                one = least([command, "store.db", *words], Path(name), rounds)
+                line = f"{slices:,} slices: {' '.join([command, *words])}"
+                found.add(timing(line, [1e9 * one.cpu_s]))
+                found.points.append(
+                    {"series": line, "peak MB": one.peak_mb, "MB printed": one.nbytes / 1e6}
+                )
+    found.notes += [
+        figures("process", found.points),
+        "The limits are those of a million float32. Lines with a number of slices are what a "
+        "process takes beyond its imports, which the peak includes; the others are whole "
+        f"processes. Stores have 10 metrics and {len(VARIANTS)} variants of each slice.",
+    ]
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -6,10 +6,10 @@ probabilities (`workloads.click_scores`), another column for each metric; slices
 frequent, which is the worst case.
 
 States are the bytes of all rows of a commit as they are in memory; stored are those in the table
-`delta`. A day is before compaction; plain is a day of states that are not packed or shared. CPU
-time is that of one core: packing the states, and the transaction. The last line fits the time of
-a commit to a part for each run and a part for each event. Targets: 40 GB a day, 60 ms a run,
-0.3 us an event.
+`delta`. A day is before compaction; plain is a day of states that are not packed or shared. The
+least is the entropy of the states of a day, by `least_bytes`: no encoding without loss takes fewer
+bytes. CPU time is that of one core: packing the states, and the transaction. It is split into a
+part for each commit and a part for each event.
 
 `python -m benchmarks.bench_store [--store postgresql://...]`.
 """
@@ -17,6 +17,7 @@ a commit to a part for each run and a part for each event. Targets: 40 GB a day,
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -33,13 +35,17 @@ from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 
+from benchmarks.answer import Answer, answer, figures
 from benchmarks.bench_commits import delta_of
+from benchmarks.harness import timing, versions
 from benchmarks.workloads import click_scores, generator
+from streammetrics import HistogramAUC
 
 SLICES, METRICS = 1000, 15
 EVENTS_A_SECOND = 100_000
 MESSAGE = 20_000  # events
 ROUNDS = 2
+SAMPLE, SEED = 4_000_000, 9  # rows of one metric, for `least_bytes`
 DAY_S = 86_400
 # Seconds between two commits, and the resolution of the grids.
 CASES = ((5, 8), (10, 8), (20, 8), (5, 7), (10, 7), (20, 7))
@@ -90,17 +96,48 @@ def loaded(folder: Path, resolution: int, url: str | None = None) -> Config:
     return load_config(path, {} if url is None else {"store.url": url})
 
 
+def scores(n: int, seed: int, metric: int) -> NDArray[np.float32]:
+    """The scores of a metric."""
+    return click_scores(n, 100 * seed + metric)
+
+
+def labels(of: NDArray[np.float32], seed: int) -> NDArray[np.uint8]:
+    """The labels of events, by the scores of their first metric."""
+    return (generator(100 * seed + 50).random(len(of)) < of * 6).astype(np.uint8)
+
+
+def least_bytes(n: int, resolution: int) -> float:
+    """The entropy of the states of a commit of `n` events, in bytes, without keys and settings.
+
+    Slices and scores are independent, so the count of a cell of a slice is a Poisson variable whose
+    mean is n / SLICES times the share of all rows in that cell: with mean m, its entropy in nats is
+    m (1 - log m) + exp(-m) * the sum of m^k log(k!) / k! over k. The shares of a sample, instead of
+    the true ones, make the sum smaller by a few thousandths.
+    """
+    total, known = 0.0, labels(scores(SAMPLE, SEED, 0), SEED)
+    for metric, times in ((0, 1), (1, METRICS - 1)):  # labels depend on the first scores alone
+        sample = HistogramAUC(resolution=resolution)
+        sample.update(known, scores(SAMPLE, SEED, metric))
+        counts = np.ravel(sample.compute().counts)
+        means = counts[counts > 0] * (n / SLICES / SAMPLE)
+        k = np.arange(int(means.max() + 12 * means.max() ** 0.5) + 20)
+        log_factorials = np.cumsum(np.log(np.maximum(k, 1)))
+        logs = np.log(means)[:, None] * k - log_factorials - means[:, None]
+        entropies = means * (1 - np.log(means)) + np.exp(logs) @ log_factorials
+        total += times * SLICES * float(entropies.sum()) / math.log(2) / 8
+    return total
+
+
 def messages(n: int, seed: int) -> list[bytes | None]:
     """Events as Arrow streams of `MESSAGE` rows."""
-    columns = {f"s{i}": click_scores(n, 100 * seed + i) for i in range(METRICS)}
-    labels = generator(100 * seed + 50).random(n) < columns["s0"] * 6
+    columns = {f"s{i}": scores(n, seed, i) for i in range(METRICS)}
     names = pa.array([f"item-{i}" for i in range(SLICES)])
     items = generator(100 * seed + 51).integers(0, SLICES, n, np.int32)
     table = pa.table(
         {
             "ts": np.full(n, 1_704_067_200_000),
             "item": pa.DictionaryArray.from_arrays(items, names).cast(pa.string()),
-            "label": labels.astype(np.uint8),
+            "label": labels(columns["s0"], seed),
             **columns,
         }
     )
@@ -136,37 +173,64 @@ def stored(ledger: Ledger, head: Head) -> int:
     return int(ledger.store.read(lambda c: c.exec_driver_sql(query).scalar_one()))
 
 
-def report(name: str, url: str | None) -> None:
-    """Print the table of one store."""
-    print(f"\n{name}: {SLICES:,} slices, {METRICS} areas, {EVENTS_A_SECOND:,} events a second")
-    print(f"{'every':>8}{'events':>11}{'resolution':>12}{'states MB':>11}{'stored MB':>11}"
-          f"{'GB a day':>10}{'plain':>7}{'states ms':>11}{'transaction ms':>16}")  # fmt: skip
-    spent = {}
-    for every_s, resolution in (*CASES, FEW):
-        with tempfile.TemporaryDirectory() as made:
-            config = loaded(Path(made), resolution, url)
-            found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
-        best = min(found, key=lambda cost: cost.states_s + cost.transaction_s)
-        if resolution == 8:
-            spent[best.events] = best.states_s + best.transaction_s
+def fitted(few: Cost, many: Cost) -> tuple[float, float]:
+    """Nanoseconds of a commit without its events, and for each event."""
+    less, more = (1e9 * (cost.states_s + cost.transaction_s) for cost in (few, many))
+    each = (more - less) / (many.events - few.events)
+    return less - each * few.events, each
+
+
+def best_of(every_s: float, resolution: int, url: str | None) -> Cost:
+    """The commit of least time among some of this interval."""
+    with tempfile.TemporaryDirectory() as made:
+        config = loaded(Path(made), resolution, url)
+        found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
+    return min(found, key=lambda cost: cost.states_s + cost.transaction_s)
+
+
+def ask(quick: bool, url: str | None = None) -> Answer:
+    rows = 1_000_000
+    found = answer(
+        "store",
+        f"Commits of {SLICES:,} slices and {METRICS} areas, {EVENTS_A_SECOND:,} events a second",
+        rows=rows,
+        arrays=[click_scores(rows, i) for i in range(METRICS)],
+        unit="1,000 events",
+        of=1_000,
+    )
+    best = {}
+    for every_s, resolution in CASES[:1] if quick else CASES:
+        line = f"every {every_s:g} s, resolution {resolution}"
+        best[every_s, resolution] = one = best_of(every_s, resolution, url)
         day = DAY_S / every_s / 1e9
-        print(f"{every_s:>6g} s{best.events:>11,}{resolution:>12}{best.states / 1e6:>11.2f}"
-              f"{best.stored / 1e6:>11.2f}{best.stored * day:>10.1f}{best.states * day:>7.0f}"
-              f"{best.states_s * 1e3:>11.1f}{best.transaction_s * 1e3:>16.1f}",
-              flush=True)  # fmt: skip
-    few, many = min(spent), 5 * EVENTS_A_SECOND
-    each = (spent[many] - spent[few]) / (many - few)
-    print(f"a commit: {(spent[few] - each * few) * 1e3:.0f} ms and {each * 1e6:.2f} us an event")
+        spent = 1e9 * (one.states_s + one.transaction_s)
+        found.add(timing(line, [1e3 * spent / one.events]))
+        least = least_bytes(one.events, resolution)
+        found.points.append(
+            {"series": line, "MB of states": one.states / 1e6, "MB stored": one.stored / 1e6,
+             "GB a day": one.stored * day, "GB a day, plain": one.states * day,
+             "GB a day, least": least * day, "stored over least": one.stored / least}
+        )  # fmt: skip
+    run, each = fitted(best_of(*FEW, url), best[CASES[0]])
+    found.add(timing("a commit without its events", [run]),
+              timing("its events, 1,000 of them", [1e3 * each]))  # fmt: skip
+    found.notes += [
+        figures("a commit", found.points),
+        "A day is before compaction; plain is one of states that are not packed or shared. No "
+        "encoding without loss takes less than the least, the entropy of the states. The last two "
+        "lines split the first into what a commit costs without events and what they add, by a "
+        f"commit of {FEW[0] * EVENTS_A_SECOND:,.0f}.",
+    ]
+    return found
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_store", allow_abbrev=False)
-    parser.add_argument("--store", help="the URL of an empty database, measured beside SQLite")
-    url = parser.parse_args().store
-    report("SQLite", None)
-    if url:
-        report("the store of --store", url)
+    parser.add_argument("--quick", action="store_true", help="commits of 5 s alone")
+    parser.add_argument("--store", help="the URL of an empty database instead of SQLite")
+    asked = parser.parse_args()
+    print(versions() + "\n\n" + ask(asked.quick, asked.store).text())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """UserGroups: the extra cost per row compared with the metric alone, and the cost of reading.
 
-`python -m benchmarks.bench_user_groups`. The target is at most 15 ns a row.
+`python -m benchmarks.bench_user_groups`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import Timing, measure, versions
-from benchmarks.workloads import labels, unit_floats
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.harness import Timing, in_turns, measure, timing
+from benchmarks.workloads import generator, labels, unit_floats
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
@@ -23,46 +24,48 @@ from streammetrics import (
     UserGroups,
 )
 
-ROWS = 1_000_000
 METRICS = (HistogramAUC(), BinaryConfusion(), Ratio(), Calibration(), ExactAUC())
 
 
-def columns(metric: Accumulator) -> Mapping[str, NDArray[np.generic]]:
+def columns(metric: Accumulator, rows: int) -> Mapping[str, NDArray[np.generic]]:
     """The rows of one metric."""
-    truth = labels(ROWS, 0.1)
+    truth = labels(rows, 0.1)
     if isinstance(metric, Ratio):
         return {"numerators": truth}
-    return {"labels": truth, "scores": unit_floats(ROWS)}
+    return {"labels": truth, "scores": unit_floats(rows)}
 
 
-def timings(metric: Accumulator, users: NDArray[np.int64]) -> tuple[Timing, Timing, Timing]:
+def timings(metric: Accumulator, rows: int, users: NDArray[np.int64]) -> list[Timing]:
     """The times of the metric alone, of the metric in groups, and of reading the variance."""
-    name, given = type(metric).__name__, columns(metric)
-    plain, grouped = metric.empty(), UserGroups(metric)
+    name, given, grouped = type(metric).__name__, columns(metric, rows), UserGroups(metric)
 
     def alone() -> None:
-        plain.__dict__.update(metric.empty().__dict__)
-        plain.update(**given)
+        state = metric.empty()
+        state.update(**given)
+        state.copy()  # counts the pending rows
 
     def in_groups() -> None:
-        grouped.__dict__.update(UserGroups(metric).__dict__)
+        nonlocal grouped
+        grouped = UserGroups(metric)
         grouped.update(users, **given)
+        grouped.copy()
 
-    of_metric, of_groups = measure(name, ROWS, alone), measure("in groups", ROWS, in_groups)
-    return of_metric, of_groups, measure("read", 1, lambda: grouped.compute().variance)
+    of_metric, of_groups = in_turns({name: alone, f"{name}, in groups": in_groups}, rows)
+    more = of_groups.median - of_metric.median
+    read = measure(f"{name}, reading the variance, a state", 1, lambda: grouped.compute().variance)
+    return [of_metric, of_groups, timing(f"{name}, what groups add", [more]), read]
 
 
-def main() -> None:
-    print("UserGroups, ns a row of", f"{ROWS:,}", versions(), "", sep="\n")
-    users = np.random.default_rng(1).integers(0, ROWS // 10, ROWS)
-    print(f"{'metric':<20}{'alone':>8}{'in groups':>11}{'groups':>8}{'variance, ms':>14}")
+def ask(quick: bool) -> Answer:
+    rows = 100_000 if quick else 1_000_000
+    users = generator(1).integers(0, rows // 10, rows)
+    found = answer("user-groups", "UserGroups, one batch", rows=rows, arrays=[users])
     for metric in METRICS:
-        a, b, read = timings(metric, users)
-        more = f"{b.median - a.median:>8.1f}{read.median / 1e6:>14.1f}"
-        print(f"{a.name:<20}{a.median:>8.1f}{b.median:>11.1f}{more}")
-    found = measure("Units", ROWS, lambda: Units().update(users))
-    print(f"{found.name:<20}{found.median:>8.1f}")
+        found.add(*timings(metric, rows, users))
+    found.add(measure("Units", rows, lambda: Units().update(users)))
+    found.notes.append("A user has ten rows on average.")
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

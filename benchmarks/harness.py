@@ -19,8 +19,9 @@ import platform
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,24 @@ def measure(
     return Timing(name, statistics.median(spent), low, high, len(spent), task, peer, held)
 
 
+def in_turns(
+    jobs: Mapping[str, Callable[[], object]], rows: int, rounds: int = REPEATS
+) -> list[Timing]:
+    """Time jobs of equally many rows that are compared with each other: a round runs each once."""
+    spent: dict[str, list[float]] = {name: [] for name in jobs}
+    for job in jobs.values():
+        job()
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            spent[name].append(_once(job, None) / rows)
+    return [timing(name, found) for name, found in spent.items()]
+
+
+def timing(name: str, spent: Sequence[float]) -> Timing:
+    """The timing of these repeats, in nanoseconds a row."""
+    return Timing(name, statistics.median(spent), min(spent), max(spent), len(spent))
+
+
 def _once(job: Callable[[], object], setup: Callable[[], object] | None, calls: int = 1) -> int:
     """Nanoseconds of CPU time of `calls` calls."""
     if setup:
@@ -120,6 +139,16 @@ def sort_limit(rows: int) -> Timing:
     """`np.sort` of `rows` float32 in random order."""
     unsorted = np.random.default_rng(0).random(rows, np.float32)
     return measure("np.sort float32", rows, lambda: np.sort(unsorted))
+
+
+def processor() -> str:
+    """The name of the processor, or the machine's where the system does not tell it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names and names[0] else platform.processor() or platform.machine()
 
 
 def versions() -> str:

@@ -34,19 +34,23 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
     found = {key: answer.title + ".\n\n" + answer.markdown() for key, answer in answers.items()}
     missed = [key for key in QUESTIONS if key not in answers]
     found.update(dict.fromkeys(missed, "Not measured."))
-    found["versions"] = f"Measured with {kept['versions']}.{quick}"
-    found["targets"] = targets.table(answers)
-    found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(kept['versions'])}"
+    processor = kept.get("processor", "")
+    on = f"Processor: {processor}. " if processor else ""
+    found["versions"] = f"{on}Measured with {kept['versions']}.{quick}"
+    found["targets"] = (
+        f"{targets.table(answers, QUESTIONS)}\n\n{targets.figures(answers, QUESTIONS)}"
+    )
+    found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(on, kept['versions'])}"
     return found
 
 
-def _conditions(versions: str) -> str:
-    """A sentence on the Python, numpy and CPU features behind the README's figures."""
+def _conditions(on: str, versions: str) -> str:
+    """A sentence on the processor, Python, numpy and CPU features behind the README's figures."""
     parts = versions.split(", ")
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
     flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
     said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
-    return f"Measured with {', '.join(found)} and {said}; see docs/performance.md."
+    return f"{on}Measured with {', '.join(found)} and {said}; see docs/performance.md."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:

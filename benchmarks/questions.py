@@ -18,6 +18,12 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "merging": "bench_merging",
     "sliding-auc": "bench_sliding_auc",
     "panel": "bench_panel",
+    "by-key": "bench_by_key",
+    "user-groups": "bench_user_groups",
+    "compute-by-key": "bench_compute_by_key",
+    "decoding": "bench_decoding",
+    "results": "bench_results",
+    "store": "bench_store",
     "growth": "bench_growth",
     "memory": "bench_memory",
 }

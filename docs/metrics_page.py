@@ -96,13 +96,12 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
             is_view = isinstance(value, property | cached_property) and name != "ranges"
             if name.startswith("_") or not (is_view or inspect.isfunction(value)):
                 continue
-            if inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
+            said = paragraphs(value)  # nothing of a field, which the class describes
+            if said and inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
                 arguments = (
                     "" if is_view else f"({', '.join([*inspect.signature(value).parameters][1:])})"
                 )
-                lines += [f"- `{name}{arguments}`: {plain(paragraphs(value)[0])}"] * bool(
-                    paragraphs(value)
-                )
+                lines.append(f"- `{name}{arguments}`: {plain(said[0])}")
     yield "\n".join(dict.fromkeys(lines)) + "\n" * bool(lines)
 
 

@@ -77,6 +77,7 @@ from streammetrics.core.parts.exact_sums import (
     small_integers,
 )
 from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Extreme, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -102,6 +103,7 @@ __all__ = [
     "SLOT_0",
     "Accumulator",
     "Amount",
+    "AnySlots",
     "Asked",
     "Bag",
     "Bags",
@@ -123,6 +125,7 @@ __all__ = [
     "Inputs",
     "Integers",
     "Interval",
+    "ManySlots",
     "Mean",
     "Measure",
     "Probability",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -62,3 +63,16 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the shared data is, or would be."""
     given = environment.get("STREAMMETRICS_DATA")
     return Path(given) if given else ROOT.parent / "shared" / "data"
+
+
+class Later:
+    """A module that is imported when a test first uses it. Each worker imports all files of tests,
+    and what it would not use takes seconds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "pytest")):  # pytest looks for its marks in every name of a file
+            raise AttributeError(name)
+        return getattr(import_module(self._name), name)

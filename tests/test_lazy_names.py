@@ -64,6 +64,7 @@ def test_a_metric_loads_the_modules_of_no_other() -> None:
         assert f"streammetrics.{other}" not in loaded
 
 
+@pytest.mark.slow
 def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
     state = PerKey(HistogramAUC())
     state.update(keys=[1, 2], labels=[0, 1], scores=[0.25, 0.5])

@@ -140,3 +140,16 @@ def test_authoring_is_imported_without_hypothesis_and_without_looking_for_packag
         [sys.executable, "-c", said], capture_output=True, text=True, check=True
     )
     assert not {"hypothesis", "importlib.metadata"} & set(loaded.stdout.split())
+
+
+def test_a_first_metric_imports_nothing_that_only_figures_files_or_errors_need() -> None:
+    said = (
+        "import sys, numpy; before = set(sys.modules)\n"
+        "import streammetrics; streammetrics.HistogramAUC()\n"
+        "print(*(set(sys.modules) - before))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+    )
+    rare = {"streammetrics.present.figures", "difflib", "html", "hashlib", "pathlib"}
+    assert not rare & set(loaded.stdout.split())

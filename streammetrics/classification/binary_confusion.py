@@ -17,6 +17,7 @@ from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
@@ -82,7 +83,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         if slots is None and batch.quanta is None:
             counts = binary_counts(batch.labels, batch.scores, self.threshold)
             self.counts.add(_CELLS, None, counts)
@@ -116,7 +117,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[Rates]:
-        tn, fp, fn, tp = self.counts.tables(slots).reshape(-1, 4).T.tolist()
+        tn, fp, fn, tp = self.counts.columns(slots)
         return side_by_side(
             Rates,
             len(slots),

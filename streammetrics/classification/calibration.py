@@ -18,8 +18,17 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.exact_sums import QUANTA, ExactSums, require_finite, require_moments
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import (
+    QUANTA,
+    SURELY,
+    TOGETHER,
+    ExactSums,
+    require_finite,
+    require_moments,
+    roughly,
+)
+from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
@@ -28,6 +37,7 @@ from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
 from streammetrics.results.calibration_figures import CalibrationFigures, CalibrationSums
+from streammetrics.results.deferred import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +136,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         off = labels - scores
         return Terms(self._losses(labels, scores)[0]), Terms(off * off)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, at in batch.pieces(slots):
             labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
             self._add(labels, scores, piece.quanta, at)
@@ -140,13 +150,13 @@ class Calibration(Accumulator, schema="calibration/3"):
         labels: NDArray[np.uint8],
         scores: Floats,
         units: Units | None,
-        slots: Slots | None,
+        slots: AnySlots | None,
     ) -> None:
         bins = equal_bins(scores, self.bins)
         cells = labels * np.intp(self.bins) + bins
         self.counts.add_rows(cells, slots, units)
         hits = np.flatnonzero(labels)
-        slots_of_hits = None if slots is None else slots[..., hits]
+        slots_of_hits = None if slots is None else slots[hits]
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)
             self.predicted_of_positives.add(part[hits], slots_of_hits)
@@ -178,10 +188,15 @@ class Calibration(Accumulator, schema="calibration/3"):
             require_finite(column, what)
         for column in (new.losses, new.loss_squares):
             require(not column.infinities[:width, 0].any(), what)
-        tiny = bool(new.tiny_squares.limbs.any())
+        tiny = np.asarray(new.tiny_squares.limbs[:width].any(axis=1))
+        doubtful = np.arange(width)
+        if width >= TOGETHER:
+            doubtful = np.flatnonzero(tiny | ~new._surely_possible(doubtful))
         used = np.flatnonzero(new.predicted.inner.limbs.any(axis=1))
+        if len(doubtful) < width:
+            used = used[np.isin(used // new.bins, doubtful)]
         sums = {cell: new.predicted.inner.quanta(cell) for cell in used.tolist()}
-        for slot in range(width):
+        for slot in doubtful.tolist():
             negatives, positives = new.counts.dense(slot).tolist()
             units = list(map(sum, zip(negatives, positives, strict=True)))
             cells = range(slot * new.bins, (slot + 1) * new.bins)
@@ -190,12 +205,28 @@ class Calibration(Accumulator, schema="calibration/3"):
             total, y = sum(predicted), sum(positives) * QUANTA
             hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
             require(0 <= hits <= min(total, y), what)
-            if not tiny:  # tiny squares are in other quanta
+            if not tiny[slot]:  # tiny squares are in other quanta
                 require(squares <= total and squares - 2 * hits + y >= 0, what)
                 require_moments(sum(units), total, squares, what)
             rest = new.losses, new.loss_squares, new.brier_squares
             require(all(column.quanta(slot) >= 0 for column in rest), what)
         return new
+
+    def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
+        """Of each of these decoded states, without tiny squares, whether one pass of floats proves
+        that its sums are possible."""
+        tables = self.counts.tables(slots)
+        rows, positives = tables.sum(axis=1).astype(np.float64), tables[:, 1].sum(axis=1)
+        predicted = roughly(self.predicted.inner).reshape(rows.shape)
+        hits, squares = roughly(self.predicted_of_positives), roughly(self.squares)
+        n, total = rows.sum(axis=1), predicted.sum(axis=1)
+        sure: NDArray[np.bool_] = ((predicted >= 0) & (predicted <= SURELY * rows)).all(axis=1)
+        sure &= (hits >= 0) & (hits <= SURELY * np.minimum(total, positives))
+        sure &= (squares >= 0) & (squares <= SURELY * total)
+        sure &= (2 * hits <= SURELY * (squares + positives)) & (total**2 <= SURELY * n * squares)
+        for column in (self.losses, self.loss_squares, self.brier_squares):
+            sure &= roughly(column) >= 0
+        return sure
 
     def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
@@ -203,40 +234,30 @@ class Calibration(Accumulator, schema="calibration/3"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[CalibrationFigures]:
-        def sums(*columns: ExactSumColumn) -> Iterator[Iterator[tuple[int, int]]]:
-            each = (column.units(slots) for column in columns)
-            return (zip(units, repeat(shift)) for units, shift in each)
-
         tables = self.counts.tables(slots)
         predicted, shift = self.predicted.units(slots)
-        losses: list[tuple[int, int] | None] = [*next(sums(self.losses))]
+        of_bins = tuple(predicted)  # no lists, which the garbage collector would visit
+        columns = self.squares, self.tiny_squares, self.predicted_of_positives, self.losses
+        sums = [one.units(slots) for one in (*columns, self.loss_squares, self.brier_squares)]
+        units: list[list[int | None]] = [[*one.units] for one in sums]
         for i in self.losses.infinite(slots):
-            losses[i] = None
-        rows = zip(
-            (table.copy() for table in tables),  # a result must not keep those of all other keys
-            (predicted[i : i + self.bins] for i in range(0, len(predicted), self.bins)),
-            repeat(shift, len(slots)),
-            zip(*sums(self.squares, self.tiny_squares), strict=True),
-            *sums(self.predicted_of_positives),
-            losses,
-            zip(*sums(self.loss_squares, self.brier_squares), strict=True),
-            strict=True,
+            units[3][i] = None
+        return side_by_side(
+            CalibrationFigures,
+            len(slots),
+            positives=tables[:, 1].sum(axis=1).tolist(),
+            _units=tables.sum(axis=(1, 2)).tolist(),
+            _surplus=self.counts.surplus[slots].tolist(),
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            rows_rounded=self.rounded.totals(slots),
+            _sums=map(
+                CalibrationSums,
+                repeat((shift, *[one.shift for one in sums])),
+                map(np.copy, tables),  # a result must not keep those of all other keys
+                [of_bins[i : i + self.bins] for i in range(0, len(of_bins), self.bins)],
+                *units,
+            ),
         )
-        unit = Fraction(self.weight_unit)
-        others = zip(
-            tables[:, 1].sum(axis=1).tolist(),
-            tables.sum(axis=(1, 2)).tolist(),
-            self.counts.surplus[slots].tolist(),
-            self.rounded.totals(slots),
-            strict=True,
-        )
-        names = ("positives", "_units", "_surplus", "rows_rounded")
-        return [
-            CalibrationFigures._of_sums(
-                CalibrationSums(*row), {"weight_unit": unit, **dict(zip(names, other, strict=True))}
-            )
-            for row, other in zip(rows, others, strict=True)
-        ]
 
 
 def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:

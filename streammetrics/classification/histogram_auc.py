@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 import numpy as np
@@ -16,13 +17,15 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
-from streammetrics.core.parts.counts import Counts, distinct
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.many_slots import AnySlots, distinct
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.area import pairs_of_tables
 from streammetrics.kernels.tables.grids import MAX_RESOLUTION, Grid, Gridded, check_grid, grid_of
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.score_curve import BucketPoints, ScoreCurve
 
 A = TypeVar("A", bound=Accumulator)
@@ -103,10 +106,10 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         quanta = batch.quanta
         for piece, cells in grid_of(self).cells(batch.labels, batch.scores):
-            here = None if slots is None else slots[..., piece]
+            here = None if slots is None else slots[piece]
             self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
@@ -223,30 +226,30 @@ def bucket_curves(
     b, n = grid.n_buckets, len(surplus)
     edges = np.searchsorted(cells, np.arange(2 * n + 1) * b)
     found = pairs_of_tables(cells, counts, edges, b)
-    bounds, in_unit = edges[::2].tolist(), metric.range == "probability"
-    curves = []
-    for i, pairs in enumerate(found):
-        here = slice(bounds[i], bounds[i + 1])
+    bounds = edges[::2]
+    firsts = (np.arange(n) * (2 * b)).repeat(bounds[1:] - bounds[:-1])
+    held = np.array((cells - firsts, counts))
+    return side_by_side(
+        ScoreCurve,
+        n,
+        exact=repeat(False),
+        rows=[p + q - more for (_, _, p, q), more in zip(found, surplus, strict=True)],
+        weight_unit=repeat(weight_unit),
+        rows_rounded=rows_rounded,
+        _counted=found,
+        _points=repeat(partial(_points, grid, metric.range == "probability")),
         # Copies: a curve that is kept must not keep those of all other keys.
-        points = partial(_points, grid, in_unit, 2 * i * b, cells[here].copy(), counts[here].copy())
-        rows = pairs.positives + pairs.negatives - surplus[i]
-        curves.append(ScoreCurve._of_pairs(pairs, points, rows, weight_unit, rows_rounded[i]))
-    return curves
+        _cells=[held[:, start:end].copy() for start, end in pairwise(bounds.tolist())],
+    )
 
 
-def _points(
-    grid: Grid,
-    in_unit: bool,
-    first: int,
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> BucketPoints:
-    """The occupied buckets of a table whose cells begin at `first`: least scores [k], counts [2, k]
-    and ends [k]."""
-    label, bucket = np.divmod(cells - first, grid.n_buckets)
+def _points(grid: Grid, in_unit: bool, cells: NDArray[np.int64]) -> BucketPoints:
+    """The occupied buckets of a table from its cells and their counts [2, c]: least scores [k],
+    counts [2, k] and ends [k]."""
+    label, bucket = np.divmod(cells[0], grid.n_buckets)
     used, column = distinct(bucket, grid.n_buckets)
     table = np.zeros((2, len(used)), np.int64)
-    table[label, column] = counts
+    table[label, column] = cells[1]
     ends = grid.ends[used]
     # In [0, 1] no score is above 1.
     return grid.least[used], table, np.fmin(ends, np.nextafter(1, 2)) if in_unit else ends

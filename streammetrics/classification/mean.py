@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from streammetrics.core.checks import finite, same_length
 from streammetrics.core.codec import require
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.exact_products import weighted
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import MeanResult
 
 
@@ -85,11 +87,15 @@ class Mean(Accumulator):
     def compute(self) -> MeanResult:
         """The mean and the number of rows."""
         self._flush()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[MeanResult]:
         unit = self.settings().get("weight_unit", 1)
-        return MeanResult(
-            int(self.rows.dense()[0]),
-            self.total.fraction(),
-            self.squares.fraction() if self.squares.finite() else None,
-            unit if isinstance(unit, Fraction) else Fraction(1),
-            int(self.rows.surplus[0]),
+        return side_by_side(
+            MeanResult,
+            len(slots),
+            _units=self.rows.columns(slots)[0],
+            weight_unit=repeat(unit if isinstance(unit, Fraction) else Fraction(1)),
+            _surplus=self.rows.surplus[slots].tolist(),
+            _sums=zip(self.total.pairs(slots), self.squares.pairs(slots), strict=True),
         )

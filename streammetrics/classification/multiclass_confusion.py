@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -18,12 +19,13 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Classes, Inputs, Weights
 from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms, exact_total
 from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
+from streammetrics.results.deferred import side_by_side
 
 MAX_CLASSES: Final = 1 << 15  # a table of all pairs takes 8 GB
 
@@ -180,12 +182,19 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     def compute(self) -> ClassRates:
         """The rates that follow from the counts."""
         self._flush()
-        by_k = self.first.dense().reshape(-1, 4).tolist() if self.top_k else []
-        return ClassRates(
-            self.n_classes,
-            *self.cells.occupied(),
-            dict(zip(self.top_k, by_k, strict=True)),
-            Fraction(self.weight_unit),
-            int(self.cells.surplus[0]),
-            rows_rounded=int(self.rounded.occupied()[1].sum()) if self.round_weights else None,
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[ClassRates]:
+        occupied = self.cells.each_occupied(slots)
+        first = self.first.tables(slots).reshape(len(slots), len(self.top_k), 4).tolist()
+        return side_by_side(
+            ClassRates,
+            len(slots),
+            n_classes=repeat(self.n_classes),
+            cells=[cells for cells, _ in occupied],
+            counts=[counts for _, counts in occupied],
+            _first=[dict(zip(self.top_k, by_k, strict=True)) for by_k in first],
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            _surplus=self.cells.surplus[slots].tolist(),
+            rows_rounded=self.rounded.totals(slots),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,10 +16,11 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
 from streammetrics.core.inputs import Inputs, Table, Weights
 from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, add_surplus
 from streammetrics.kernels.tables.class_cells import label_cells, label_codes
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # `sizes` has its cube of cells; indices of several states fit int64
@@ -116,14 +118,18 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def compute(self) -> LabelRates:
         """The rates that follow from the counts."""
         self._flush()
-        at, counts = self.sizes.occupied()
-        return LabelRates(
-            self.cells.dense(),
-            np.stack(np.unravel_index(at, (self.n_sizes,) * 3)),
-            counts,
-            Fraction(self.weight_unit),
-            int(self.sizes.surplus[0]),
-            rows_rounded=int(self.rounded_sizes.occupied()[1].sum())
-            if self.round_weights
-            else None,
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[LabelRates]:
+        occupied = self.sizes.each_occupied(slots)
+        shape = (self.n_sizes,) * 3
+        return side_by_side(
+            LabelRates,
+            len(slots),
+            matrix=map(np.copy, self.cells.tables(slots).reshape(-1, self.n_labels, 2, 2)),
+            sizes=[np.stack(np.unravel_index(at, shape)) for at, _ in occupied],
+            sizes_counts=[counts for _, counts in occupied],
+            weight_unit=repeat(Fraction(self.weight_unit)),
+            _surplus=self.sizes.surplus[slots].tolist(),
+            rows_rounded=self.rounded_sizes.totals(slots),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import add, not_
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.results.deferred import side_by_side
@@ -71,7 +73,7 @@ class Ratio(Accumulator, schema="ratio/2"):
         weights = None if below is None else below.astype(np.float64, copy=False)
         return (Terms(batch.numerators.astype(np.float64, copy=False), weights),)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         numerators, denominators = batch.numerators, batch.optional("denominators")
         self.numerator.add(numerators.astype(np.float64, copy=False), slots)
         if slots is None:
@@ -80,9 +82,7 @@ class Ratio(Accumulator, schema="ratio/2"):
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
-            counts = np.bincount(slots.ravel())
-            here = np.flatnonzero(counts != 0)
-            counts = counts[here]
+            here, counts = _rows_by_slot(slots)
             others = np.concatenate([*_others(numerators, denominators)])
             if others.any():
                 self.rows.add(others.astype(np.intp), slots)
@@ -97,14 +97,13 @@ class Ratio(Accumulator, schema="ratio/2"):
         new = super()._read(columns, width)
         sums = new.numerator, new.denominator
         numerators, denominators = (small_integers(column) for column in sums)
-        rows = np.array([new.rows.dense(slot) for slot in range(width)]).reshape(width, 2)
-        doubtful = np.arange(width)
-        if (
-            numerators is not None and denominators is not None
-        ):  # one pass proves that most are shares
-            infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
-            sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~infinite_sums.any(axis=1)
-            doubtful = np.flatnonzero(~(sure & (numerators >= 0) & (numerators <= denominators)))
+        rows = new.rows.tables(np.arange(width))
+        infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
+        sure = rows[:, 1] > 0  # of rows that are no shares any sums are possible
+        if numerators is not None and denominators is not None:  # most are shares
+            share = (denominators == rows[:, 0]) & (numerators >= 0) & (numerators <= denominators)
+            sure |= share
+        doubtful = np.flatnonzero(~sure | infinite_sums.any(axis=1))
         for slot in doubtful.tolist():
             shares, others = rows[slot].tolist()
             infinite = sum(int(column.infinities[slot].max()) for column in sums)
@@ -129,19 +128,30 @@ class Ratio(Accumulator, schema="ratio/2"):
         if up != down:
             numerators = [units << shift - up for units in numerators]
             denominators = [units << shift - down for units in denominators]
-        rows = self.rows.tables(slots)
+        shares, others = self.rows.columns(slots)
         made = side_by_side(
             Quotient,
             len(slots),
-            numerator=self.numerator.values(slots, above),
-            denominator=self.denominator.values(slots, below),
-            rows=rows.sum(axis=1).tolist(),
-            is_share=(rows[:, 1] == 0).tolist(),
+            rows=map(add, shares, others),
+            is_share=map(not_, others),
             _sums=zip(numerators, denominators, repeat(shift)),
         )
-        for i in (*self.numerator.infinite(slots), *self.denominator.infinite(slots)):
-            object.__setattr__(made[i], "_sums", None)
+        infinite = {*self.numerator.infinite(slots), *self.denominator.infinite(slots)}
+        for i in infinite:
+            sums = self.numerator.value(slots[i]), self.denominator.value(slots[i])
+            made[i] = Quotient(*sums, None, made[i].rows, made[i].is_share)
         return made
+
+
+def _rows_by_slot(slots: AnySlots) -> tuple[Slots, NDArray[np.intp]]:
+    """The slots that have rows, and how many each has."""
+    if isinstance(slots, ManySlots) and slots.pays:
+        here, counts = slots.present, slots.counts()
+    else:
+        counts = np.bincount(slots.every() if isinstance(slots, ManySlots) else slots)
+        here = np.arange(len(counts))
+    some = np.flatnonzero(counts != 0)
+    return here[some], counts[some]
 
 
 def _others(

@@ -18,10 +18,13 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import (
     QUANTA,
+    SURELY,
+    TOGETHER,
     ExactSums,
     Number,
     require_finite,
     require_moments,
+    roughly,
 )
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -139,8 +142,7 @@ class Regression(Accumulator, schema="regression/2"):
             _sums=zip(*sums, strict=True),
         )
         for i in self.absolute.infinite(slots):
-            object.__setattr__(made[i], "absolute", None)
-            object.__setattr__(made[i], "squares", None)
+            made[i].__dict__.update(absolute=None, squares=None)
         return made
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
@@ -149,7 +151,10 @@ class Regression(Accumulator, schema="regression/2"):
             require_finite(column, "an infinite sum of finite numbers")
         require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
         far = bool(new.far.inner.limbs.any())
-        for slot in range(width):
+        doubtful = np.arange(width)
+        if width >= TOGETHER and not far and not new.round_weights:
+            doubtful = np.flatnonzero(~new._surely_possible(doubtful))
+        for slot in doubtful.tolist():
             units = int(new.rows.dense(slot)[0])
             if far:
                 near = [column.fraction(slot) for column in new._columns()]
@@ -164,6 +169,18 @@ class Regression(Accumulator, schema="regression/2"):
                 of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
                 _require_possible(int(new.rounded.dense(slot)[0]), of_rounded, 1)
         return new
+
+    def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
+        """Of each of these decoded states, without far numbers and rounded weights, whether one
+        pass of floats proves that its sums are possible."""
+        n = self.rows.tables(slots)[:, 0].astype(np.float64)
+        absolute, labels, of_labels, of_scores, of_both = map(roughly, self._columns())
+        rounding = (of_labels + of_scores + 2 * np.abs(of_both)) * (1 - SURELY)
+        squares = of_labels + of_scores - 2 * of_both - rounding
+        sure = (n > 0) & (absolute >= 0) & (of_labels >= 0) & (of_scores >= 0)
+        sure &= (labels**2 <= SURELY * n * of_labels) & (absolute**2 <= SURELY * n * squares)
+        sure &= of_both**2 <= SURELY * of_labels * of_scores
+        return sure & ~self.absolute.infinities[slots].any(axis=1)
 
     def _columns(self) -> tuple[ExactSumColumn, ...]:
         squares = self.label_squares, self.score_squares, self.products

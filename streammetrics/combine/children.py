@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import repeat
+from operator import lt
 from sys import getsizeof
 from typing import Final, Self, cast
 
@@ -12,13 +13,18 @@ import numpy as np
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    decode_key,
+    dictionary_column,
+    encode_key,
+    key_hash,
+)
+from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
-_NEW: Final = -1  # in place of the child's slot of a key without one
 _SHARED: Final = 257  # small integers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
@@ -108,26 +114,37 @@ class MapColumn(Column):
         return self.child._exact_total_count()
 
     @property
+    def bound(self) -> int:
+        return max((column.bound for column in self.child._held()), default=0)
+
+    @property
     def nbytes(self) -> int:
         names = sum(getsizeof(of) + sum(map(getsizeof, of)) for of in self.names or ())
         return self.child.nbytes + sum(map(_held, self.index)) + names
 
-    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
-        """The child's slot of each row; new keys get one. One lookup for each distinct key.
+    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
+        """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
+        lookup for each distinct key.
 
         keys: [n]; slots: [n], or None for slot 0.
         """
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
-        at, codes = [each.tolist() for each in np.divmod(present, max(m, 1))]
-        known = map(self.index.__getitem__, at)
-        wanted = map(keys.values.__getitem__, codes)
-        found = np.fromiter(map(dict.get, known, wanted, repeat(_NEW)), np.intp, len(present))
-        for i in np.flatnonzero(found == _NEW).tolist():
-            found[i] = self._slot_of(at[i], keys.values[codes[i]])
+        of, codes = np.divmod(present, max(m, 1))
+        if slots is None and len(codes) == m:  # each value is present
+            got = map(self.index[0].get, keys.values, repeat(NO_SLOT))
+        else:
+            at = map(self.index.__getitem__, of.tolist())
+            wanted = map(keys.values.__getitem__, codes.tolist())
+            got = map(dict.get, at, wanted, repeat(NO_SLOT))
+        found = np.fromiter(got, np.intp, len(present))
+        for i in np.flatnonzero(found == NO_SLOT).tolist():
+            key = keys.values[codes.item(i)]
+            if key is not NO_KEY:
+                found[i] = self._slot_of(of.item(i), key)
         self._make_room()
-        return found[inverse]
+        return Grouping(found, inverse)
 
     def merge(self, other: Self, to: Slots) -> None:
         child_to = np.zeros(other.child._width, np.intp)
@@ -183,7 +200,7 @@ class MapColumn(Column):
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
             keys, names = self._in_order(slot)  # so that `encode` copies nothing
-            new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
+            new.index[i] = dict(zip(keys, range(len(order), len(order) + len(keys)), strict=True))
             new.names.append(names)
             order.extend(keys.values())
             if slot in self.other:
@@ -208,8 +225,9 @@ class MapColumn(Column):
         new = type(self)(self.child._empty(0), self.width, self.max_keys)
         to = np.zeros(self.child._width, np.intp)
         for slot, keys in enumerate(self.index):
-            for key, at in keys.items():
-                to[at] = new._slot_of(slot, key_of(key))
+            named = dictionary_column([key_of(key) for key in keys], "rekeyed(key_of)")
+            for code, at in zip(named.codes.tolist(), keys.values(), strict=True):
+                to[at] = new._slot_of(slot, named.values[code])
             if slot in self.other:
                 to[self.other[slot]] = new._other_of(slot)
         new._make_room()
@@ -253,17 +271,16 @@ class MapColumn(Column):
             raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
         n = 0
         for slot, size in enumerate(sizes):
-            before: bytes | None = None
-            for _ in range(size):
-                name = data.text(MAX_KEY_BYTES)
-                if before is not None and name <= before:
-                    raise damaged("keys out of order")
-                before = name
-                if name == _OTHER:
-                    self.other[slot] = n
-                else:
-                    self.index[slot][decode_key(name)] = n
-                n += 1
+            names = data.texts(size, MAX_KEY_BYTES)
+            if not all(map(lt, names, names[1:])):
+                raise damaged("keys out of order")
+            if names[:1] == [_OTHER]:
+                self.other[slot] = n
+            kept = names[1:] if slot in self.other else names
+            self.index[slot] = dict(
+                zip(map(decode_key, kept), range(n + size - len(kept), n + size), strict=True)
+            )
+            n += size
             if self.max_keys is None and slot in self.other:
                 raise damaged("a state of other keys without max_keys")
             if self.max_keys is not None and len(self.index[slot]) > self.max_keys:

@@ -16,6 +16,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.inputs import Validator, strongest, validated
+from streammetrics.core.parts.many_slots import AnySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import (
@@ -340,7 +341,7 @@ class Panel(Accumulator, schema="panel/1"):
         total = max([size, *(batch.total for batch in split.values())])
         return Batch(size, {**shared, _SPLIT: Batch(size, {**split})}, total)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         split = batch.as_batch(_SPLIT).columns if _SPLIT in batch.columns else {}
         for reader in self._readers:
             own = cast("Batch", split[reader.name]) if reader.name in split else reader.rows(batch)

@@ -16,9 +16,11 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_number
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash, under_name
+from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import explained
+from streammetrics.core.stacked import digests
 from streammetrics.present.views import Part
 
 OneColumn: TypeAlias = ArrayLike | DictionaryColumn | Sequence[Key]
@@ -49,8 +51,10 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     Rows
         keys: [n] strings, integers, None, or tuples of these; then the metric's own columns.
         Or a dict of such columns by name: then each row counts once for each name, under the key
-        (name, value), or (name, *value) for a tuple. So one pass counts a stream by variant of
-        every experiment, or by country and by device, and work on the rows is done once.
+        (name, value), or (name, *value) for a tuple, unless the value is None: a row without a
+        variant of one experiment counts in the others alone. So one pass counts a stream by variant
+        of every experiment, or by country and by device, and work on the rows is done once. For a
+        table, name its columns: `update_from(table, keys={"color": "color_arm"}, ...)`.
     State
         A map from key to the metric's state.
     Result
@@ -66,9 +70,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     >>> ctr.compute()["a"].ratio
     0.5
     >>> by_both = PerKey(Ratio())
-    >>> by_both.update({"color": ["red", "red"], "size": ["S", "L"]}, numerators=[1, 0])
+    >>> by_both.update({"color": ["red", "red"], "size": ["S", None]}, numerators=[1, 0])
     >>> {key: one.ratio for key, one in by_both.compute().items()}
-    {('color', 'red'): 0.5, ('size', 'L'): 0.0, ('size', 'S'): 1.0}
+    {('color', 'red'): 0.5, ('size', 'S'): 1.0}
     """
 
     metric: Accumulator
@@ -150,6 +154,19 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         states = self._settled()
         at = states.index[0].get(key)
         return self.metric.empty() if at is None else self._child(at)
+
+    def digests(self) -> dict[Key, str]:
+        """The digest of the state of each key, in canonical order: of all in one pass.
+
+        >>> from streammetrics import PerKey, Ratio
+        >>> ctr = PerKey(Ratio())
+        >>> ctr.update(["a", "b"], numerators=[1, 0])
+        >>> ctr.digests()["b"] == ctr.state("b").digest()
+        True
+        """
+        states, keys = self._settled(), self.keys()
+        slots = np.array([*map(states.index[0].__getitem__, keys)], np.intp)
+        return dict(zip(keys, digests(states.child, slots), strict=True))
 
     def overflow_state(self) -> Accumulator | None:
         """The state of all keys past `max_keys`, or None while there are none."""
@@ -240,7 +257,12 @@ def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
     """Add the rows of a batch to the states of their keys."""
     keys = [column for column in batch.columns.values() if isinstance(column, DictionaryColumn)]
     at = [states.locate(column, slots) for column in keys]
-    states.child._feed(batch.as_batch("rows"), at[0] if len(at) == 1 else np.stack(at))
+    rows = batch.as_batch("rows")
+    if len(at) == 1 and NO_SLOT not in at[0].slots:
+        states.child._feed(rows, at[0].slots[at[0].codes])
+    else:
+        for start in range(0, len(at), MOST):
+            states.child._feed(rows, ManySlots(at[start : start + MOST]))
     states.tidy()
 
 

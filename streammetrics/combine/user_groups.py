@@ -26,6 +26,7 @@ from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.many_slots import AnySlots, within
 from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
@@ -45,9 +46,9 @@ class GroupsColumn(Column):
     def nbytes(self) -> int:
         return self.child.nbytes
 
-    def locate(self, groups: Slots, slots: Slots | None) -> Slots:
-        """The child's slot of each row. groups: [n]; slots: [n], or None for slot 0."""
-        return groups if slots is None else slots * self.k + groups
+    def locate(self, groups: Slots, slots: AnySlots | None) -> AnySlots:
+        """The child's slot of each row. groups: [n]; slots: of each row, or None for slot 0."""
+        return within(slots, self.k, groups)
 
     def of_slot(self, slot: int) -> Accumulator:
         """The k states of one slot, in separate memory."""
@@ -249,7 +250,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         groups = hashes.astype(np.uint16) & np.uint16(self.buckets - 1)
         return Batch(rows.n, {"groups": groups, "rows": rows}, rows.total)
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         at, rows = batch.groups.astype(np.intp), batch.as_batch("rows")
         self.group_rows.add(at, slots)
         for metric in self.whole.by_name.values():

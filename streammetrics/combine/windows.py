@@ -349,11 +349,13 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         return np.array([at for _, at in sorted(self._panes().items())], np.intp)
 
     def _sum(self, children: list[int]) -> Accumulator:
-        some = self.states.child._take(np.array(children, np.intp))
+        states = self.states.child
+        if len(children) == 1 or len(children) < states._width:
+            states = states._take(np.array(children, np.intp))
         if len(children) == 1:
-            return part_of(self, some)
+            return part_of(self, states)
         total = self.metric.empty()
-        total._merge_slots(some, np.zeros(len(children), np.intp))
+        total._merge_slots(states, np.zeros(len(children), np.intp))
         return part_of(self, total)
 
     def _panes(self) -> dict[int, int]:

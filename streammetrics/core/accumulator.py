@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Final, Never, Self, cast
 
 import numpy as np
@@ -24,13 +22,16 @@ from streammetrics.core.codec import (
     before_body,
     bytes_of,
     frame,
+    named_hash,
     opened,
     unframe,
+    write_file,
 )
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import SettingsError, StateError
 from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Terms
@@ -55,7 +56,7 @@ class Accumulator(Declared, ABC):
     _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
-    _many_slots: ClassVar[bool] = False  # `_accumulate` takes slots [k, n]; else called k times
+    _many_slots: ClassVar[bool] = False  # `_accumulate` takes ManySlots; else called for each
 
     # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
     # metric has its own arguments ---------------------------------------------------------------
@@ -74,9 +75,9 @@ class Accumulator(Declared, ABC):
 
         columns: the column of each argument of `update`; several columns are a table [n, columns]
         where the argument takes one, else a tuple in each row. An argument that is not named has
-        the column of its own name; other columns are ignored. `key` is short for `keys`, and `time`
-        for `times_ms`. Texts, categories, lists and times with a zone are what `update` takes; a
-        `datetime64` without a zone is in UTC. InputError for a column that is not there.
+        the column of its own name; other columns are ignored. `key` is short for `keys`, which may
+        be a dict, and `time` for `times_ms`. Texts, categories, lists and times with a zone are
+        what `update` takes; a `datetime64` without a zone is in UTC. InputError: no such column.
 
         >>> from streammetrics import Ratio
         >>> ctr = Ratio()
@@ -191,19 +192,19 @@ class Accumulator(Declared, ABC):
         """The validators of the buffer's fast path."""
         return {name: VALIDATORS[one] for name, one in self._validators.items()}
 
-    def _feed(self, batch: Batch, slots: Slots | None) -> None:
+    def _feed(self, batch: Batch, slots: AnySlots | None) -> None:
         """Add checked rows to the states of their slots."""
         weighed = QUANTA in batch.columns
-        if slots is not None and slots.ndim > 1 and (weighed or not self._many_slots):
-            for one in slots:
-                self._feed(batch, one)
+        if isinstance(slots, ManySlots) and (weighed or not self._many_slots):
+            for rows, one in slots.each():
+                self._feed(batch if rows is None else batch.take(rows), one)
             return
+        at = cast("Slots | None", slots)
         if weighed:
             if ROUNDED in batch.columns:
-                some, at = rounded_rows(batch, slots)
-                self._accumulate_rounded(some, at)
-            batch, slots = weighed_rows(batch, slots)
-        self._accumulate(batch, slots)
+                self._accumulate_rounded(*rounded_rows(batch, at))
+            batch, at = weighed_rows(batch, at)
+        self._accumulate(batch, at)
 
     def _flush(self) -> None:
         if self._buffer.n:
@@ -389,7 +390,7 @@ class Accumulator(Declared, ABC):
         """`to_bytes()`, and the positions of its arrays of integers, which help to compress it."""
         out = Writer()
         self._encode(out)
-        data = frame(STATE_MAGIC, self._head(), out.bytes_())
+        data = frame(STATE_MAGIC, self._head(), *out.chunks)
         return Encoded(data, out.arrays_from(len(before_body(data))))
 
     def _encode(self, out: Writer) -> None:
@@ -442,7 +443,7 @@ class Accumulator(Declared, ABC):
 
     def digest(self) -> str:
         """`sha256:` and the hash of `to_bytes()`: equal for equal rows, however counted."""
-        return "sha256:" + hashlib.sha256(self.to_bytes()).hexdigest()
+        return named_hash(self.to_bytes())
 
     def to_file_bytes(self) -> bytes:
         """An envelope that holds the state and, beside it, its provenance."""
@@ -462,7 +463,7 @@ class Accumulator(Declared, ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a state file; `load` reads it."""
-        Path(path).write_bytes(self.to_file_bytes())
+        write_file(path, self.to_file_bytes())
 
     @classmethod
     def load(cls, source: bytes | str | PathLike[str]) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from streammetrics.core.rows import DictionaryColumn, Ragged, joined_codes
 
 Column: TypeAlias = "NDArray[Any] | DictionaryColumn | Ragged[Any] | Batch"
 Indices: TypeAlias = NDArray[np.intp]
+S = TypeVar("S")  # the slots of rows, from which a slice takes those of some
 
 QUANTA: Final = "weight quanta"  # the two columns made from weights; no input has these names
 ROUNDED: Final = "rounded weights"
@@ -89,7 +90,7 @@ class Batch:
         at = np.flatnonzero(some)
         return self.take(at), None if slots is None else slots[at]
 
-    def pieces(self, slots: Indices | None) -> Iterator[tuple[Batch, Indices | None]]:
+    def pieces(self, slots: S) -> Iterator[tuple[Batch, S]]:
         """The same rows in pieces so short that the temporaries of each stay in the cache; all
         columns must be arrays."""
         if self.n <= _PIECE:
@@ -100,7 +101,7 @@ class Batch:
             at = slice(start, start + _PIECE)
             piece: dict[str, Column] = {name: array[at] for name, array in arrays.items()}
             n = min(_PIECE, self.n - start)
-            yield Batch(n, piece), None if slots is None else slots[..., at]
+            yield Batch(n, piece), slots if slots is None else slots[at]  # type: ignore[index]
 
     @staticmethod
     def join(batches: Sequence[Batch]) -> Batch:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import reduce
 from itertools import accumulate
 from os import PathLike, fspath
-from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -82,7 +82,7 @@ class Writer:
     __slots__ = ("arrays", "chunks")
 
     def __init__(self) -> None:
-        self.chunks: list[bytes] = []
+        self.chunks: list[bytes | memoryview] = []
         self.arrays: list[tuple[int, int, int]] = []  # index of a chunk; as in `Encoded`
 
     def uint(self, n: int) -> None:
@@ -142,9 +142,36 @@ class Writer:
         return tuple((ends[at], width, n) for at, width, n in self.arrays)
 
     def _array(self, values: NDArray[np.unsignedinteger]) -> None:
-        if values.nbytes >= _LONG:
-            self.arrays.append((len(self.chunks), values.itemsize, len(values)))
-        self.chunks.append(values.tobytes())
+        if values.nbytes < _LONG:
+            self.chunks.append(values.tobytes())
+            return
+        self.arrays.append((len(self.chunks), values.itemsize, len(values)))
+        self.chunks.append(np.ascontiguousarray(values).view(np.uint8).data)  # copied once, at last
+
+
+def ints_each(values: NDArray[np.integer], edges: NDArray[np.intp]) -> list[bytes]:
+    """The bytes that `Writer.ints` writes of values[edges[i] : edges[i + 1]], for each i.
+
+    >>> ints_each(np.array([7, 300, 1]), np.array([0, 0, 2, 3]))
+    [b'\\x00', b'\\x02\\x07\\x00,\\x01', b'\\x01\\x01']
+    """
+    starts, ends = edges[:-1], edges[1:]
+    used = np.flatnonzero(ends > starts)
+    tops = np.zeros(len(starts), np.int64)
+    if len(used):
+        tops[used] = np.maximum.reduceat(values, starts[used])
+    out = [b"\0"] * len(starts)
+    least = [top for _, top in KINDS.values()]
+    widths = np.searchsorted(least, tops, "right")
+    for i, (width, (kind, _)) in enumerate(KINDS.items()):
+        here = np.flatnonzero(widths == i + 1)
+        if not len(here):
+            continue
+        head, data = bytes((width,)), values.astype(kind).tobytes()
+        bounds = (starts[here] * width).tolist(), (ends[here] * width).tolist()
+        for at, a, b in zip(here.tolist(), *bounds, strict=True):
+            out[at] = head + data[a:b]
+    return out
 
 
 class Reader:
@@ -246,6 +273,19 @@ class Reader:
         """Bytes preceded by their length, which is at most `limit`."""
         return bytes(self.raw(self.uint(limit)))
 
+    def texts(self, n: int, limit: int) -> list[bytes]:
+        """As `text`, `n` times; the caller must bound `n`."""
+        some, at, found = bytes(self.data[self.at : min(self.at + 128 * n, self.end)]), 0, []
+        short = min(limit, 127)
+        for _ in range(n):
+            size = some[at] if at < len(some) else 128
+            if size > short or at + size >= len(some):
+                break
+            found.append(some[at + 1 : at + 1 + size])
+            at += 1 + size
+        self.at += at
+        return found + [self.text(limit) for _ in range(n - len(found))]  # one is long, or damaged
+
     def finish(self) -> None:
         """Refuse unread bytes."""
         if self.left:
@@ -259,8 +299,8 @@ def _unfit(top: int, width: int) -> StateError:
     return damaged(f"integers stored in {width} bytes that fit in fewer")
 
 
-def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
-    """A frame: magic, version, lengths, head, body, CRC-32 of all before it."""
+def frame(magic: bytes, head: bytes, *body: bytes | memoryview) -> bytes:
+    """A frame: magic, version, lengths, head, body (in pieces), CRC-32 of all before it."""
     if magic == STATE_MAGIC and len(head) > MAX_HEAD:
         raise StateError(
             expected=f"settings of at most {MAX_HEAD} bytes",
@@ -268,9 +308,9 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
             where="to_bytes",
             hint="split the panel, or shorten its settings",
         )
-    start = _START.pack(magic, VERSION, len(head), len(body)) + head
-    check = zlib.crc32(body, zlib.crc32(start))
-    return b"".join((start, body, check.to_bytes(4, "little")))
+    start = _START.pack(magic, VERSION, len(head), sum(map(len, body))) + head
+    check = reduce(lambda before, piece: zlib.crc32(piece, before), body, zlib.crc32(start))
+    return b"".join((start, *body, check.to_bytes(4, "little")))
 
 
 def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
@@ -405,6 +445,13 @@ class Stack:
             raise Unlike
 
 
+def named_hash(data: bytes) -> str:
+    """`sha256:` and the hash of bytes in hexadecimal."""
+    import hashlib  # which loads OpenSSL
+
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
 def bytes_of(source: object) -> tuple[bytes, str]:
     """The bytes that `source` is, or those of the file that it names, with its path; else "".
 
@@ -412,6 +459,8 @@ def bytes_of(source: object) -> tuple[bytes, str]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source), ""
     if isinstance(source, (str, PathLike)):
+        from pathlib import Path
+
         return Path(source).read_bytes(), fspath(source)
     raise StateError(
         expected="the path of a file, or bytes",
@@ -419,3 +468,10 @@ def bytes_of(source: object) -> tuple[bytes, str]:
         where="load",
         hint="a metric writes its state with save(path) or to_bytes()",
     )
+
+
+def write_file(path: str | PathLike[str], data: bytes) -> None:
+    """Write these bytes to a file, in place of what it had."""
+    from pathlib import Path
+
+    Path(path).write_bytes(data)

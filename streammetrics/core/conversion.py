@@ -34,8 +34,10 @@ def plain(value: object) -> object:
     >>> plain(np.float32(0.5)), plain(np.int64(3)), plain((np.float64(1), 2))
     (0.5, 3, (1.0, 2))
     """
+    if isinstance(value, np.str_):
+        return str.__str__(value)  # `item` would drop zero characters at the end
     if isinstance(value, np.generic):
-        known = isinstance(value, (np.bool_, np.integer, np.floating, np.str_))
+        known = isinstance(value, (np.bool_, np.integer, np.floating))
         return value.item() if known and not isinstance(value, np.timedelta64) else value
     if type(value) is tuple or type(value) is list:
         return type(value)(map(plain, value))

@@ -10,7 +10,6 @@ ValueError
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
@@ -35,6 +34,8 @@ def nearest(name: object, known: Iterable[str], otherwise: str = "correct the na
     >>> nearest("crt", ("ctr", "auc")), nearest("x", ("ctr", "auc"))
     ("did you mean 'ctr'?", 'correct the name')
     """
+    import difflib
+
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else otherwise
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from sys import getsizeof
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 V = TypeVar("V", bound=np.generic)
 Scalar: TypeAlias = str | int | None
 Key: TypeAlias = Scalar | tuple[Scalar, ...]
+NO_KEY: Final = cast("Key", object())  # among the values of a column: these rows have no key in it
 _SAMPLE: Final = 16  # keys from which the size of all is estimated
 
 
@@ -120,8 +121,8 @@ def ranges(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The indices in several ranges one after another, and the length of each range."""
     sizes = ends - starts
-    done = np.cumsum(sizes)
-    at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
+    at = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    at += np.arange(len(at))
     return at, sizes
 
 

@@ -4,7 +4,6 @@ the entry points of installed packages, which may define the metric of a state.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import damaged
+from streammetrics.core.codec import damaged, named_hash
 from streammetrics.core.errors import SettingsError, StateError, shown
 
 if TYPE_CHECKING:
@@ -378,7 +377,7 @@ class Content:
 
 def _digest(shape: tuple[int, ...], data: bytes) -> str:
     head = f"streammetrics float64 {list(shape)}\n".encode()
-    return "sha256:" + hashlib.sha256(head + data).hexdigest()
+    return named_hash(head + data)
 
 
 def contents(settings: Mapping[str, Setting]) -> Iterator[Content]:

@@ -1,27 +1,40 @@
-"""Sums of states from bytes: states of one layout are read side by side."""
+"""States side by side: sums of states from bytes, and the digests of many."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import (
     FILE_MAGIC,
+    STATE_MAGIC,
     Reader,
     Stack,
     Unlike,
     before_body,
+    frame,
     inside,
     is_whole,
     opened,
 )
 from streammetrics.core.errors import OverlapError, StateError
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 
 _ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the cache
 _FEW: Final = 4  # fewer states are read faster one by one
+
+
+def digests(states: Accumulator, slots: Slots) -> list[str]:
+    """The `digest()` of each of these states, which are side by side in one accumulator."""
+    states._flush()
+    head, each = states._head(), [column.encode_each(slots) for column in states._held()]
+    bodies = map(b"".join, zip(*each, strict=True))
+    found = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
+    return ["sha256:" + one.hexdigest() for one in found]
 
 
 def summed(

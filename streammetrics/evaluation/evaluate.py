@@ -255,7 +255,7 @@ def evaluated(
             if one.weights is not None:
                 column[some] /= np.maximum(one.weights, 1.0)  # whole numbers
             column[some][left_out] = np.nan
-    means = averages(moments, measures, n - n_empty, n_empty, settings.empty)
+    [means] = averages(moments, measures, [n - n_empty], [n_empty], settings.empty)
     terms = dict(zip(means.means, map(Terms, values, weights), strict=True))
     if users is not None:
         terms = {name: users.totals(one) for name, one in terms.items()}

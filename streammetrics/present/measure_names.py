@@ -7,7 +7,6 @@ mean something else here (`rbp.95` and `hits@5` of ranx) are not known.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -140,5 +139,7 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
     ends = _ENDS_IN_CUT.fullmatch(text)
     name, cut = (ends[1], f"@{ends[2]}") if ends else (text, "")
     names = {**_KNOWN, **{_bare(one): one for one in known}}
+    import difflib
+
     close = difflib.get_close_matches(_bare(name.partition("(")[0]), names, n=1, cutoff=0.6)
     return f"did you mean '{names[close[0]]}{cut}'?" if close else otherwise

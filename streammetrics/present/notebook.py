@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from html import escape
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, overload
 
 from streammetrics.core.bounded import ByValue
-from streammetrics.present.figures import figure_of
 from streammetrics.present.row_table import Line, RowTable, table_of, table_of_columns, text_table
-from streammetrics.present.spec import not_installed
-from streammetrics.present.themes import Spec
 from streammetrics.present.value_rows import (
     LEVEL,
     Columns,
@@ -32,6 +28,7 @@ from streammetrics.present.views import Directions, Ranges, Reasons
 if TYPE_CHECKING:
     import altair
 
+    from streammetrics.present.themes import Spec
     from streammetrics.present.value_rows import Frame, PandasFrame, PolarsFrame
 
     Chart: TypeAlias = altair.LayerChart
@@ -42,6 +39,8 @@ def chart(spec: Spec) -> Chart:
     try:
         import altair
     except ImportError as error:
+        from streammetrics.present.spec import not_installed
+
         raise not_installed("Altair", "plot", error) from None
     # No validation: our specifications are valid, as the tests show, and charts are made often.
     found: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)
@@ -65,21 +64,27 @@ def html_table(result: object) -> str:
     body = "".join(map(_line, found.lines))
     about = [f"only the first {MOST // 2} and the last {MOST // 2} lines are shown"] * found.more
     about += filter(None, (found.about, *found.notes))
-    below = escape("; ".join(about))
+    below = _escaped("; ".join(about))
     foot = f'<tfoot><tr><td colspan="{len(found.titles)}">{below}</td></tr></tfoot>'
     return (
-        f"<table><caption>{escape(found.title)}</caption>"
+        f"<table><caption>{_escaped(found.title)}</caption>"
         f"<thead>{head}</thead><tbody>{body}</tbody>{foot if about else ''}</table>"
     )
 
 
 def _line(line: Line) -> str:
     name, *rest = line
-    return f'<tr><th scope="row">{escape(name)}</th>{_cells("td", rest)}</tr>'
+    return f'<tr><th scope="row">{_escaped(name)}</th>{_cells("td", rest)}</tr>'
+
+
+def _escaped(text: str) -> str:
+    from html import escape
+
+    return escape(text)
 
 
 def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
-    return "".join(f"<{tag}{more}>{escape(cell)}</{tag}>" for cell in cells)
+    return "".join(f"<{tag}{more}>{_escaped(cell)}</{tag}>" for cell in cells)
 
 
 class Shown(ByValue):
@@ -159,6 +164,8 @@ class Shown(ByValue):
         kind: one of `streammetrics.results.kinds_of(result)`, None for the first. theme: "light"
         or "dark". The figure is that of the page and the report, from `figure_of`.
         """
+        from streammetrics.present.figures import figure_of
+
         return chart(figure_of(self, kind, title=title, theme=theme))
 
     def _repr_html_(self) -> str:

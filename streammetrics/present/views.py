@@ -199,13 +199,14 @@ def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[t
 def _names(kind: Hashable) -> tuple[str, ...]:
     """Public properties, then public fields, each in order of definition, bases first."""
     bases = [base for base in reversed(cast("type", kind).__mro__) if base is not object]
+    fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     properties = [
         name
         for base in bases
         for name, value in vars(base).items()
-        if isinstance(value, (property, cached_property))
+        if isinstance(value, property)
+        or (isinstance(value, cached_property) and name not in fields)  # else a late field
     ]
-    fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     public = [name for name in (*properties, *fields) if not name.startswith("_")]
     return tuple(dict.fromkeys(public))
 
@@ -218,14 +219,16 @@ _NO_COUNTS: Final = frozenset(
 
 @cache
 def _floats(kind: Hashable) -> frozenset[str]:
-    """Properties annotated as float, `Bounded` or `Fraction`: no counts, and some are slow."""
+    """Properties annotated as float, `Bounded` or `Fraction`, and the fields that are made when
+    they are first read: no counts, and some are slow."""
     found = set()
+    fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for base in reversed(cast("type", kind).__mro__):
         for name, value in vars(base).items():
             getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
             said = getattr(getter, "__annotations__", {}).get("return")
             found.discard(name)
-            if said in _NO_COUNTS:
+            if said in _NO_COUNTS or (isinstance(value, cached_property) and name in fields):
                 found.add(name)
     return frozenset(found)
 

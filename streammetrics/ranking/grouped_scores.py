@@ -216,7 +216,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         moments, kept, empty, rows, conflicting = counts
         rule = str(self.settings()["empty"])
         return replace(
-            averages(moments, measures_of(self.measures), kept, empty, rule),
+            averages(moments, measures_of(self.measures), [kept], [empty], rule)[0],
             rows=rows,
             conflicting=conflicting,
             compared_as=result_type(self.score_type),

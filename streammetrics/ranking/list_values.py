@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
-from math import nan
+from functools import partial
+from itertools import repeat
+from operator import add
 from types import MethodType
 from typing import Final, Self, TypeVar, overload
 
@@ -14,15 +15,16 @@ from numpy.typing import NDArray
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Writer, require
 from streammetrics.core.declared import Declared
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn, dyadic
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
-from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
 from streammetrics.kernels.ranking.ranked import ranked
 from streammetrics.ranking.measure import Measure, Values, too_high
 from streammetrics.ranking.measures import measures_of
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.list_results import Averages, ListMoments
 
 # A setting that has the name of a method.
@@ -133,16 +135,6 @@ class MomentsColumn(Column):
             for column, values in zip(sums[2:], (w, w * w, v * w), strict=True):
                 column.add(values, slots)
 
-    def mean(self, measure: int, lists: int, slot: int = 0) -> Fraction | None:
-        """The mean of one measure over this number of lists; None if the denominator is 0."""
-        sums = self.sums[measure]
-        below = sums[2].fraction(slot) if len(sums) == _POOLED else Fraction(lists)
-        return sums[0].fraction(slot) / below if below else None
-
-    def fractions(self, measure: int, slot: int = 0) -> list[Fraction]:
-        """The sums of one measure, exactly: of v, v² and, if pooled, of w, w², v w."""
-        return [column.fraction(slot) for column in self.sums[measure]]
-
     def require_possible(self, lists: int, slot: int = 0) -> None:
         """StateError unless this number of lists can have these sums."""
         what = "impossible measures"
@@ -204,20 +196,56 @@ def _measures(owner: Declared) -> tuple[Measure, ...]:
 
 
 def averages(
-    moments: MomentsColumn, measures: Sequence[Measure], kept: int, empty: int, rule: str
-) -> Averages:
-    """The mean of each measure over the kept lists and, by the rule "zero", the empty ones; with
-    the moments for the interval of each mean."""
-    lists = kept + empty if rule == "zero" else kept
-    means, of_intervals = {}, {}
-    for j, measure in enumerate(measures):
-        mean = moments.mean(j, lists)
-        means[str(measure)] = nan if mean is None else ratio(mean, 1)
-        first, squares, *pooled = moments.fractions(j)
+    moments: MomentsColumn,
+    measures: Sequence[Measure],
+    kept: Sequence[int],
+    empty: Sequence[int],
+    rule: str,
+    slots: Slots = SLOT_0,
+) -> list[Averages]:
+    """For each of these states the mean of each measure over the kept lists and, by the rule
+    "zero", the empty ones; with the moments for the interval of each mean."""
+    both = [*map(add, kept, empty)]
+    lists = both if rule == "zero" else kept
+    means, sums, shifts = [], [], []
+    for columns in moments.sums:
+        units, some = zip(*[column.units(slots) for column in columns], strict=True)
+        above = units[0]
+        if len(columns) == _POOLED:  # over the sum of weights
+            above, below = [v << some[2] for v in above], [w << some[0] for w in units[2]]
+        else:
+            below = [n << some[0] for n in lists]
+        means.append(map(ratio, above, below))
+        sums.append(zip(*units, strict=True))
+        shifts.append(some)
+    names = [*map(str, measures)]
+    return side_by_side(
+        Averages,
+        len(slots),
+        means=[dict(zip(names, row, strict=True)) for row in zip(*means, strict=True)],
+        lists_kept=kept,
+        lists_empty=empty,
+        rows=both,
+        _made=repeat(partial(_moments_of, tuple(measures), tuple(shifts))),
+        # An empty list weighs nothing where a measure has weights.
+        _given=zip(kept, lists, zip(*sums, strict=True), strict=True),
+    )
+
+
+def _moments_of(
+    measures: Sequence[Measure],
+    shifts: Sequence[Sequence[int]],
+    kept: int,
+    lists: int,
+    sums: Sequence[Sequence[int]],
+) -> dict[str, ListMoments]:
+    """The moments of each measure from its sums, in units of 2 ** -shift each."""
+    found = {}
+    for measure, units, some in zip(measures, sums, shifts, strict=True):
+        first, squares, *pooled = map(dyadic, units, some)
         # Hits are 0 or 1, unless tied items make them fractions, whose squares are less.
         shares = measure.name == "HR" and first == squares
         weights = (pooled[0], pooled[1], pooled[2]) if pooled else None
-        n = kept if pooled else lists  # an empty list weighs nothing
-        found = ListMoments(n, first, squares, weights, shares, measure.limits)
-        of_intervals[str(measure)] = found
-    return Averages(means, kept, empty, kept + empty, _moments=of_intervals)
+        n = kept if pooled else lists
+        found[str(measure)] = ListMoments(n, first, squares, weights, shares, measure.limits)
+    return found

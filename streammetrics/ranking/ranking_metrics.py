@@ -15,7 +15,7 @@ from streammetrics.core.checks import check_choice
 from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import Ragged, Terms
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.list_values import (
@@ -179,9 +179,12 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def compute(self) -> Averages:
         """The means, and the numbers of lists."""
         self._flush()
-        kept, empty = self.lists.dense().tolist()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[Averages]:
+        kept, empty = self.lists.columns(slots)
         rule = str(self.settings()["empty"])
-        return averages(self.moments, self._asked, kept, empty, rule)
+        return averages(self.moments, self._asked, kept, empty, rule, slots)
 
 
 def _lists(batch: Batch) -> Lists:

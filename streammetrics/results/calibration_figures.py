@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import starmap
 from math import nan
 from operator import add
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from streammetrics.kernels.inference.variances import mean_variance, ratio_varia
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import Asked, OfWeightedRows
 
 
@@ -43,27 +41,60 @@ class ReliabilityTable(ShownColumns):
     positive_share: NDArray[np.float64]
 
 
-Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
-
-
 class CalibrationSums(NamedTuple):
     """The fields of CalibrationFigures before they are fractions.
 
-    counts: int64 [label, bin]. predicted: of each bin, in units of 2 ** -shift. squares: at each of
-    the SCALES.
+    counts: int64 [label, bin]. predicted: of each bin. All sums are integers in units of 2 ** -n;
+    shifts: n of each, in their order.
     """
 
+    shifts: tuple[int, ...]
     counts: NDArray[np.int64]
     predicted: Sequence[int]
-    shift: int
-    squares: Sequence[Dyadic]
-    hits: Dyadic
-    losses: Dyadic | None
-    row_squares: Sequence[Dyadic]
+    squares: int
+    tiny_squares: int
+    hits: int
+    losses: int | None
+    loss_squares: int
+    brier_squares: int
+
+
+class _LateFigures:
+    """Sums that are fractions when they are first read."""
+
+    _sums: CalibrationSums
+
+    @cached_property
+    def bins(self) -> tuple[tuple[int, int, Fraction], ...]:
+        predicted = [dyadic(units, self._sums.shifts[0]) for units in self._sums.predicted]
+        return tuple(zip(*self._sums.counts.tolist(), predicted, strict=True))
+
+    @cached_property
+    def squares(self) -> Fraction:
+        shifts = self._sums.shifts
+        near, tiny = (
+            dyadic(self._sums.squares, shifts[1]),
+            dyadic(self._sums.tiny_squares, shifts[2]),
+        )
+        return of_scales([near, tiny])
+
+    @cached_property
+    def hits(self) -> Fraction:
+        return dyadic(self._sums.hits, self._sums.shifts[3])
+
+    @cached_property
+    def losses(self) -> Fraction | None:
+        units = self._sums.losses
+        return None if units is None else dyadic(units, self._sums.shifts[4])
+
+    @cached_property
+    def _row_squares(self) -> tuple[Fraction, Fraction] | None:
+        *_, losses, brier = self._sums.shifts
+        return dyadic(self._sums.loss_squares, losses), dyadic(self._sums.brier_squares, brier)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationFigures(Deferred, OfWeightedRows):
+class CalibrationFigures(_LateFigures, OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
@@ -95,35 +126,15 @@ class CalibrationFigures(Deferred, OfWeightedRows):
         "ratio": "no positives",
         "copc": "all scores are 0",
     }
-    bins: tuple[tuple[int, int, Fraction], ...]
-    squares: Fraction
-    hits: Fraction
-    losses: Fraction | None
+    bins: tuple[tuple[int, int, Fraction], ...] = field()
+    squares: Fraction = field()
+    hits: Fraction = field()
+    losses: Fraction | None = field()
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None if not counted.
     _row_squares: tuple[Fraction, Fraction] | None = field(default_factory=lambda: None)
-    _deferred: ClassVar = ("bins", "squares", "hits", "losses", "_row_squares")
-
-    @classmethod
-    def _of_sums(cls, sums: CalibrationSums, others: Mapping[str, object]) -> CalibrationFigures:
-        """The figures of these sums; others: the other fields, `positives` and `_units`."""
-        made = object.__new__(cls)
-        made.__dict__.update(others, _sums=sums)
-        return made
-
-    def _made(self, name: str) -> object:
-        sums: CalibrationSums = self.__dict__["_sums"]
-        if name == "bins":
-            predicted = [dyadic(units, sums.shift) for units in sums.predicted]
-            return tuple(zip(*sums.counts.tolist(), predicted, strict=True))
-        if name == "squares":
-            return of_scales(starmap(dyadic, sums.squares))
-        if name == "_row_squares":
-            return tuple(starmap(dyadic, sums.row_squares))
-        one = sums.hits if name == "hits" else sums.losses
-        return None if one is None else dyadic(*one)
 
     @property
     def log_loss(self) -> float:
@@ -248,7 +259,7 @@ class CalibrationFigures(Deferred, OfWeightedRows):
         sums: CalibrationSums | None = self.__dict__.get("_sums")
         if sums is not None:
             zeros, ones = sums.counts.tolist()
-            return zeros, ones, sums.predicted, 1 << sums.shift
+            return zeros, ones, sums.predicted, 1 << sums.shifts[0]
         one = math.lcm(*(p.denominator for _, _, p in self.bins))
         scaled = [p.numerator * (one // p.denominator) for _, _, p in self.bins]
         return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, one

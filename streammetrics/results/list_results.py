@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from typing import ClassVar
 
@@ -61,8 +62,19 @@ class ListMoments:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Averages(HasIntervals, Mapping[str, float]):
+class _LateMoments:
+    """Moments that are made for an interval: `_made` of `_given`."""
+
+    _made: Callable[..., Mapping[str, ListMoments]]
+    _given: tuple[object, ...]
+
+    @cached_property
+    def _moments(self) -> Mapping[str, ListMoments]:
+        return self._made(*self._given)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
     """A mean for each measure, by the printed text of the measure.
 
     result[NDCG @ 10], result["NDCG@10"] and result["ndcg@10"] are the same; a mean over no lists is

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import ClassVar, Generic, Literal, TypeAlias, cast
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,6 @@ from streammetrics.results.curve_points import (
     RocPoints,
     V_co,
 )
-from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
 from streammetrics.results.rates import BoundedRates, Rates
 
@@ -62,8 +61,43 @@ Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 BucketPoints: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.float64]]
 
 
+_MADE: Final = ("_points", "_cells", "_held")
+
+
+class _LateBuckets:
+    """Scores and counts that are read when more than an area is asked for.
+
+    _points: makes them, from the _cells of a histogram. _counted: the values of `Pairs`.
+    """
+
+    _points: Callable[..., Points | BucketPoints]
+    _cells: NDArray[np.int64] | None = None
+    _counted: tuple[int, int, int, int] | None = None
+
+    @cached_property
+    def _held(self) -> Points | BucketPoints:
+        return self._points() if self._cells is None else self._points(self._cells)
+
+    @cached_property
+    def scores(self) -> NDArray[np.floating]:
+        return self._held[0]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        return self._held[1]
+
+    @cached_property
+    def _ends(self) -> NDArray[np.float64] | None:
+        return self._held[2] if len(self._held) == 3 else None
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        given = self._counted
+        return pairs(self.counts[0], self.counts[1]) if given is None else Pairs(*given)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
+class ScoreCurve(Generic[V_co], _LateBuckets, RoundedWeights):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -102,45 +136,20 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
         **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
         **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
     }
-    scores: NDArray[np.floating]
-    counts: NDArray[np.int64]
-    exact: bool
-    rows: int
+    scores: NDArray[np.floating] = field()
+    counts: NDArray[np.int64] = field()
+    exact: bool = field()
+    rows: int = field()
     reason: str = ""
     weight_unit: Fraction = Fraction(1)
     rows_rounded: int | None = None
     # float64 [k]: the least score above each bucket; nan where the bucket has no end.
     _ends: NDArray[np.float64] | None = field(default_factory=lambda: None, compare=False)
-    _deferred: ClassVar = ("scores", "counts", "_ends")
-
-    @classmethod
-    def _of_pairs(
-        cls,
-        found: Pairs,
-        points: Callable[[], BucketPoints],
-        rows: int,
-        weight_unit: Fraction,
-        rows_rounded: int | None,
-    ) -> ScoreCurve[Bounded]:
-        """The curve of a histogram whose buckets are read when more than an area is asked for."""
-        made = cast("ScoreCurve[Bounded]", object.__new__(cls))
-        made.__dict__.update(_pairs=found, _points=points, exact=False, rows=rows)
-        made.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
-        return made
-
-    def _made(self, name: str) -> object:
-        return self._held[self._deferred.index(name)]
 
     def __getstate__(self) -> dict[str, object]:
         # A copy and a pickle hold the buckets, not the grid that they are made from.
-        held = {name: getattr(self, name) for name in self._deferred}
-        others = {k: v for k, v in self.__dict__.items() if k not in ("_points", "_held")}
-        return {**others, **held}
-
-    @cached_property
-    def _held(self) -> Points | BucketPoints:
-        points: Callable[[], Points | BucketPoints] = self.__dict__["_points"]
-        return points()
+        held = {name: getattr(self, name) for name in ("scores", "counts", "_ends")}
+        return {**{k: v for k, v in self.__dict__.items() if k not in _MADE}, **held}
 
     @property
     def auc(self) -> V_co:
@@ -436,10 +445,6 @@ class ScoreCurve(Generic[V_co], Deferred, RoundedWeights):
         """The total weight of all rows, exact; None if it is no longer known."""
         units = self._pairs.positives + self._pairs.negatives
         return None if self.reason else units * self.weight_unit
-
-    @cached_property
-    def _pairs(self) -> Pairs:
-        return pairs(self.counts[0], self.counts[1])
 
     def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
         return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))

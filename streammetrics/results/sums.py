@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, TypeAlias
 
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts.exact_sum import dyadic
+from streammetrics.core.parts.exact_sum import dyadic, nearest
 from streammetrics.kernels.exact.exact_products import of_scales
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
-from streammetrics.results.deferred import Deferred
 from streammetrics.results.has_intervals import (
     USERS,
     Asked,
@@ -23,11 +23,27 @@ from streammetrics.results.has_intervals import (
     units_counted,
 )
 
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+
 # MeanResult: the mean of one value per row.
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MeanResult(HasIntervals):
+class _MeanSums:
+    """Both sums of a mean before they are fractions; the second is None beyond the floats."""
+
+    _sums: tuple[Dyadic, Dyadic | None]
+
+    @cached_property
+    def total(self) -> Fraction:
+        return dyadic(*self._sums[0])
+
+    @cached_property
+    def squares(self) -> Fraction | None:
+        return None if self._sums[1] is None else dyadic(*self._sums[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanResult(_MeanSums, HasIntervals):
     """The mean of one value per row, with its interval.
 
     total: Σ v, exact and in units of weight, `weight_unit` each. squares: Σ v² over rows, each v²
@@ -39,7 +55,7 @@ class MeanResult(HasIntervals):
 
     directions: ClassVar[Directions] = directed(none="mean")
     _units: int
-    total: Fraction
+    total: Fraction = field()
     squares: Fraction | None = field(repr=False)
     weight_unit: Fraction = Fraction(1)
     _surplus: int = field(default=0, repr=False)  # of units over rows
@@ -67,8 +83,31 @@ class MeanResult(HasIntervals):
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Quotient(Deferred, HasIntervals):
+class _QuotientSums:
+    """Both sums of a ratio before they are rounded: in units of 2 ** -n, and n."""
+
+    _sums: tuple[int, int, int] | None = None
+
+    @cached_property
+    def numerator(self) -> float:
+        units, _, shift = self._sums or (0, 0, 0)
+        return nearest(units, shift)
+
+    @cached_property
+    def denominator(self) -> float:
+        _, units, shift = self._sums or (0, 0, 0)
+        return nearest(units, shift)
+
+    @cached_property
+    def exact(self) -> tuple[Fraction, Fraction] | None:
+        if self._sums is None:
+            return None
+        numerator, denominator, shift = self._sums
+        return dyadic(numerator, shift), dyadic(denominator, shift)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quotient(_QuotientSums, HasIntervals):
     """A ratio of sums, with the sums and the number of rows.
 
     numerator, denominator: the sums, correctly rounded; they may be infinite or nan.
@@ -81,20 +120,11 @@ class Quotient(Deferred, HasIntervals):
 
     directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
     reasons: ClassVar[Reasons] = {"ratio": "the denominator is 0"}
-    numerator: float
-    denominator: float
+    numerator: float = field()
+    denominator: float = field()
     exact: tuple[Fraction, Fraction] | None = field(repr=False)
-    rows: int
+    rows: int = field()
     is_share: bool = False
-    # Both sums in units of 2 ** -n, and n: `exact` before it is asked for.
-    _sums: tuple[int, int, int] | None = field(default=None, init=False, compare=False, repr=False)
-    _deferred: ClassVar = ("exact",)
-
-    def _made(self, name: str) -> tuple[Fraction, Fraction] | None:
-        if self._sums is None:
-            return None
-        numerator, denominator, shift = self._sums
-        return dyadic(numerator, shift), dyadic(denominator, shift)
 
     @property
     def ranges(self) -> Ranges:  # type: ignore[override] # only of these rows
@@ -119,8 +149,33 @@ class Quotient(Deferred, HasIntervals):
         return asked.share(int(self.exact[0]), self.rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegressionErrors(Deferred, OfWeightedRows):
+class _ErrorSums:
+    """Σ |y - s|, Σ y, Σ y², Σ s² and Σ y s, each at all SCALES, before they are fractions."""
+
+    _sums: Sequence[Sequence[Dyadic]]
+
+    @cached_property
+    def absolute(self) -> Fraction | None:
+        return self._total(0)
+
+    @cached_property
+    def squares(self) -> Fraction | None:
+        return self._total(2) - 2 * self._total(4) + self._total(3)
+
+    @cached_property
+    def labels(self) -> Fraction:
+        return self._total(1)
+
+    @cached_property
+    def label_squares(self) -> Fraction:
+        return self._total(2)
+
+    def _total(self, i: int) -> Fraction:
+        return of_scales([dyadic(*part) for part in self._sums[i]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionErrors(_ErrorSums, OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
@@ -137,25 +192,13 @@ class RegressionErrors(Deferred, OfWeightedRows):
     ranges: ClassVar[Ranges] = ranged(positive="mae mse rmse")
     reasons: ClassVar[Reasons] = {"r2": "all labels are equal, or a score is infinite"}
     _n: int  # units of weight
-    absolute: Fraction | None
-    squares: Fraction | None
-    labels: Fraction
-    label_squares: Fraction
+    absolute: Fraction | None = field()
+    squares: Fraction | None = field()
+    labels: Fraction = field()
+    label_squares: Fraction = field()
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
-    # Σ |y - s|, Σ y, Σ y², Σ s², Σ y s, each at all SCALES, before they are asked for.
-    _sums: Sequence[Sequence[tuple[int, int]]] = field(
-        default=(), init=False, compare=False, repr=False
-    )
-    _deferred: ClassVar = ("absolute", "squares", "labels", "label_squares")
-
-    def _made(self, name: str) -> Fraction:
-        absolute, labels, of_labels, of_scores, of_both = self._sums
-        if name == "squares":
-            return _total(of_labels) - 2 * _total(of_both) + _total(of_scores)
-        given = {"absolute": absolute, "labels": labels, "label_squares": of_labels}
-        return _total(given[name])
 
     @property
     def mae(self) -> float:
@@ -197,8 +240,3 @@ class RegressionErrors(Deferred, OfWeightedRows):
             return None
         variance = mean_variance(n, self.absolute, self.squares)
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-
-def _total(parts: Sequence[tuple[int, int]]) -> Fraction:
-    """The total of a sum at each of the SCALES."""
-    return of_scales([dyadic(*part) for part in parts])

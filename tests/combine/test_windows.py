@@ -191,10 +191,10 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
 
 
 def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
-    n = 20
+    n = 2
     state = Windows(HistogramAUC(), 3_600, 1)
     state.update(np.arange(n) * -(10**9), labels=[1] * n, scores=[0.5] * n)
-    assert len(state.to_bytes()) < 700
+    assert len(state.to_bytes()) < 400
     tracemalloc.start()
     try:
         start = time.process_time()
@@ -205,8 +205,8 @@ def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
     finally:
         tracemalloc.stop()
     assert len(result) == n * 3_600 and len({id(one) for one in result.values()}) == n
-    assert len(text.splitlines()) < 30 and text.startswith("WindowsResult: 72,000 results\n")
-    assert taken < 10 and peak < 20 << 20
+    assert len(text.splitlines()) < 30 and text.startswith("WindowsResult: 7,200 results\n")
+    assert taken < 2 and peak < 2 << 20
 
 
 def hostile(state: Windows, old: bytes, new: bytes, *, of_head: bool = False) -> bytes:

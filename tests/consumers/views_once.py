@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from streammetrics_consumers.query import results
 from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.query import Slice
-
-from streammetrics import Accumulator
+from streammetrics_consumers.query.slices import Computed
 
 Found = tuple[list[Result], tuple[str, ...], dict[str, results.Range]]
 
@@ -26,14 +25,13 @@ def views_computed_once() -> Iterator[None]:
         window: Window,
         slice_: Slice,
         metric: str,
-        state: Accumulator,
-        result: object,
+        computed: Computed,
         *,
         headlines: bool,
     ) -> Found:
-        key = metric, state.to_bytes(), headlines
+        key = metric, computed.digest, headlines
         if key not in known:
-            known[key] = real(window, slice_, metric, state, result, headlines=headlines)
+            known[key] = real(window, slice_, metric, computed, headlines=headlines)
         rows, *rest = known[key]
         return [replace(row, window=window, slice=slice_) for row in rows], *rest
 

@@ -95,6 +95,28 @@ def test_text_is_bounded_by_its_limit_and_by_what_is_left() -> None:
         Reader(out.bytes_()[:-1]).text(3)
 
 
+@pytest.mark.parametrize("sizes", [(), (0, 0), (3, 127, 1), (2, 128, 2), (130,), (127,) * 9])
+def test_texts_are_read_together_as_one_by_one_wherever_the_bytes_end(
+    sizes: tuple[int, ...],
+) -> None:
+    out = Writer()
+    out.texts([bytes([65 + i]) * size for i, size in enumerate(sizes)])
+    data = out.bytes_() + b"\x01x"
+
+    def read(end: int, limit: int, together: bool) -> tuple[list[bytes], int] | str:
+        reader = Reader(b"?" + data, 1, 1 + end)
+        try:
+            if together:
+                return reader.texts(len(sizes), limit), reader.left
+            return [reader.text(limit) for _ in sizes], reader.left
+        except StateError as error:
+            return str(error)
+
+    for limit in (2, 127, 4096):
+        for end in range(len(data) + 1):
+            assert read(end, limit, together=True) == read(end, limit, together=False)
+
+
 def test_bytes_that_nothing_has_read_are_refused() -> None:
     reader = Reader(b"ab")
     reader.raw(1)

@@ -3,8 +3,12 @@ with keys that a table of keys could take for one another."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,9 @@ import pytest
 
 from streammetrics import (
     Accumulator,
+    Calibration,
     DictionaryColumn,
+    ExactAUC,
     HistogramAUC,
     InputError,
     Panel,
@@ -29,7 +35,9 @@ KEYS: list[Any] = [
     *(0, 1, -1, -2, _PRIME, _PRIME + 1, 2 * _PRIME + 1, -_PRIME),
     *(1 << 63, -(1 << 63), (1 << 63) - 1, 10**30),
     *("0", "1", "-1", "None", "null", "", " ", "a", "A", "ä", "a\u0308", "\ufb01", "fi", "\x00"),
-    *("\ud800", "\U0001f600", "[1]", "(1,)", None),
+    *("a\x00", "a\x00\x00", "\x00a", "x" * 4_000, "x" * 3_999 + "y", "ä" * 600, "b" * 250),
+    *("\ud800", "\udc00", "\U0001f600", "\ud83d\ude00", "\ude00\ud83d", "[1]", "(1,)", None),
+    *(("\ud83d", "\ude00"), ("\ud83d\ude00",), ("a\x00",), ("x" * 2_000, "y" * 2_000), 10**1_000),
     *((), (1,), ("1",), (None,), ("",), (1, 2), (12,), ("1", 2), (1, "2"), ("a", "b"), ("ab",)),
     *((0,), (_PRIME,), (-1,), (-2,), ("ä", None), ("a\u0308", None)),
 ]  # fmt: skip
@@ -49,21 +57,136 @@ def as_codes_twice(keys: Sequence[Any], codes: np.ndarray) -> object:
     return DictionaryColumn(twice, (*keys, *keys))
 
 
-@pytest.mark.parametrize("form", [as_list, as_codes, as_codes_twice])
-@pytest.mark.parametrize("n", [1, 50, 9_000])
-def test_rows_are_counted_by_a_dict_of_their_keys(form: Any, n: int) -> None:
-    rng = np.random.default_rng(n)
-    some = [KEYS[i] for i in rng.permutation(len(KEYS))]
-    state, expected = PerKey(Ratio()), dict[Any, int]()
-    for pool in (some[:7], some[5:30], some):
-        codes = rng.integers(0, len(pool), n)
-        values = rng.integers(0, 9, n)
-        state.update(form(pool, codes), numerators=values)
+def as_codes_of_many(keys: Sequence[Any], codes: np.ndarray) -> object:
+    """Most values of the dictionary are in no row."""
+    return DictionaryColumn(codes + 30_000, (*range(30_000), *keys, *KEYS))
+
+
+def as_numpy_scalars(keys: Sequence[Any], codes: np.ndarray) -> object:
+    """Texts and integers of numpy's types, each tuple as a list."""
+
+    def other(key: Any) -> Any:
+        if isinstance(key, tuple):
+            return [*map(other, key)]
+        if isinstance(key, str):
+            return np.str_(key)
+        return np.int64(key) if isinstance(key, int) and abs(key) < 1 << 63 else key
+
+    return [other(keys[code]) for code in codes.tolist()]
+
+
+def as_array(keys: Sequence[Any], codes: np.ndarray) -> object:
+    """An array of texts or of integers, if it holds all of the keys unchanged; else of objects."""
+    column = as_list(keys, codes)
+    for kind in ("U", "U300", "<i8", ">i8", "u8", "i2"):
+        plain = {str} if kind[0] == "U" else {int}
+        if set(map(type, column)) == plain:  # type: ignore[call-overload]
+            with suppress(OverflowError, UnicodeEncodeError):
+                array = np.array(column, kind)
+                if array.tolist() == column:
+                    return array
+    objects = np.empty(len(codes), object)
+    objects[:] = column
+    return objects
+
+
+FORMS = [as_list, as_codes, as_codes_twice, as_codes_of_many, as_numpy_scalars, as_array]
+Totals = Counter[tuple[str, Any]]  # sum and rows of each key
+
+
+def as_in_bytes(key: Any) -> Any:
+    """The key as JSON reads it, in which a pair of surrogates is one character."""
+    read = json.loads(json.dumps(key))
+    return tuple(read) if isinstance(read, list) else read
+
+
+def rank(key: Any) -> tuple[bytes, bytes]:
+    encoded = json.dumps(key, separators=(",", ":")).encode()
+    return blake2b(encoded, digest_size=8, key=b"streammetrics-key/1").digest(), encoded
+
+
+def require_totals(state: PerKey, rows: Totals, sums: Totals, most: int) -> None:
+    """The keys with the smallest hashes have what a dict of all keys has, and the overflow the
+    rest."""
+    kept = sorted(rows, key=rank)[:most]
+    found = state.compute()
+    assert {key: (type(key), one.numerator, one.rows) for key, one in found.items()} == {
+        key: (type(key), sums[key], rows[key]) for key in kept
+    }
+    others = rows.total() - sum(rows[key] for key in kept)
+    assert (found.overflow.rows if found.overflow else 0) == others
+
+
+@pytest.mark.parametrize("most", [2, 9, 10_000])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    texts = [key for key in KEYS if isinstance(key, str)]
+    numbers = [key for key in KEYS if isinstance(key, int)]
+    pools = [KEYS, texts, numbers, [key for key in numbers if abs(key) < 1 << 63]]
+    empty = PerKey(Ratio(), max_keys=most)
+    states = [(empty.empty(), Totals(), Totals()) for _ in range(3)]
+    for step in range(25):
+        at = int(rng.integers(3))
+        state, rows, sums = states[at]
+        pool = [key for key in pools[rng.integers(len(pools))] if rng.random() < 0.5] or [None]
+        n = 9_000 if step == 7 else int(rng.choice([1, 3, 60, 300]))
+        codes, values = rng.integers(0, len(pool), n), rng.integers(0, 9, n)
+        form = FORMS[rng.integers(len(FORMS))]
+        if step % 3:
+            state.update(form(pool, codes), numerators=values)
+        else:
+            state.update({"x": form(pool, codes), "y": ["z"] * n}, numerators=values)
         for code, value in zip(codes.tolist(), values.tolist(), strict=True):
-            expected[pool[code]] = expected.get(pool[code], 0) + value
-    found = {key: one.numerator for key, one in state.compute().items()}
-    assert found == expected
-    assert {key: type(key) for key in found} == {key: type(key) for key in expected}
+            key = as_in_bytes(pool[code])
+            own = [key]
+            if step % 3 == 0:
+                named = ("x", *key) if isinstance(key, tuple) else ("x", key)
+                own = [("y", "z"), *([named] if key is not None else [])]
+            rows.update(own)
+            sums.update(dict.fromkeys(own, value))
+        match int(rng.integers(7)):
+            case 0:
+                require_totals(state, rows, sums, most)
+            case 1:
+                state = PerKey.from_bytes(state.to_bytes())
+            case 2:
+                state = state.copy()
+            case 3:  # evicted keys may arrive again, in this or in the other state
+                other, more, of_more = states[at - 1]
+                state.merge(other)
+                rows, sums = rows + more, sums + of_more
+            case 4:
+                total = empty.empty()
+                total.merge(state.split(3))
+                state = total
+            case 5:
+                state = state.rekeyed(lambda key: key)
+        states[at] = state, rows, Totals({key: sums[key] for key in rows})
+    for state, rows, sums in states:
+        require_totals(state, rows, sums, most)
+        again = PerKey.from_bytes(state.to_bytes())
+        assert again.to_bytes() == state.to_bytes()
+        require_totals(again, rows, sums, most)
+
+
+def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
+    """Windows have other keys than one another, and few of a column's keys each."""
+    rng = np.random.default_rng(6)
+    state, expected = Windows(PerKey(Ratio()), 1), Totals()
+    for n in (*(1, 2, 3, 4, 5) * 3, 60, 9_000):
+        some = rng.permutation(5 if n < 10 else len(KEYS))  # few, so that most are known
+        pool = [KEYS[i] for i in some[: min(n, 40)]]
+        codes, seconds = rng.integers(0, len(pool), n), rng.integers(0, 3, n)
+        state.update(seconds * 1_000, keys=as_codes(pool, codes), numerators=np.ones(n))
+        for code, second in zip(codes.tolist(), seconds.tolist(), strict=True):
+            expected[f"{second}", as_in_bytes(pool[code])] += 1
+        found = state.compute()
+        assert expected == {
+            (f"{start // 1_000}", key): one.rows
+            for (start, _), result in found.items()
+            for key, one in result.items()
+        }
 
 
 @pytest.mark.parametrize("form", [as_list, as_codes])
@@ -94,30 +217,84 @@ def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
     for n in (1, 40, 9_000):
         rng = np.random.default_rng(n)
         columns = draw(n, rng)
-        pools: dict[str, list[Any]] = {"few": ["a", "b"], "many": [*range(n)], "hostile": KEYS}
+        pools: dict[str, list[Any]] = {
+            **{f"arms {i}": ["a", "b"] for i in range(6)},  # few combinations: one block
+            "half": ["a", "b", None, None],
+            "none": [None],
+            "few": ["a", "b", "c"],
+            "many": [*range(n // 5 + 1)],
+            "hostile": KEYS,
+        }
         codes = {column: rng.integers(0, len(pool), n) for column, pool in pools.items()}
         together, apart = PerKey(metric), PerKey(metric)
         together.update({c: as_codes(pool, codes[c]) for c, pool in pools.items()}, **columns)
         for column, pool in pools.items():
-            named = [(column, *key) if isinstance(key, tuple) else (column, key) for key in pool]
-            apart.update(as_list(named, codes[column]), **columns)
+            keys, some = with_a_key(column, pool, codes[column])
+            apart.update(keys, **{name: values[some] for name, values in columns.items()})
         assert together.to_bytes() == apart.to_bytes(), n
+
+
+def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The keys of the rows that count under this name, and these rows."""
+    given = [pool[code] for code in codes.tolist()]
+    some = np.array([key is not None for key in given])
+    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in given]
+    return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
 
 
 @pytest.mark.parametrize("buckets", [2, 64])
 def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: int) -> None:
-    panel = Panel({"auc": HistogramAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
+    metrics = {"auc": HistogramAUC(), "fit": Calibration(), "ctr": Ratio(), "exact": ExactAUC()}
+    panel = Panel(metrics, inputs={"ctr": {"numerators": "labels"}})
     metric = Windows(PerKey(UserGroups(panel, buckets), max_keys=3), 1)
-    together, apart = metric.empty(), metric.empty()
+    together, apart, buffered = metric.empty(), metric.empty(), metric.empty()
     rng = np.random.default_rng(4)
     for n in (3, 40_000, 100):
         users, times = rng.integers(0, n, n), rng.integers(0, 3_000, n)
-        arms = {f"{i}": rng.choice(["a", "b"], n).tolist() for i in range(3)}
+        arms = {f"{i}": rng.choice(["a", "b", None], n).tolist() for i in range(5)}
         rows = {"labels": rng.integers(0, 2, n), "scores": rng.random(n), "groups": users}
         together.update(times, keys=arms, **rows)
+        for i in range(0, n, 700):
+            at = slice(i, i + 700)
+            some = {name: column[at] for name, column in rows.items()}
+            buffered.update(times[at], keys={k: v[at] for k, v in arms.items()}, **some)
         for name, arm in arms.items():
-            apart.update(times, keys=[(name, one) for one in arm], **rows)
-    assert together.to_bytes() == apart.to_bytes()
+            here = np.array([one is not None for one in arm])
+            keys = [(name, one) for one in arm if one is not None]
+            apart.update(times[here], keys=keys, **{k: v[here] for k, v in rows.items()})
+    assert together.to_bytes() == apart.to_bytes() == buffered.to_bytes()
+
+
+def test_experiments_are_independent_of_the_rows_that_are_in_none_of_them() -> None:
+    """A row that is left out of an experiment leaves no trace in it, whatever its values are."""
+    rng = np.random.default_rng(8)
+    scores = rng.random(20_000)
+    for odd in (1e300, np.inf, -1e-300, 2.0**70):
+        numbers = np.concatenate([scores, [odd]])
+        state, expected = PerKey(Ratio()), PerKey(Ratio())
+        arms = np.append(rng.integers(0, 2, 20_000), 2)
+        one = DictionaryColumn(arms, ("a", "b", None))
+        other = DictionaryColumn(arms % 2, ("a", "b"))
+        state.update({"one": one, "other": other}, numerators=numbers)
+        expected.update([("one", "ab"[arm]) for arm in arms[:-1]], numerators=scores)
+        expected.update([("other", "ab"[arm % 2]) for arm in arms], numerators=numbers)
+        assert state.to_bytes() == expected.to_bytes(), odd
+    state.update({"one": [None]}, numerators=[np.inf])
+    assert state.to_bytes() == expected.to_bytes()
+
+
+def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None:
+    """All of these columns add to one state, whose sums exceed what a float64 holds."""
+    numbers = 1 - np.random.default_rng(3).random(1 << 15) / 16
+    for columns, n in ((6, 1 << 15), (1_100, 3)):
+        together, apart = PerKey(Ratio(), max_keys=1), PerKey(Ratio(), max_keys=1)
+        one = DictionaryColumn(np.zeros(n, np.intp), ("a",))
+        every = tuple((f"{i}", "a") for i in range(columns))
+        for _ in range(2):  # by the second batch, it is known that nearly all keys are past it
+            together.update({name: one for name, _ in every}, numerators=numbers[:n])
+            codes = np.arange(columns).repeat(n)
+            apart.update(DictionaryColumn(codes, every), numerators=np.tile(numbers[:n], columns))
+            assert together.to_bytes() == apart.to_bytes()
 
 
 def test_a_row_that_has_one_key_twice_counts_twice() -> None:

@@ -3,18 +3,54 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from streammetrics import Accumulator, Panel, PerKey, StateError, UserGroups, Windows
+from streammetrics import (
+    Accumulator,
+    Panel,
+    PerKey,
+    RankingMetrics,
+    StateError,
+    UserGroups,
+    Windows,
+)
+from streammetrics.authoring import Batch, Inputs, Mean, Real, Unit, Weights
+from streammetrics.core.stacked import digests
 from streammetrics.present.value_rows import rows_of
 from streammetrics.testing.laws import exact_text
-from tests.fast_paths.drawn import METRICS, Columns, simple
+from tests.fast_paths.drawn import FINITE, Columns, Draw, simple
+from tests.fast_paths.drawn import METRICS as ROWS
 
+
+class Error(Mean, schema="error-of-test/1"):
+    """A mean whose squares may be beyond the floats."""
+
+    weight_unit: Unit = "1/4"
+    inputs = Inputs(labels=Real(), weights=Weights())
+
+    def value(self, batch: Batch) -> np.ndarray:
+        return batch.labels
+
+
+def _lists(n: int, rng: np.random.Generator) -> Columns:
+    labels = rng.integers(0, 4, (n, 5)) * (rng.random((n, 1)) < 0.7)
+    return {"labels": labels, "scores": rng.integers(0, 4, (n, 5)) / 4}
+
+
+METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
+    **ROWS,
+    "Mean": (
+        Error(),
+        lambda n, rng: {"labels": rng.choice(FINITE, n), "weights": rng.integers(0, 9, n) / 4},
+    ),
+    "RankingMetrics": (RankingMetrics(["NDCG@3", "MRR", "HR@2", "PooledHR@2"]), _lists),
+    "RankingMetrics zero": (RankingMetrics(["NDCG@3", "MRR"], empty="zero"), _lists),
+}
 _ROWS = 400
 # Those whose state does not grow with its rows.
 COUNTS = [name for name in METRICS if not name.startswith(("Exact", "Grouped"))]
@@ -49,11 +85,12 @@ def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     read = PerKey(metric, max_keys=25)
     read.update(keys, **columns)
     found = read.compute()
-    alone = {key: simple(metric, mine, 50).compute() for key, mine in groups_of(keys, columns)}
+    alone = {key: simple(metric, mine, 50) for key, mine in groups_of(keys, columns)}
     kept = [key for key in alone if key in found]
     assert len(kept) == len(found) == 25
     for key in kept:
-        assert shown(found[key]) == shown(alone[key]), key
+        assert shown(found[key]) == shown(alone[key].compute()), key
+    assert read.digests() == {key: alone[key].digest() for key in kept}
     rest = np.isin(keys, kept, invert=True)
     others = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
     assert shown(found.overflow) == shown(others.compute())
@@ -70,9 +107,10 @@ def test_a_state_with_counts_near_int64_is_read_among_small_and_empty_ones(name:
     together = metric._empty(4)
     for slot, state in ((1, huge), (3, small)):
         together._merge_slots(state, np.array([slot], np.intp))
-    found = together._compute_all(np.array([3, 0, 1, 1], np.intp))
-    for result, state in zip(found, (small, metric, huge, huge), strict=True):
+    slots, states = np.array([3, 0, 1, 1], np.intp), (small, metric, huge, huge)
+    for result, state in zip(together._compute_all(slots), states, strict=True):
         assert shown(result) == shown(state.compute())
+    assert digests(together, slots) == [state.digest() for state in states]
 
 
 @pytest.mark.parametrize("name", ["Ratio", "HistogramAUC", "Calibration", "Regression"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import ExactAUC, GroupedAUC, load
+from streammetrics import ExactAUC, GroupedAUC, InputError, load
 from streammetrics.core.multiset import bag, sorted_run, tiers
 from streammetrics.core.multiset.tiers import Summed
 from streammetrics.kernels.curves import pairs_between
@@ -25,6 +25,11 @@ SCORES = {
         rng.random(n) < 0.2,
         rng.choice([-np.inf, -1e300, -0.0, 0.0, 1e-300, 3.0, np.inf], n),
         rng.standard_normal(n) * 1e300,
+    ),
+    "extreme as float32": lambda n, rng: np.where(
+        rng.random(n) < 0.2,
+        rng.choice(np.array([-np.inf, -1e-45, -0.0, 0.0, 1e-45, np.inf], np.float32), n),
+        rng.standard_normal(n).astype(np.float32),
     ),
 }
 
@@ -90,18 +95,24 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
     grouped: bool, scores: str, more: str, small: list[int]
 ) -> None:
     rng = np.random.default_rng([len(scores), grouped, len(more)])
-    for doubled in (False, True):
+    for doubled, weighted in ((False, False), (True, False), (False, True)):
         made = GroupedAUC if grouped else ExactAUC
         metric: Any = made()
-        rows = drawn(0, scores, rng)
+        simple, rows = made(), drawn(0, scores, rng)
         for step in range(30):
             kind = more if more and step > 15 else scores
             new = drawn(int(rng.choice([0, 1, 3, 20, 120])), kind, rng)
             given = new if grouped else {k: new[k] for k in ("labels", "scores")}
             action = rng.integers(10)
             if action < 6:
+                if weighted and step > 12 and action < 2:
+                    times = rng.integers(0, 4, len(new["labels"]))
+                    given = {**given, "weights": times}
+                    new = {name: np.repeat(column, times) for name, column in new.items()}
                 metric.update(**given)
+                simple.update(**given)
             elif action < 8:
+                simple.update(**given)
                 part = made()
                 part.update(**given)
                 metric.merge(part)
@@ -115,7 +126,11 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
             elif doubled:
                 new, doubled = rows, False
                 metric += metric.copy() if rng.random() < 0.5 else metric
+                simple += simple
             else:
+                wrong = {**given, "scores": np.append(given["scores"][1:], np.nan)}
+                with pytest.raises(InputError, match=r"NaN|of equal length"):
+                    metric.update(**wrong)
                 new = {name: column[:0] for name, column in new.items()}
             rows = joined(rows, new)
             if rng.random() < 0.7:
@@ -127,8 +142,6 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
                 assert value == wanted or (np.isnan(value) and np.isnan(wanted))
                 assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
                 assert data is None or metric.to_bytes() == data
-        simple = made()
-        simple.update(**(rows if grouped else {k: rows[k] for k in ("labels", "scores")}))
         assert metric.to_bytes() == simple.to_bytes()
     # Equal keys are counted if most repeat, and float64 in groups have keys of two words.
     whole = scores == "many tied" or (grouped and scores in ("different", "extreme"))

@@ -9,7 +9,7 @@ names neither the file nor the cause.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -31,6 +31,7 @@ from streammetrics import (
     StateError,
     load,
 )
+from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.results import counts_of, figure_of, kinds_of, texts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
@@ -225,16 +226,76 @@ def test_numbers_that_no_rows_have_are_refused(name: str) -> None:
         load(state.to_bytes())
 
 
-@pytest.mark.parametrize("changed", ["numerator", "denominator", "infinity"])
-def test_a_ratio_of_one_key_that_no_rows_have_is_refused_among_others(changed: str) -> None:
-    state = PerKey(Ratio())
-    state.update(["a", "b", "b", "c"], numerators=[0, 1, 1, 1])
+def _keyed(metric: Accumulator, numbers: Sequence[float], n: int, random: Random) -> PerKey:
+    """Keys of one row, of equal rows, of rows of one class, and of many."""
+    state = PerKey(metric)
+    for key in range(n):
+        rows = random.choice((1, 2, 9))
+        columns = {}
+        for name in (one for one in metric.arguments() if one != "weights"):
+            is_class = name == "labels" and not isinstance(metric, Regression)
+            some = (0, 1) if is_class else numbers
+            some = random.sample(some, random.choice((1, 2)))
+            columns[name] = [random.choice(some) for _ in range(rows)]
+        state.update([key] * rows, **columns)
+    return state
+
+
+_PROBABLE = (0.0, 1.0, 0.25, 0.7, 2**-20, 0.999)
+_MANY_READ = {
+    "Ratio, clicks": (Ratio(), (0.0, 1.0)),
+    "Ratio, amounts": (Ratio(), (0.0, 1.0, 2.0, 0.7, 1e200)),
+    "Calibration": (Calibration(bins=3), _PROBABLE),
+    "Calibration, tiny scores": (Calibration(bins=3), (*_PROBABLE, 1e-100, 1e-200)),
+    "Regression": (Regression(), (0.0, 1.0, -2.5, 1e9, 0.1)),
+    "Regression, of any size": (Regression(), (0.0, 1.0, 1e100, -1e140, 1e-130)),
+}
+
+
+@pytest.mark.parametrize("name", _MANY_READ)
+def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> None:
+    metric, numbers = _MANY_READ[name]
+    random, refused = Random(name), 0
+    state = _keyed(metric, numbers, 40, random)
     state.compute()
     assert load(state.to_bytes()) == state
-    ratios: Any = state.states.child
-    part = "numerator" if changed == "infinity" else changed
-    value = np.inf if changed == "infinity" else 3.0
-    vars(ratios)[part].add(np.array([value]), np.array([1]))
+    for _ in range(tries(60, 600)):
+        changed: Any = state.copy()
+        child, slot = changed.states.child, random.randrange(40)
+        sums = {part: c for part, c in vars(child).items() if type(c) is ExactSumColumn}
+        part = random.choice(list(sums))
+        own = abs(sums[part].value(slot)) or 1.0
+        amounts = (
+            own,
+            2 * own * random.random(),
+            own * 2**-29,
+            own * 2**-32,
+            own * 2**-52,
+            1.0,
+            5e-324,
+            np.inf,
+        )
+        value = random.choice((1, -1)) * random.choice(amounts)
+        sums[part].add(np.array([value]), np.array([slot]))
+        key = next(key for key, at in changed.states.index[0].items() if at == slot)
+        accepted = []
+        for one in (changed, changed.state(key)):
+            try:
+                accepted.append(load(one.to_bytes()) == one)
+            except StateError:
+                accepted.append(False)
+        assert accepted[0] == accepted[1], (part, key, value)
+        refused += not accepted[0]
+    assert refused
+
+
+def test_hits_that_the_squares_exclude_are_refused_among_those_of_many_keys() -> None:
+    state: Any = PerKey(Calibration())
+    for key in range(20):
+        state.update([key] * 5, labels=[1, 1, 1, 0, 0], scores=[0.7, 0.25, 0.25, 0.7, 0.7])
+    state.compute()
+    assert load(state.to_bytes()) == state
+    state.states.child.predicted_of_positives.add(np.array([1.3]), np.array([7]))
     with pytest.raises(StateError):
         load(state.to_bytes())
 

@@ -21,13 +21,12 @@ import numpy as np
 import polars as pl
 import pytest
 import pytrec_eval
-from scipy import stats
-from sklearn import metrics
 
 from streammetrics import ExactAUC
-from tests.requirements import ROOT
+from tests.requirements import ROOT, Later
 from tests.site_blocks import blocks
 
+metrics, stats = Later("sklearn.metrics"), Later("scipy.stats")
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 EXACTLY = 1e-14  # other libraries add floats, and round more than once
 Names = Mapping[str, Any]
@@ -112,6 +111,7 @@ def test_what_a_script_imports_is_shown_in_code_on_a_page_before_the_reference()
     assert [name for name in imports if not re.search(rf"\b{name}\b", shown)] == []
 
 
+@pytest.mark.slow
 def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("metrics_by_variant")
     assert set(found["areas"]) == {"control", "new"}
@@ -125,6 +125,7 @@ def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
         assert of_area["rows"].item() == len(rows)
 
 
+@pytest.mark.slow
 def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(ran: Ran) -> None:
     found = ran("training_loop")
     theirs = [metrics.roc_auc_score(LABELS, scores) for scores in EPOCHS]
@@ -143,6 +144,7 @@ def test_eight_processes_count_what_one_counts(folder: Path) -> None:
     assert day.compute().auc == pytest.approx(theirs, rel=EXACTLY)
 
 
+@pytest.mark.slow
 def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
     found = ran("qrels_and_run")["found"]
     theirs = pytrec_eval.RelevanceEvaluator(
@@ -158,6 +160,7 @@ def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
         assert (interval.lower, interval.upper) == pytest.approx((t.low, t.high), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> None:
     found = ran("two_models")
     areas = [metrics.roc_auc_score(LABELS, DAY[name]) for name in ("score", "old_score")]
@@ -184,6 +187,7 @@ def test_the_best_threshold_is_that_of_the_curve_of_scikit_learn(ran: Ran, folde
     assert f"AUC {metrics.roc_auc_score(LABELS, DAY['score']):.3f}" in picture
 
 
+@pytest.mark.slow
 def test_a_metric_of_ones_own_is_a_mean_with_an_interval(ran: Ran) -> None:
     found = ran("own_metric")
     price, predicted = (DAY[name].to_numpy() for name in ("price", "predicted_price"))
@@ -208,6 +212,7 @@ def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> 
     assert "A day" in (folder / "day.svg").read_text()
 
 
+@pytest.mark.slow
 def test_an_a_b_verdict_rests_on_the_effect_and_the_error_over_users(ran: Ran) -> None:
     found = ran("ab_verdict")
     users = DAY.group_by("user", "variant").agg(clicks=pl.col("click").sum(), rows=pl.len())

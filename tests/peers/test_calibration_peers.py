@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import (
-    brier_score_loss,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-)
 
 from streammetrics import Calibration, Regression
 from tests.peers.judged_lists import near
+from tests.requirements import Later
+
+sk = Later("sklearn.metrics")
+calibration = Later("sklearn.calibration")
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +38,9 @@ def test_losses_are_theirs_but_for_their_roundings(name: str, weighted: bool) ->
     metric = Calibration()
     metric.update(labels, scores, weights=weights)
     result = metric.compute()
-    theirs = log_loss(labels, scores, sample_weight=weights)
+    theirs = sk.log_loss(labels, scores, sample_weight=weights)
     assert near(result.log_loss, theirs, ROUNDINGS)
-    theirs = brier_score_loss(labels, scores, sample_weight=weights)
+    theirs = sk.brier_score_loss(labels, scores, sample_weight=weights)
     assert near(result.brier, theirs, ROUNDINGS)
 
 
@@ -54,7 +50,7 @@ def test_the_table_is_their_calibration_curve(bins: int) -> None:
     metric = Calibration(bins=bins)
     metric.update(labels, scores)
     table = metric.compute().reliability()
-    share, mean = calibration_curve(labels, scores, n_bins=bins)
+    share, mean = calibration.calibration_curve(labels, scores, n_bins=bins)
     used = table.units > 0
     np.testing.assert_allclose(table.positive_share[used], share, rtol=1e-14)
     np.testing.assert_allclose(table.mean_score[used], mean, rtol=1e-14)
@@ -71,6 +67,6 @@ def test_errors_are_theirs_but_for_their_roundings(weighted: bool, offset: float
     metric.update(labels, scores, weights=weights)
     result = metric.compute()
     kept = {"sample_weight": weights}
-    assert near(result.mae, mean_absolute_error(labels, scores, **kept), ROUNDINGS)
-    assert near(result.mse, mean_squared_error(labels, scores, **kept), ROUNDINGS)
-    assert abs(result.r2 - r2_score(labels, scores, **kept)) < 1e-12
+    assert near(result.mae, sk.mean_absolute_error(labels, scores, **kept), ROUNDINGS)
+    assert near(result.mse, sk.mean_squared_error(labels, scores, **kept), ROUNDINGS)
+    assert abs(result.r2 - sk.r2_score(labels, scores, **kept)) < 1e-12

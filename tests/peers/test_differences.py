@@ -15,8 +15,6 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn import metrics as sk
-from sklearn.calibration import calibration_curve
 
 from streammetrics import (
     BinaryConfusion,
@@ -28,6 +26,10 @@ from streammetrics import (
     Regression,
 )
 from streammetrics.ranking import AP, ERR, MRR, NDCG, Measure, RankingMetrics
+from tests.requirements import Later
+
+sk = Later("sklearn.metrics")
+calibration = Later("sklearn.calibration")
 
 pytestmark = pytest.mark.slow
 
@@ -165,12 +167,12 @@ RULES: dict[str, Row] = {
         lambda: of(Calibration(), [1, 0], [0.0, 0.5]).log_loss, INF,
     ),
     "bins without a row": Row(
-        lambda: len(calibration_curve([0, 1], [0.1, 0.9], n_bins=5)[0]), 2,
+        lambda: len(calibration.calibration_curve([0, 1], [0.1, 0.9], n_bins=5)[0]), 2,
         lambda: of(Calibration(bins=5), [0, 1], [0.1, 0.9]).reliability().units.tolist(),
         [1, 0, 0, 0, 1],
     ),
     "a score at an edge is in the bin below": Row(
-        lambda: calibration_curve([0, 1], [0.25, 0.5], n_bins=2)[1].tolist(), [0.375],
+        lambda: calibration.calibration_curve([0, 1], [0.25, 0.5], n_bins=2)[1].tolist(), [0.375],
         lambda: of(Calibration(bins=2), [0, 1], [0.25, 0.5]).reliability().mean_score.tolist(),
         [0.25, 0.5],
     ),

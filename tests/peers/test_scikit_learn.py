@@ -9,17 +9,13 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    average_precision_score,
-    dcg_score,
-    label_ranking_average_precision_score,
-    ndcg_score,
-    roc_auc_score,
-)
 
 from streammetrics import GroupedAUC
 from streammetrics.ranking import AP, DCG, MRR, NDCG, Measure, RankingMetrics
 from tests.peers.judged_lists import UNIT, near
+from tests.requirements import Later
+
+sk = Later("sklearn.metrics")
 
 pytestmark = pytest.mark.slow
 
@@ -70,19 +66,19 @@ def test_dcg_and_ndcg_are_theirs_but_for_their_roundings(gain: str, k: int | Non
     )
     for grades, scores in lists(tied=False):
         gains, n = [GAINS[gain](grades)], len(grades)
-        theirs = dcg_score(gains, [scores], k=k, ignore_ties=True)
+        theirs = sk.dcg_score(gains, [scores], k=k, ignore_ties=True)
         assert near(ours(dcg, grades, scores), theirs, n + 3)
-        theirs = ndcg_score(gains, [scores], k=k, ignore_ties=True)
+        theirs = sk.ndcg_score(gains, [scores], k=k, ignore_ties=True)
         assert near(ours(ndcg, grades, scores), theirs, 2 * n + 7)
     for grades, scores in lists(tied=True):  # the mean over all orders
         gains = [GAINS[gain](grades)]
         # Differences of a running sum of discounts: n roundings of it, each in a difference of
         # two, times the gains of the list.
         error = 2 * len(grades) ** 2 * UNIT * float(gains[0].sum())
-        assert abs(ours(dcg, grades, scores) - dcg_score(gains, [scores], k=k)) <= error
-        ideal = dcg_score(gains, gains, k=k, ignore_ties=True)
+        assert abs(ours(dcg, grades, scores) - sk.dcg_score(gains, [scores], k=k)) <= error
+        ideal = sk.dcg_score(gains, gains, k=k, ignore_ties=True)
         if ideal:
-            theirs = ndcg_score(gains, [scores], k=k)
+            theirs = sk.ndcg_score(gains, [scores], k=k)
             assert abs(ours(ndcg, grades, scores) - theirs) <= error / ideal + 8 * UNIT
 
 
@@ -91,12 +87,12 @@ def test_ap_and_the_worst_mrr_are_theirs() -> None:
         if grades.any():
             # A step of recall is a difference of two rounded quotients below 1: 3 roundings of 1
             # for each item, and one of the product.
-            theirs = average_precision_score(grades > 0, scores)
+            theirs = sk.average_precision_score(grades > 0, scores)
             assert abs(ours(AP, grades, scores) - theirs) <= (4 * len(grades) + 4) * UNIT
     for grades, scores in lists(tied=True):
         one = np.zeros(len(grades), np.int64)
         one[len(grades) // 2] = 1
-        theirs = label_ranking_average_precision_score([one], [scores])
+        theirs = sk.label_ranking_average_precision_score([one], [scores])
         assert ours(MRR, one, scores, "worst") == theirs
 
 
@@ -111,7 +107,7 @@ def test_grouped_auc_is_the_weighted_mean_of_their_areas(weight: str, tied: bool
         metric.update(labels, scores, groups=np.full(len(labels), user))
         if 0 < labels.sum() < len(labels):
             one.update(labels, scores, groups=np.zeros(len(labels), np.int64))
-            areas.append(roc_auc_score(labels, scores))
+            areas.append(sk.roc_auc_score(labels, scores))
             assert abs(float(one.compute().gauc) - areas[-1]) <= (7 * len(labels) + 1) * UNIT
             known = {"impressions": len(labels), "positives": labels.sum(), "uniform": 1}
             weights.append(known[weight])

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from streammetrics import MulticlassAUC, MulticlassConfusion, MultilabelConfusion
+from tests.requirements import Later
+
+sk = Later("sklearn.metrics")
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from streammetrics import BinaryConfusion, Bounded, ExactAUC, GroupedAUC, HistogramAUC
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from tests.peers.judged_lists import UNIT
+from tests.requirements import Later
+
+sk = Later("sklearn.metrics")
 
 pytestmark = pytest.mark.slow
 

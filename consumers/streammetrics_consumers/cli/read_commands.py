@@ -92,7 +92,7 @@ def _status(arguments: Arguments) -> None:
 
 
 def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
-    from streammetrics_consumers.query import quarantine
+    from streammetrics_consumers.render import quarantine
 
     words = arguments.words
     action, store = ("list", words[0]) if len(words) == 1 else words[:2]
@@ -299,7 +299,7 @@ def _output(arguments: Arguments) -> Path:
 
 def _export_quarantine(ledger: Ledger, output: str | None, monotonic: Clock) -> None:
     from streammetrics_consumers.ledger.quarantine import count_entries
-    from streammetrics_consumers.query import quarantine
+    from streammetrics_consumers.render import quarantine
 
     lines = quarantine.exported(ledger)
     if output in (None, "-"):

@@ -13,7 +13,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, repeat
+from itertools import chain, count
 from typing import Final, TypeAlias, cast
 
 import msgspec
@@ -126,9 +126,11 @@ def rounded(
     return bad
 
 
-def reals(values: list[object], path: str) -> Converted:
-    """Numbers as float64 [n]."""
-    values, bad = _sorted_out(values, path, (float, int), "a number", 0.0)
+def reals(values: list[object], path: str, *, typed: bool = False) -> Converted:
+    """Numbers as float64 [n]. typed: all values are numbers, since the field is read as one."""
+    bad: Bad = {}
+    if not typed:
+        values, bad = _sorted_out(values, path, (float, int), "a number", 0.0)
     return _floats(values, path, bad), bad
 
 
@@ -333,15 +335,10 @@ def hashed_texts(values: list[object], path: str) -> Converted:
 def _encoded(values: list[object]) -> tuple[NDArray[np.intp], tuple[object, ...]]:
     """The index of each value among the distinct ones, in the order of their first occurrences."""
     numbers: defaultdict[object, int] = defaultdict(count().__next__)
-    codes = _indices(list(map(numbers.__getitem__, values)))
-    return codes, tuple(numbers)
-
-
-def _indices(numbers: list[int]) -> NDArray[np.intp]:
-    try:
-        return np.frombuffer(bytes(numbers), np.uint8).astype(np.intp)  # faster, if below 256
-    except ValueError:
-        return np.array(numbers, np.intp)
+    codes = list(map(numbers.__getitem__, values))
+    if len(numbers) <= 256:
+        return np.frombuffer(bytes(codes), np.uint8).astype(np.intp), tuple(numbers)  # faster
+    return np.array(codes, np.intp), tuple(numbers)
 
 
 def _texts(values: list[object], path: str, *, nullable: bool = False) -> tuple[list[object], Bad]:
@@ -373,29 +370,18 @@ def variants(known: tuple[str, ...] | None) -> Converter:
     """A converter of texts from a declared set; the values of the column are that set, in order."""
     if known is None:
         return encoded_texts
-    positions = {name: i for i, name in enumerate(known, 1)}
+    positions = {name: i for i, name in enumerate(known)}
 
     def convert(values: list[object], path: str) -> Converted:
-        try:
-            codes = _indices(list(map(positions.get, values, repeat(0)))) - 1  # type: ignore[arg-type]
-        except TypeError:  # an array
-            codes = np.full(len(values), -1, np.intp)
-        others = np.flatnonzero(codes < 0)
-        if not len(others):
-            return DictionaryColumn(codes, known), {}
-        column, unfit = encoded_texts([values[i] for i in others.tolist()], path)
+        column, bad = encoded_texts(values, path)
         assert isinstance(column, DictionaryColumn)
-        bad = {int(others[i]): why for i, why in unfit.items()}
-        codes[others] = (
-            np.array([positions.get(str(v), 0) for v in column.values])[column.codes] - 1
-        )
-        for i, code in zip(others.tolist(), column.codes.tolist(), strict=True):
-            if codes[i] < 0:
-                got = shown(column.values[code])
-                detail = f"expected one of {len(positions)} variants, got {got}"
-                bad.setdefault(i, Unfit("unknown_variant", path, detail))
-        codes = np.maximum(codes, 0)
-        return DictionaryColumn(codes, known), bad
+        each = [-1 if value is None else positions.get(str(value), -1) for value in column.values]
+        codes = np.array(each, np.intp)[column.codes]
+        for i in np.flatnonzero(codes < 0).tolist():
+            got = shown(column.values[column.codes[i]])
+            detail = f"expected one of {len(positions)} variants, got {got}"
+            bad.setdefault(i, Unfit("unknown_variant", path, detail))
+        return DictionaryColumn(np.maximum(codes, 0), known), bad
 
     return convert
 

@@ -345,7 +345,7 @@ class EventIds:
 
 def _measured(chunk: Chunk) -> Chunk:
     """The chunk without messages that have no value, and with the size of its longest value."""
-    if chunk.columns is not None:
+    if chunk.columns is not None or chunk.longest is not None:
         return chunk
     try:
         sizes = map(len, chunk.values)  # type: ignore[arg-type]

@@ -199,7 +199,7 @@ class RecordFields:
             for field in fields
             if field.path.startswith("key.")
         ]
-        self._in_key = JsonReader(paths(inner)) if inner else None
+        self._in_key = JsonReader(paths(inner), {}) if inner else None
         self._texts = {field.path for field in fields if not field.path.startswith("key.")}
 
     def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
@@ -311,10 +311,20 @@ class Reading:
         beside = [field for field in fields if in_kafka and is_beside(field.path)]
         self.beside = RecordFields(beside) if beside else None
         inside = [field for field in fields if field not in beside]
-        self._inside = [(field, field.column, converter(field)) for field in inside]
         self.paths = paths(inside)
         self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
-        self._json = JsonReader(self.paths)
+        known = {field.path: field.texts for field in inside if field.texts is not None}
+        self._json = JsonReader(self.paths, known)
+        first: dict[Field, Field] = {}  # of those that differ in their names alone
+        for field in inside:
+            first.setdefault(replace(field, name=None), field)
+        self._inside = [(field, field.column, converter(field)) for field in first.values()]
+        self._names = {f.column: first[replace(f, name=None)].column for f in inside}
+        numbers = partial(reals, typed=True)  # the decoder of JSON has checked their types
+        self._of_json = [
+            (field, name, numbers if self.paths[field.path] == {"real"} else convert)
+            for field, name, convert in self._inside
+        ]
 
     def read(
         self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
@@ -340,7 +350,8 @@ class Reading:
         """The columns of the fields returned by `read`, and the first reason for each bad row."""
         columns: dict[str, Column] = {}
         unfit: Bad = {}
-        for field, name, convert in self._inside:
+        is_json = chunk.columns is None and chunk.fields is None
+        for field, name, convert in self._of_json if is_json else self._inside:
             values = found[field.path]
             if not isinstance(values, list):
                 columns[name], wrong = from_store(field, values)
@@ -350,7 +361,7 @@ class Reading:
                 columns[name], wrong = convert(values, field.path)
             for i, why in wrong.items():
                 unfit.setdefault(i, why)
-        return columns, unfit
+        return {name: columns[first] for name, first in self._names.items()}, unfit
 
     def of_some(
         self, opened: Opened, records: Chunk, at: Positions, among: Positions

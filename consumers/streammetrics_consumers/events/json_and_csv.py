@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,7 +29,7 @@ from streammetrics_consumers.events.messages import EMPTY
 from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
-_BLOCK: Final = 1000  # events at a time: they stay in the caches while their fields are read
+_BLOCK: Final = 1000  # events whose copy stays in the caches
 _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of this size cannot nest deeper
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
@@ -94,36 +94,37 @@ _LIMITS: Final = {kind: _DOUBLES for kind in _KINDS if kind.startswith(("label",
 
 
 class JsonReader:
-    """Reads the fields at some paths. fields: path -> the kinds it is read as."""
+    """Reads the fields at some paths. fields: path -> the kinds it is read as; known: path -> the
+    texts that are expected there, of which the decoder makes one object each."""
 
-    def __init__(self, fields: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self, fields: Mapping[str, frozenset[str]], known: Mapping[str, tuple[str, ...]]
+    ) -> None:
         self.fields = fields
+        self._decode, _ = self._decoder(known)
+        self._decode_any, attributes = self._decoder({})
+        self._columns = {path: _column(attributes[path].split(".")) for path in fields}
+
+    def _decoder(
+        self, known: Mapping[str, tuple[str, ...]]
+    ) -> tuple[Callable[[bytes], object], Mapping[str, str]]:
         tree: dict[str, Any] = {}
-        for path, kinds in fields.items():
+        for path, kinds in self.fields.items():
             *parents, name = path.split(".")
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
-            node[name] = _read_as(kinds)
+            node[name] = _read_as(kinds, known.get(path))
         struct, attributes = struct_of(tree)
-        self._columns = {path: _column(attributes[path].split(".")) for path in fields}
-        self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
+        return msgspec.json.Decoder(struct).decode, attributes
 
     def read(
         self, values: Sequence[bytes], longest: int | None = None
     ) -> tuple[Fields, dict[int, Unfit]]:
         """The good records' values by path, in order, and the reason for each bad record. longest:
         no record has more bytes."""
-        found: Fields = {path: [] for path in self._columns}
-        bad: dict[int, Unfit] = {}
-        for start in range(0, len(values), _BLOCK):
-            block = values[start : start + _BLOCK]
-            unread, events, errors = decoded(self.decode, block, longest)
-            for path, column in self._columns.items():
-                found[path] += column(events)
-            for i, why in unread.items():
-                bad[start + i] = why
-            for i, message in errors.items():
-                bad[start + i] = self.diagnose(block[i], message)
-        return found, bad
+        bad, events, errors = decoded(self._decode, values, longest, self._decode_any)
+        for i, message in errors.items():
+            bad[i] = self.diagnose(values[i], message)
+        return {path: column(events) for path, column in self._columns.items()}, bad
 
     def diagnose(self, value: bytes, message: str) -> Unfit:
         """The reason for refusing one record. message: the decoder's error message."""
@@ -151,12 +152,18 @@ class JsonReader:
 
 
 def decoded(
-    decode: Callable[[bytes], object], values: Sequence[bytes], longest: int | None
+    decode: Callable[[bytes], object],
+    values: Sequence[bytes],
+    longest: int | None,
+    decode_any: Callable[[bytes], object] | None = None,
 ) -> tuple[dict[int, Unfit], list[object], dict[int, str]]:
     """The reason for each record that must not reach a decoder, not UTF-8 or nested too deeply; the
-    decoded events of the others, in order; the error message for each that the decoder refuses."""
+    decoded events of the others, in order; the error message for each that the decoder refuses.
+
+    decode_any: a decoder that takes more values; it tries what `decode` refuses."""
     unread: dict[int, Unfit] = {}
-    if not b"\n".join(values).isascii():
+    blocks = (values[start : start + _BLOCK] for start in range(0, len(values), _BLOCK))
+    if not all(b"".join(block).isascii() for block in blocks):
         beyond = [i for i, value in enumerate(values) if not value.isascii()]
         unread.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
     if longest is None or longest > _SHORT:
@@ -175,7 +182,14 @@ def decoded(
         try:
             events.extend(pending)  # on an error, the events before it stay in the list
         except (msgspec.DecodeError, RecursionError) as error:
-            errors[len(events) + len(errors)] = str(error)
+            at, message = len(events) + len(errors), str(error)
+            if decode_any is not None and isinstance(error, msgspec.ValidationError):
+                try:
+                    events.append(decode_any(values[at]))
+                    continue
+                except (msgspec.DecodeError, RecursionError) as again:
+                    message = str(again)
+            errors[at] = message
         else:
             return unread, events, {i: text for i, text in errors.items() if i not in unread}
 
@@ -282,8 +296,11 @@ def _attribute(name: str) -> Callable[[list[Any]], list[object]]:
     return lambda events: list(map(get, events))
 
 
-def _read_as(kinds: frozenset[str]) -> tuple[Any, ...]:
+def _read_as(kinds: frozenset[str], known: tuple[str, ...] | None) -> tuple[Any, ...]:
     """The type for reading a field of these kinds; with the default None if it is optional."""
+    if known and kinds == {"variant"}:
+        one_of: Any = Literal
+        return (one_of[known] | int,)
     if len(kinds) == 1:
         read = _KINDS[next(iter(kinds))].read
         return (read, None) if kinds == {"slice"} else (read,)

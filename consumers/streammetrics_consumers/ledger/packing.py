@@ -9,7 +9,7 @@ compressed by Huffman codes and run lengths, in a tenth of the time that a searc
     4 bytes   SMPK
     1         version, 1
     4         bytes of the state, at most 8 MiB
-    4         number of arrays
+    4         number of arrays, at most 4096
     4         bytes of the first stream
     ...       first stream: the entries of the arrays, then all bytes of the state outside of arrays
     ...       second stream: the bytes of the arrays
@@ -46,7 +46,7 @@ _ENTRY: Final = np.dtype(
     [("first", "<u4"), ("n", "<u4"), ("width", "u1"), ("ascends", "u1"), ("forms", "u1", 8)]
 )
 _WIDTHS: Final = (1, 2, 4, 8)
-_SPACED: Final = 64  # bytes of a state for each of its arrays, at least
+_MOST: Final = 4096  # arrays; a state has dozens, and each costs a reader microseconds
 
 Bytes = NDArray[np.uint8]
 Array = tuple[int, int, int]  # the first byte, the bytes of each integer, their number
@@ -57,7 +57,7 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
     `Accumulator.encoded`; with others of these bytes it only is longer."""
     if not _LEAST <= len(state) <= LIMIT:
         return b""
-    arrays = arrays[: len(state) // _SPACED]
+    arrays = arrays[:_MOST]
     table = np.zeros(len(arrays), _ENTRY)
     rest, planes, at = [b""], list[bytes](), 0
     for i, (first, width, n) in enumerate(arrays):
@@ -104,8 +104,8 @@ def _read(stored: bytes) -> bytes:
         raise ValueError(f"version {version}, which is not known")
     if size > LIMIT:
         raise ValueError(f"a state of {size} bytes, more than {LIMIT}")
-    if n_arrays > size // _SPACED:
-        raise ValueError(f"{n_arrays} arrays in {size} bytes")
+    if n_arrays > _MOST:
+        raise ValueError(f"{n_arrays} arrays, more than {_MOST}")
     middle = _START.size + n_first
     n_table = n_arrays * _ENTRY.itemsize
     rest = _inflated(stored[_START.size : middle], n_table + size)
@@ -122,12 +122,15 @@ def _read(stored: bytes) -> bytes:
             raise ValueError(f"an array of {n} integers of {width} bytes at {first}")
         state[end:first] = others[at : at + gap]
         at, end = at + gap, first + nbytes
-        mine = state[first:end]
-        for place, form in enumerate(forms[:width]):
-            mine[width - 1 - place :: width] = planes.take(n, form)
+        values = planes.take(n, forms[0]).astype(f"<u{width}")
+        for form in forms[1:width]:
+            values <<= 8
+            values |= planes.take(n, form)
+        mine = state[first:end].view(values.dtype)
         if ascends:
-            values = mine.view(f"<u{width}")
-            np.cumsum(values, dtype=values.dtype, out=values)
+            np.cumsum(values, dtype=values.dtype, out=mine)
+        else:
+            mine[:] = values
     if len(others) - at != size - end or planes.left:
         raise ValueError(f"{len(others) - at} bytes for {size - end}, {planes.left} of no array")
     state[end:] = others[at:]
@@ -141,7 +144,8 @@ def _plane(plane: Bytes) -> tuple[int, list[bytes]]:
         return 0, [plane.tobytes()]
     small = np.zeros(len(plane) + len(plane) % 2, np.uint8)
     np.minimum(plane, 15, out=small[: len(plane)])
-    return 1, [(small[::2] << 4 | small[1::2]).tobytes(), plane[large].tobytes()]
+    pairs = small.view("<u2")
+    return 1, [(pairs << 4 | pairs >> 8).astype(np.uint8).tobytes(), plane[large].tobytes()]
 
 
 class _Planes:
@@ -159,11 +163,12 @@ class _Planes:
             return self._next(n)
         if form > 1:
             raise ValueError(f"bytes of form {form}, which is not known")
-        pairs = self._next((n + 1) // 2)
-        small = np.empty(2 * len(pairs), np.uint8)
-        np.right_shift(pairs, 4, out=small[::2])
-        np.bitwise_and(pairs, 15, out=small[1::2])
-        plane = small[:n]
+        pairs = self._next((n + 1) // 2).astype("<u2")
+        first = pairs >> 4
+        pairs &= 15
+        pairs <<= 8
+        pairs |= first
+        plane = pairs.view(np.uint8)[:n]
         large = np.flatnonzero(plane == 15)
         plane[large] = self._next(len(large))
         return plane

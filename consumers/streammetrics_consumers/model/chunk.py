@@ -118,7 +118,8 @@ class Chunk:
     header of a CSV file. `columns` holds the same rows by column, by dotted path, for sources that
     store columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
     `left_out` is the number of events of these records that `[event] where` excludes: they have
-    no rows. `longest`: no value has more bytes; None while they have not been measured.
+    no rows. `longest`: no value has more bytes, and none is missing; None while they have not been
+    measured.
     """
 
     partition: Partition

@@ -61,16 +61,11 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
 
 def _of_size(chars: Bytes) -> tuple[Ints, Flags]:
     """chars: [n, length], texts of equal size -> milliseconds [n], good [n]."""
-    if not _SHORTEST <= chars.shape[1] <= _LONGEST:
-        return np.zeros(len(chars), np.int64), np.zeros(len(chars), np.bool_)
-    return _parse(chars)
-
-
-def _parse(chars: Bytes) -> tuple[Ints, Flags]:
-    """chars: [n, length] -> milliseconds [n], good [n]."""
     length = chars.shape[1]
     ms = np.zeros(len(chars), np.int64)
     good = np.zeros(len(chars), np.bool_)
+    if not _SHORTEST <= length <= _LONGEST:
+        return ms, good
     last = chars[:, -1]
     zulu = (last == ord("Z")) | (last == ord("z"))
     if zulu.all():

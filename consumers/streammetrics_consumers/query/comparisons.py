@@ -41,7 +41,7 @@ from streammetrics_consumers.query.experiment_plan import (
     within,
 )
 from streammetrics_consumers.query.join_status import could_be_joined, late_warning
-from streammetrics_consumers.query.query import Query, Slice, Span
+from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
 from streammetrics_consumers.query.results import interval_answer
 
@@ -86,16 +86,23 @@ class _Found:
 
 
 def at_same_offsets(
-    read: Callable[[], Results], read_other: Callable[[Results], tuple[T, Mapping[str, int] | None]]
+    ledger: Ledger,
+    query: Query,
+    read: Callable[[], Results],
+    read_other: Callable[[], tuple[T, Mapping[str, int] | None]],
 ) -> tuple[Results, T]:
-    """The results of `read`, and those of `read_other` at the same offsets (None: at any). If
-    others commit faster than we read, the two may be of different moments."""
-    results = read()
+    """The results of `read`, and those of `read_other` at the same offsets (None: at any).
+
+    The other is read first: `read` reads the store at once and then computes for seconds, in which
+    others may commit. If they always commit between the two, these may be of different moments.
+    """
+    if query.generation is not None:
+        require_generation(query.generation, [one.id for one in ledger.generations()])
     for _ in range(TRIES):
-        found, offsets = read_other(results)
+        found, offsets = read_other()
+        results = read()
         if offsets is None or offsets == results.offsets:
             break
-        results = read()
     return results, found
 
 
@@ -116,11 +123,11 @@ class ComparisonReader:
         """The results of `read`, with the experiment of the same moment. (If others commit faster
         than we read, it may be of another one.)"""
 
-        def of(results: Results) -> tuple[_Found | None, Mapping[str, int] | None]:
-            found = view(self._ledger, self._at, generation=results.generation)
+        def of() -> tuple[_Found | None, Mapping[str, int] | None]:
+            found = view(self._ledger, self._at, generation=self._query.generation)
             return found, found.offsets if found is not None and found.rows else None
 
-        results, found = at_same_offsets(read, of)
+        results, found = at_same_offsets(self._ledger, self._query, read, of)
         if found is None:
             return results
         self._found = found

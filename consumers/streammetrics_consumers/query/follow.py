@@ -215,7 +215,10 @@ class QueryCache:
         return self._with(
             query,
             lambda following, experiment: with_join(
-                self._joins, lambda: experiment.with_experiment(following.results)
+                self._ledger,
+                query,
+                self._joins,
+                lambda: experiment.with_experiment(following.results),
             ),
         )
 
@@ -264,11 +267,14 @@ class LatestResults:
     status of the workers. So a separate thread reads the results, and a client gets those of the
     previous read if this one takes too long.
 
-    wait_s: how long a client waits for a read; None: until it ends.
+    wait_s: how long a client waits for a read; None: until it ends. rows: of each window, see
+    `Query`.
     """
 
-    def __init__(self, cache: QueryCache, wait_s: float | None = WAIT_S) -> None:
-        self._cache, self._wait_s = cache, wait_s
+    def __init__(
+        self, cache: QueryCache, wait_s: float | None = WAIT_S, rows: int | None = None
+    ) -> None:
+        self._cache, self._wait_s, self._rows = cache, wait_s, rows
         self._lock = Lock()
         self._read: Event | None = None  # of the read in progress
         self._found: Mapping[str, Results] = {}
@@ -288,7 +294,7 @@ class LatestResults:
     def _read_all(self, read: Event) -> None:
         found: Mapping[str, Results] = {}
         try:
-            asked = (Query(window=window, headlines=True) for window in WINDOWS)
+            asked = (Query(window, headlines=True, rows=self._rows) for window in WINDOWS)
             found = {str(query.window): self._cache.results(query) for query in asked}
         except (LedgerError, QueryError):
             pass  # the gauges of the store and of the results report it

@@ -58,7 +58,8 @@ class Span:
 class Query:
     """The parameters of one query. window: a word or a span; by: None for every grouping;
     generation: None for the current one; headlines: only the headline views of each metric;
-    blocks: only this number of tables of the default grouping, None for all rows."""
+    blocks: only this number of tables of the default grouping, None for all rows; rows: only about
+    this many rows, those of the groupings with the fewest names, None for all."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
@@ -67,6 +68,7 @@ class Query:
     generation: int | None = None
     headlines: bool = False
     blocks: int | None = None
+    rows: int | None = None
 
     def takes(self, slice_: Slice) -> bool:
         """Whether this slice matches `where`."""

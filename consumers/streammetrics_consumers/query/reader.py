@@ -91,7 +91,7 @@ def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> 
             seen, states, query), report)  # fmt: skip
 
     experiment = ComparisonReader(ledger, query)
-    return with_join(JoinReader(ledger), lambda: experiment.with_experiment(read))
+    return with_join(ledger, query, JoinReader(ledger), lambda: experiment.with_experiment(read))
 
 
 def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Iterator[bytes]:
@@ -107,14 +107,16 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
             seen, states, query, spools[0].keep), report)  # fmt: skip
 
     experiment = ComparisonReader(ledger, query)
-    results = with_join(JoinReader(ledger), lambda: experiment.with_experiment(read))
+    results = with_join(ledger, query, JoinReader(ledger), lambda: experiment.with_experiment(read))
     return spools[0].pieces(results)
 
 
-def with_join(joins: JoinReader, read: Callable[[], Results]) -> Results:
+def with_join(
+    ledger: Ledger, query: Query, joins: JoinReader, read: Callable[[], Results]
+) -> Results:
     """The results of `read`, with the join of the same moment. (If others commit faster than we
     read, it may be of another one.)"""
-    results, found = at_same_offsets(read, lambda results: joins.found(results.generation))
+    results, found = at_same_offsets(ledger, query, read, lambda: joins.found(query.generation))
     return results if found is None else replace(results, join=found)
 
 

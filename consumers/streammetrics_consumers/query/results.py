@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from streammetrics import Accumulator, Interval
+from streammetrics import Interval
 from streammetrics.results import (
     Bounded,
     counts_of,
@@ -20,7 +20,7 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
-from streammetrics_consumers.query.slices import FirstBlocks, KeyedState, window_key
+from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
 
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
@@ -39,12 +39,15 @@ def results_of(
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     first = FirstBlocks(query.blocks)
+    if query.rows is not None:
+        metrics = sum(not one.metric_set and not one.ended for one in snapshot.generation.metrics)
+        first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
     for found in states:
         window, metric = found.window, found.metric
         slices, with_other = first.choose(found)
-        for slice_, state, result in found.computed(slices, with_other=with_other):
+        for slice_, one in found.computed(slices, with_other=with_other):
             some, headlines, limits = rows_of(
-                window, slice_, metric, state, result, headlines=query.headlines
+                window, slice_, metric, one, headlines=query.headlines
             )
             rows.extend(keep(some))
             known.update(dict.fromkeys((metric, view) for view in headlines))
@@ -107,22 +110,20 @@ def rows_of(
     window: Window,
     slice_: Slice,
     metric: str,
-    state: Accumulator,
-    result: object = None,
+    computed: Computed,
     *,
     headlines: bool = False,
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
     """A row for each view of a plain metric's state, by name; its headline views, and the views'
-    ranges. result: that of the state, if it is computed. headlines: only the rows of headline
-    views, which cost a fraction."""
-    result = state.compute() if result is None else result
-    counts, digest, kind = counts_of(result), state.digest(), type(state).__name__
+    ranges. headlines: only the rows of headline views, which cost a fraction."""
+    of, digest, result = computed
+    counts, kind = counts_of(result), type(of).__name__
     found = views_of(result, headlines=headlines)
     ranges = {view: range_of(result, view) for view in found}
     rows = []
     for view in sorted(found):
         value, low, high = bounds(found[view])
-        interval = interval_of(result, state, view)  # by users if the state has them
+        interval = interval_of(result, of, view)  # by users if the state has them
         rows.append(
             Result(
                 window=window,

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -106,7 +106,7 @@ class RowEncoder:
         """The JSON of a row."""
         text = "" if row.text is UNSET else f'"text": {_json(row.text)}, '
         high, low, value = _number(row.high), _number(row.low), _number(row.value)
-        counts, digest = self._shared("counts", row.counts), self._shared("digest", row.digest)
+        counts, digest = self._shared("counts", row.counts), _ENCODER.encode(row.digest)
         return (
             f'{{"counts": {counts}, "digest": {digest},'
             f' "high": {high}, "interval": {self._interval(row.interval)}, "low": {low},'
@@ -129,7 +129,8 @@ class RowEncoder:
         """The JSON of an object that the next rows may have as well."""
         known = self._last.get(name)
         if known is None or known[0] is not value:
-            known = self._last[name] = value, _json(value)
+            text = _object(value) if isinstance(value, dict) else _json(value)
+            known = self._last[name] = value, text
         return known[1]
 
     def _text(self, text: str) -> str:
@@ -178,6 +179,15 @@ def _ranks(keys: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     ranks = np.empty(len(keys), np.intp)
     ranks[order] = np.arange(len(keys))
     return ranks
+
+
+def _object(value: Mapping[str, object]) -> str:
+    """As `_json`: most values are texts and whole numbers."""
+    found = []
+    for name, one in sorted(value.items()):
+        text = repr(one) if type(one) is int else _ENCODER.encode(one) if type(one) is str else ""
+        found.append(f"{_ENCODER.encode(name)}: {text or _json(one)}")
+    return "{" + ", ".join(found) + "}"
 
 
 def _number(value: float) -> str:

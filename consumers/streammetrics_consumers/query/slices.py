@@ -22,6 +22,19 @@ Key: TypeAlias = Value | tuple[Value, ...]
 Block: TypeAlias = tuple[object, ...]
 
 
+class Computed(NamedTuple):
+    """One state as rows show it. metric: of its kind."""
+
+    metric: sm.Accumulator
+    digest: str
+    result: object
+
+    @classmethod
+    def of(cls, state: sm.Accumulator) -> Computed:
+        """Computed alone; thousands of keys together cost a fraction."""
+        return cls(state, state.digest(), state.compute())
+
+
 class KeyedState(NamedTuple):
     """The states of one metric in one window. names: the grouping. states: by key. other: the sum
     of the keys past `max_keys`, None if there are none or they are not asked for."""
@@ -45,16 +58,16 @@ class KeyedState(NamedTuple):
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
-    ) -> Iterator[tuple[Slice, sm.Accumulator, object]]:
-        """These slices with their states and results, many at once; then the other keys."""
+    ) -> Iterator[tuple[Slice, Computed]]:
+        """These slices with their digests and results, many at once; then the other keys."""
         for at in range(0, len(slices), COMPUTED):
             some = slices[at : at + COMPUTED]
             chosen = self.states.chosen(key for _, key in some)
-            results = chosen.compute()
+            results, digests = chosen.compute(), chosen.digests()
             for slice_, key in some:
-                yield slice_, chosen.state(key), results[key]
+                yield slice_, Computed(chosen.metric, digests[key], results[key])
         if self.other is not None and with_other:
-            yield {OTHER: self.names}, self.other, self.other.compute()
+            yield {OTHER: self.names}, Computed.of(self.other)
 
 
 def taken(
@@ -105,12 +118,13 @@ def window_key(window: Window) -> tuple[int, int, int]:
 
 class FirstBlocks:
     """Chooses the slices of the first `most` blocks of the default grouping; None: all slices.
+    each_slice: a slice is a block of its own, and groupings with few names come first.
 
     Metrics share their slices, so whatever is chosen of one metric is, but for few, what is shown.
     """
 
-    def __init__(self, most: int | None) -> None:
-        self._most = most
+    def __init__(self, most: int | None, *, each_slice: bool = False) -> None:
+        self._most, self._each_slice = most, each_slice
         self._first: list[Block] = []
         self._seen: set[Block] = set()
         self._known: dict[Block, dict[Key, Block]] = {}  # by window and grouping, of each key
@@ -123,14 +137,14 @@ class FirstBlocks:
             self._groupings.add(frozenset(names))
         if self._most is None:
             return state.slices(), True
-        start, across = _start(state.window, names), across_of(names)
+        start = self._start(state.window, names)
         known = self._known.setdefault(start, {})
         for key in keys:
             if key not in known:
-                block = (*start, slice_key(fixed_of(slice_of(key, names), across)))
+                block = (*start, self._shared(slice_of(key, names), names))
                 known[key] = block
                 self._see(block)
-        rest = (*start, slice_key({}))
+        rest = (*start, self._shared({OTHER: names}, names))
         if state.other is not None:
             self._see(rest)
         last = self._first[-1] if self._first else ()
@@ -142,7 +156,7 @@ class FirstBlocks:
             return True
         other = slice_.get(OTHER)
         names = other if isinstance(other, tuple) else tuple(slice_)
-        block = (*_start(window, names), slice_key(fixed_of(slice_, across_of(names))))
+        block = (*self._start(window, names), self._shared(slice_, names))
         return bool(self._first) and block <= self._first[-1]
 
     @property
@@ -152,9 +166,10 @@ class FirstBlocks:
 
     @property
     def left_out(self) -> int:
-        """The blocks of the default grouping that are not chosen."""
-        if not self._first:
-            return 0
+        """The blocks of the default grouping that are not chosen; with `each_slice` the slices of
+        all groupings."""
+        if not self._first or self._each_slice:
+            return len(self._seen) - len(self._first)
         mine = self._first[0][0]
         return sum(one[0] == mine for one in self._seen) - sum(b[0] == mine for b in self._first)
 
@@ -168,8 +183,10 @@ class FirstBlocks:
             self._first.insert(at, block)
             del self._first[self._most :]
 
+    def _start(self, window: Window, names: Iterable[str]) -> Block:
+        """The first two parts of the sort key of a block; the third is what its slices share."""
+        is_plain, size, ordered = preference(names)
+        return (is_plain and not self._each_slice, size, *ordered), window_key(window)
 
-def _start(window: Window, names: Iterable[str]) -> Block:
-    """The first two parts of the sort key of a block; the third is what its slices share."""
-    is_plain, size, ordered = preference(names)
-    return (is_plain, size, *ordered), window_key(window)
+    def _shared(self, slice_: Slice, names: Iterable[str]) -> Block:
+        return slice_key(slice_ if self._each_slice else fixed_of(slice_, across_of(names)))

@@ -55,9 +55,9 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
         return
     rows, left_out = [], 0
     for window, results in found.items():
-        shown = sorted(headline_rows(results), key=lambda row: len(names_of(row)))
+        shown = sorted(headline_rows(results), key=_fewest_names)
         rows += [(window, row) for row in shown[:ROWS]]
-        left_out += len(shown[ROWS:])
+        left_out += len(shown[ROWS:]) + results.tables.left_out * len(results.tables.headlines)
     total = found["total"]
     yield _gauge("results_events", "Events counted when the results were read",
                  total.rows_read)  # fmt: skip
@@ -84,6 +84,11 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
     left_out += len(total.comparisons[EFFECTS:])
     yield _gauge("results_left_out", "Rows and effects left out because there are too many",
                  left_out)  # fmt: skip
+
+
+def _fewest_names(row: Result) -> tuple[int, list[str]]:
+    names = sorted(names_of(row))
+    return len(names), names
 
 
 def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:

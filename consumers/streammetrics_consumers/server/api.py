@@ -20,7 +20,6 @@ from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
-from streammetrics_consumers.query.quarantine import refused_json
 from streammetrics_consumers.query.query import (
     Query,
     QueryError,
@@ -32,6 +31,7 @@ from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.cells import results_with_texts
 from streammetrics_consumers.render.experiment_text import experiment_with_texts
+from streammetrics_consumers.render.quarantine import refused_json
 from streammetrics_consumers.render.text import Style, results_text, text_query
 from streammetrics_consumers.server.health import HealthMonitor
 from streammetrics_consumers.server.openapi import CHOICES, parameters_of

@@ -23,6 +23,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.answers import Error, Problem, dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
+from streammetrics_consumers.render.prometheus import ROWS
 from streammetrics_consumers.server import assets
 from streammetrics_consumers.server.api import JSON, Api, checked, in_thread
 from streammetrics_consumers.server.events import Events
@@ -59,7 +60,7 @@ def application(
             *api.routes(),
             checked("/api/events", events),
             checked("/openapi.json", in_thread(_openapi)),
-            *_probes(ledger, watched, LatestResults(cache)),
+            *_probes(ledger, watched, LatestResults(cache, rows=ROWS)),
         ],
         middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={

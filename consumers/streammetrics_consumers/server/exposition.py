@@ -29,7 +29,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
-from streammetrics_consumers.render.prometheus import families_of, result_gauges
+from streammetrics_consumers.render.prometheus import ROWS, families_of, result_gauges
 from streammetrics_consumers.server.health import Watched, messages_behind
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
@@ -58,7 +58,7 @@ def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = 
     long that takes.
     """
     registry = CollectorRegistry(auto_describe=False)
-    latest = latest or LatestResults(QueryCache(ledger), wait_s=None)
+    latest = latest or LatestResults(QueryCache(ledger), wait_s=None, rows=ROWS)
     registry.register(_Scrape(ledger, watched, latest))
     text: bytes = generate_latest(registry)
     return text

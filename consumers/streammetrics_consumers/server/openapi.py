@@ -15,8 +15,8 @@ from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import Store
 from streammetrics_consumers.query.history import History
-from streammetrics_consumers.query.quarantine import RefusedEvents
 from streammetrics_consumers.query.status import Status
+from streammetrics_consumers.render.quarantine import RefusedEvents
 
 Schema = dict[str, Json]
 

@@ -9,7 +9,6 @@ digest of 32 bytes is hashed, so that no text needs more than a few steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Final, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
@@ -32,7 +31,7 @@ _BEGIN: Final = tuple(
         (b"tedbytes", _K1),
     )
 )
-_CHUNK: Final = 1 << 12  # texts at a time: their words stay in the first caches
+_CHUNK: Final = 1 << 13  # texts at a time: their words stay in the caches
 _END: Final = np.uint64(0xFF)
 _BITS: Final = {bits: np.uint64(bits) for bits in (13, 16, 17, 21, 32, 43, 47, 48, 51)}
 _BEFORE: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], np.uint64)  # the first n bytes
@@ -128,6 +127,8 @@ def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
 
 
 def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
+    from hashlib import blake2b
+
     return blake2b(data[start : start + size].tobytes(), digest_size=32).digest()
 
 

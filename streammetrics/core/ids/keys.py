@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import blake2b
-from itertools import chain
+from itertools import chain, count
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
-from streammetrics.core.rows import DictionaryColumn, Key, Scalar
+from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, Scalar
 from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
 _SCALARS: Final = frozenset({str, int, type(None)})
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HASH_NAME: Final = b"streammetrics-key/1"
 
 
@@ -55,7 +57,9 @@ def decode_key(data: bytes) -> Key:
 
 def key_hash(encoded: bytes) -> int:
     """64 bits of BLAKE2b under a fixed name: the same on every machine, for ever."""
-    return int.from_bytes(blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
+    import hashlib  # which loads OpenSSL
+
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
 
 
 def dictionary_column(
@@ -99,13 +103,23 @@ def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
 
 
 def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColumn:
-    """The column with (name, key) in place of each key, or (name, *key) for a tuple.
+    """The column with (name, key) in place of each key, (name, *key) for a tuple, and NO_KEY for
+    None.
 
     >>> under_name(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
-    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in keys.values]
-    return _checked_codes(DictionaryColumn(keys.codes, tuple(named)), where)
+    name = _joined_pairs(name)
+    named = [
+        NO_KEY if key is None else (name, *key) if isinstance(key, tuple) else (name, key)
+        for key in keys.values
+    ]
+    made = DictionaryColumn(keys.codes, tuple(named))
+    most = _most_bytes_of(keys.values, set(map(type, keys.values)))
+    if most + _text_bytes(len(name)) < MAX_KEY_BYTES:
+        return made
+    bad = [i for i, key in enumerate(named) if key is not NO_KEY and _too_long(key)]
+    return _without(made, bad, where)
 
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
@@ -137,47 +151,54 @@ def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
 
 
 def _from_objects(given: list[Key], name: str) -> DictionaryColumn:
-    values = given
-    if not _are_keys(values):
+    values, kinds = given, set(map(type, given))
+    # Rows of scalars repeat so often that only different ones are worth another pass.
+    sure = tuple in kinds and _most_bytes_of(values, kinds) < MAX_KEY_BYTES
+    if not (sure or kinds <= _SCALARS):
         values = [_plain(value) for value in given]
         if not all(map(_is_key, values)):
             raise _bad_keys(given, name)
-    # True, 1.0 and 1 are one key of a dict, so the dict is made of checked values.
-    known = {key: code for code, key in enumerate(dict.fromkeys(values))}
+    # True, 1.0 and 1 are one key of a dict, so the dict is made of values of known types.
+    known: defaultdict[Key, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
-    return _checked_codes(DictionaryColumn(codes, tuple(known)), name)
+    keys = DictionaryColumn(codes, tuple(known))
+    return keys if sure else _checked_codes(keys, name, kinds if kinds <= _SCALARS else None)
 
 
 # Functions of all values at once take a tenth of the time of one call for each value.
-def _are_keys(values: Sequence[Key]) -> bool:
-    """Whether all values are keys as they are, without a conversion."""
-    kinds = set(map(type, values))
-    if tuple in kinds:
-        some = [value for value in values if type(value) is tuple]
-        kinds = kinds - {tuple} | set(map(type, chain.from_iterable(some)))
-    return kinds <= _SCALARS
+def _most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
+    """An upper bound of the bytes of each of these keys; MAX_KEY_BYTES if some may be no key, or in
+    another form than that of a state. kinds: their types."""
+    if tuple not in kinds:
+        return _most_bytes_of_scalars(values, kinds)
+    tuples: Sequence[Any] = values
+    if len(kinds) > 1:
+        tuples = [value for value in values if type(value) is tuple]
+    widths = set(map(len, tuples))
+    flat = [*chain.from_iterable(tuples)]
+    width = max(*widths, 1)
+    if width >= MAX_KEY_BYTES:
+        return MAX_KEY_BYTES
+    # Values at one position of tuples are mostly of one kind.
+    step = width if len(widths) == 1 else 1
+    scalars: list[Sequence[Any]] = [flat[i::step] for i in range(step)]
+    if len(kinds) > 1:
+        scalars.append([value for value in values if type(value) is not tuple])
+    most = max([_most_bytes_of_scalars(some, set(map(type, some))) for some in scalars])
+    return min(width * most, MAX_KEY_BYTES)
 
 
-def _surely_keys(values: Sequence[Key]) -> bool:
-    """Whether all values are keys, and by an upper bound none is too long."""
-    by_kind = _by_kind(values)
-    tuples = by_kind.pop(tuple, ())
-    width = max(map(len, tuples), default=1)
-    longest = 0
-    for some in (by_kind, _by_kind([*chain.from_iterable(tuples)])) if tuples else (by_kind,):
-        if not some.keys() <= _SCALARS:
-            return False
-        text = max(map(len, some.get(str, ())), default=0)
-        bits = max(map(int.bit_length, some.get(int, ())), default=0)
-        longest = max(longest, _text_bytes(text), _integer_bytes(bits))
-    return width * longest < MAX_KEY_BYTES
-
-
-def _by_kind(values: Sequence[Any]) -> dict[type, Sequence[Any]]:
-    kinds = set(map(type, values))
-    if len(kinds) == 1:
-        return {kinds.pop(): values}
-    return {kind: [value for value in values if type(value) is kind] for kind in kinds}
+def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
+    if kinds == {str}:
+        pairs = not (every := "\n".join(values)).isascii() and _PAIR.search(every)
+        return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
+    if kinds == {int}:
+        return _integer_bytes(max(max(values), -min(values)).bit_length())
+    if not kinds <= _SCALARS:
+        return MAX_KEY_BYTES
+    each = [(kind, [v for v in values if type(v) is kind]) for kind in kinds & {str, int}]
+    both = [_most_bytes_of_scalars(some, {kind}) for kind, some in each]
+    return max(both, default=_integer_bytes(0))
 
 
 def _plain(value: Any) -> Any:
@@ -187,16 +208,39 @@ def _plain(value: Any) -> Any:
     return tuple(map(plain, value)) if isinstance(value, tuple | list) else plain(value)
 
 
+def _paired(key: Key) -> Key:
+    """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
+    state, they are the same."""
+    if isinstance(key, tuple):
+        return tuple([_joined_pairs(one) if type(one) is str else one for one in key])
+    return _joined_pairs(key) if type(key) is str else key
+
+
+def _joined_pairs(text: str) -> str:
+    if not _PAIR.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def _is_key(value: object) -> bool:
     if isinstance(value, tuple):
         return all(v is None or type(v) in (str, int) for v in value)
     return value is None or type(value) in (str, int)
 
 
-def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
-    if _surely_keys(keys.values):
+def _checked_codes(
+    keys: DictionaryColumn, name: str, kinds: set[type] | None = None
+) -> DictionaryColumn:
+    """The column with keys in one form; InputError. kinds: the types of its values, if known."""
+    if _most_bytes_of(keys.values, kinds or set(map(type, keys.values))) < MAX_KEY_BYTES:
         return keys
+    keys = DictionaryColumn(keys.codes, tuple(map(_paired, keys.values)))
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
+    return _without(keys, bad, name)
+
+
+def _without(keys: DictionaryColumn, bad: list[int], name: str) -> DictionaryColumn:
+    """The same column; InputError if one of these bad values is in a row."""
     rows = np.flatnonzero(np.isin(keys.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
         first = keys.values[keys.codes[rows[0]]]
@@ -209,9 +253,8 @@ def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
 def _used(keys: DictionaryColumn) -> DictionaryColumn:
     """The same column, with only the values that occur in a row."""
     used, codes = np.unique(keys.codes, return_inverse=True)
-    return DictionaryColumn(
-        codes.astype(np.intp, copy=False), tuple(map(keys.values.__getitem__, used.tolist()))
-    )
+    values = tuple(map(keys.values.__getitem__, used.tolist()))
+    return DictionaryColumn(codes.astype(np.intp, copy=False), values)
 
 
 def _too_long(key: Key) -> bool:

@@ -8,7 +8,6 @@ mixer, with Vigna's constants.)
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -34,6 +33,8 @@ _LAST: Final = np.uint64(31)
 
 def salt_word(salt: str) -> np.uint64:
     """The 64 bits of a salt: BLAKE2b of its UTF-8 under the key `streammetrics-salt`."""
+    from hashlib import blake2b
+
     data = salt.encode("utf-8", "surrogatepass")
     digest = blake2b(data, digest_size=8, key=b"streammetrics-salt").digest()
     return np.uint64(int.from_bytes(digest, "little"))

@@ -18,7 +18,7 @@ from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, l
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.multiset.tiers import Ints, PairSum
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import (
     AUTO,

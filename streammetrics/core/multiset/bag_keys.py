@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.ids.group_ids import Indices
 from streammetrics.core.multiset.bag_layout import U64, Fields, Layout
-from streammetrics.core.multiset.bag_table import Table
+from streammetrics.core.multiset.bag_table import Table, group_starts
 from streammetrics.core.multiset.sorted_run import Run, narrowed
 from streammetrics.core.multiset.tiers import Tiers
 from streammetrics.core.parts.score_bits import Codes, Values, widened
@@ -29,11 +29,9 @@ class Groups:
 
     def __init__(self, layout: Layout, run: Run) -> None:
         self._layout, self._run = layout, run
-        words = run.low if run.high is None else run.high
-        step = words.dtype.type(1 << layout.group_shift)
-        starts = np.flatnonzero((words[1:] ^ words[:-1]) >= step) + 1
-        self._bounds = np.concatenate([np.zeros(min(1, len(run)), np.intp), starts, [len(run)]])
-        firsts = words[self._bounds[:-1]] >> np.uint64(layout.group_shift)
+        starts = group_starts(run.lead, layout.group_shift)
+        self._bounds = np.append(starts, len(run))
+        firsts = run.lead[starts] >> np.uint64(layout.group_shift)
         slots, indices = layout.parts(firsts.astype(np.uint64))
         self.slots: NDArray[np.int64] = slots.astype(np.int64)
         self.indices: Indices = indices.astype(np.uint32)

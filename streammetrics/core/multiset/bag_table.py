@@ -19,7 +19,7 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import Ids, Indices, IntegerIds, StringIds
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
-from streammetrics.core.parts.counts import distinct
+from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.score_bits import (
     AUTO,
     Codes,
@@ -34,6 +34,20 @@ _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class IdOrder:
+    """The groups of a sorted run in the order of their slots and ids.
+
+    used: uint32 [m], the indices of ids with rows, in the order of the ids. ranks: intp [g], where
+    the id of each group is in `used`. starts, ends: intp [g], the keys of each group in the run.
+    """
+
+    used: Indices
+    ranks: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The rows of a bag with equal ones counted.
 
@@ -42,6 +56,7 @@ class Table:
     sizes: intp [g], different values of each group. codes: [k], as wide as values, ascending
     within a group. counts: [k] for each label, unsigned of any width: rows, or their units of
     weight. held: int64 [width], the sum of each slot's counts, only in a table that was read.
+    order: of the ids, only in a table that was made from keys.
     """
 
     totals: NDArray[np.int64]
@@ -52,6 +67,7 @@ class Table:
     ids: Ids | None = None
     groups: Indices | None = None
     held: NDArray[np.int64] | None = None
+    order: IdOrder | None = None
 
     def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, NDArray[np.int64]]]:
         """The entries in pieces: their leads, codes and counts by label. leads: of each group."""
@@ -66,10 +82,21 @@ class Table:
             yield np.repeat(leads[some], sizes), self.codes[i:end], counts
 
 
+def group_starts(words: Words, group_shift: int) -> NDArray[np.intp]:
+    """Where each group of a sorted run begins; words: the lead of each key."""
+    step = words.dtype.type(1 << group_shift)
+    starts = [np.zeros(min(1, len(words)), np.intp)]
+    for i in range(0, len(words) - 1, _CHUNK):
+        here = words[i : i + _CHUNK + 1]
+        starts.append(np.flatnonzero((here[1:] ^ here[:-1]) >= step) + (i + 1))
+    return np.concatenate(starts)
+
+
 def table_of(
     rule: Rule, layout: Layout, runs: Sequence[Run], totals: NDArray[np.int64], ids: Ids | None
 ) -> Table:
-    """Count equal rows of sorted runs, a run for each store."""
+    """Count equal rows of sorted runs, a run for each store; of a single one if there are ids."""
+    order = None if ids is None else _id_order(layout, runs[0], ids)
     labels = rule.labels
     kind = np.uint32 if layout.value_bits == 32 else np.uint64
     codes: list[Codes] = []
@@ -80,17 +107,22 @@ def table_of(
         first = run.firsts(layout.label_bits)
         of_run: Codes = np.empty(int(np.count_nonzero(first)), kind)
         codes.append(of_run)
-        filled = end = 0
-        while end < len(run):
-            start, end = end, _next(first, end + _CHUNK)
-            at = np.flatnonzero(first[start:end])
-            some = run.slice(start, end)
+        filled = 0
+        for some in _pieces(run, first, order):
+            at = np.flatnonzero(some.firsts(layout.label_bits))
             fields = layout.open(some, store)
             code, label = layout.codes(fields)
             of_run[filled : filled + len(at)] = code[at]
             filled += len(at)
-            for value in range(labels):
-                counts[value].append(_counted(label == value, some.counts, at))
+            ends = np.append(at[1:], len(label))
+            more = np.flatnonzero(ends - at > 1)
+            left = ends - at
+            if some.counts is not None:
+                left = np.add.reduceat(some.counts, at, dtype=np.int64)
+            for value in range(1, labels):
+                counts[value].append(_counted(label == value, some.counts, at, ends, more))
+                left -= counts[value][-1].astype(np.int64)
+            counts[0].append(narrowed(left))
             lead = fields.lead[at]
             new = np.ones(len(lead), np.bool_)
             new[1:] = lead[1:] != lead[:-1]
@@ -109,7 +141,51 @@ def table_of(
         counts=[np.concatenate(of_label) for of_label in counts],
         ids=ids,
         groups=None if ids is None else (lead & np.uint64((1 << bits) - 1)).astype(np.uint32),
+        order=order,
     )
+
+
+def _id_order(layout: Layout, run: Run, ids: Ids) -> IdOrder:
+    starts = group_starts(run.lead, layout.group_shift)
+    slots, groups = layout.parts(
+        (run.lead[starts] >> np.uint64(layout.group_shift)).astype(np.uint64)
+    )
+    present, positions = distinct(groups.astype(np.intp), ids.n)
+    ranks = ids.ranks(present.astype(np.uint32))
+    used = np.empty(len(present), np.uint32)
+    used[ranks] = present
+    by_rank = slots.astype(np.intp) * len(used) + ranks[positions]
+    order = np.argsort(by_rank)
+    by_rank = by_rank[order]
+    return IdOrder(
+        used, by_rank % max(1, len(used)), starts[order], np.append(starts[1:], len(run))[order]
+    )
+
+
+def _pieces(run: Run, first: NDArray[np.bool_], order: IdOrder | None) -> Iterator[Run]:
+    """The keys in pieces of about `_CHUNK`, group by group; first: where a value begins, which is
+    in one piece."""
+    if order is None or bool((order.starts[1:] > order.starts[:-1]).all()):
+        yield from _slices(run, first, 0, len(run))
+        return
+    sizes = order.ends - order.starts
+    done = np.cumsum(sizes)
+    cuts = np.searchsorted(done, np.arange(0, len(run), _CHUNK))
+    large = cuts[sizes[cuts] > _CHUNK]  # groups that are cut themselves
+    edges = np.unique(np.concatenate([cuts, large + 1, [len(sizes)]])).tolist()
+    for start, end in pairwise(edges):
+        if end - start == 1:
+            yield from _slices(run, first, int(order.starts[start]), int(order.ends[start]))
+        else:
+            yield run.take(ranges(order.starts[start:end], order.ends[start:end])[0])
+
+
+def _slices(run: Run, first: NDArray[np.bool_], start: int, end: int) -> Iterator[Run]:
+    """The keys from `start` to `end` in pieces."""
+    while start < end:
+        cut = min(_next(first, start + _CHUNK), end)
+        yield run.slice(start, cut)
+        start = cut
 
 
 def _next(first: NDArray[np.bool_], start: int) -> int:
@@ -119,69 +195,53 @@ def _next(first: NDArray[np.bool_], start: int) -> int:
     return start + step if len(rest) and rest[step] else len(first)
 
 
-def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]) -> Words:
-    """The count of a label from each position in `at` to the next."""
+def _counted(
+    here: NDArray[np.bool_],
+    counts: Words | None,
+    at: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    more: NDArray[np.intp],
+) -> Words:
+    """The count of a label from each position in `at` to its end; more: those with several keys."""
     if counts is not None:
         return narrowed(np.add.reduceat(np.where(here, counts, 0), at, dtype=np.int64))
-    if len(at) == len(here):
-        return here.view(np.uint8)
-    return narrowed(np.add.reduceat(here, at, dtype=np.int64))
+    if 8 * len(more) > len(at):
+        return narrowed(np.add.reduceat(here, at, dtype=np.int64))
+    found: Words = here[at].view(np.uint8)
+    if len(more):
+        between = np.stack([at[more], ends[more]], axis=1).ravel()
+        several = narrowed(np.add.reduceat(np.append(here, False), between, dtype=np.int64)[::2])
+        found = found.astype(several.dtype, copy=False)
+        found[more] = several
+    return found
 
 
 def write_table(rule: Rule, table: Table, out: Writer) -> None:
     """Write the canonical bytes."""
-    width, sizes, codes, counts = len(table.totals), table.sizes, table.codes, table.counts
+    width, codes, order = len(table.totals), table.codes, table.order
     if rule.values == AUTO:
         codes = _narrowest(codes)
         out.uint(int(codes.dtype == np.uint64))
     out.ints(table.totals)
-    if table.ids is None or table.groups is None:
+    if table.ids is None or order is None:
         per_slot = np.zeros(width, np.int64)
-        per_slot[table.slots] = sizes
+        per_slot[table.slots] = table.sizes
         out.ints(per_slot)
     else:
-        present, positions = distinct(table.groups.astype(np.intp), table.ids.n)
-        used = present.astype(np.uint32)
-        ranks = table.ids.ranks(used)
-        in_order = np.empty(len(used), np.uint32)
-        in_order[ranks] = used
-        by_rank = table.slots * np.int64(len(used)) + ranks[positions]
-        order = np.argsort(by_rank)
-        if not bool((order == np.arange(len(order))).all()):
-            ends = np.cumsum(sizes)
-            starts, ends = (ends - sizes)[order], ends[order]
-            codes, *counts = _regrouped([codes, *counts], starts, ends)
-            sizes = ends - starts
-        slots, rank = np.divmod(by_rank[order], max(1, len(used)))
+        slots, ranks = table.slots, order.ranks
         first = np.ones(len(slots), np.bool_)
         first[1:] = slots[1:] != slots[:-1]
-        out.uint(len(used))
-        table.ids.encode(in_order, out)
+        out.uint(len(order.used))
+        table.ids.encode(order.used, out)
         out.ints(np.bincount(slots, minlength=width))
-        out.ints(np.where(first, rank, np.diff(rank, prepend=0) - 1))
-        out.ints(sizes)
+        out.ints(np.where(first, ranks, np.diff(ranks, prepend=0) - 1))
+        out.ints(table.sizes)
     if codes.dtype == np.uint64:
         out.words(codes.astype(np.uint64, copy=False))
     else:
         out.ints(codes)
-    for of_label in counts:
+    for of_label in table.counts:
         out.ints(of_label)
-
-
-def _regrouped(
-    columns: Sequence[Words], starts: NDArray[np.intp], ends: NDArray[np.intp]
-) -> list[Words]:
-    """The entries of groups, one group after another; starts, ends: of each group, all entries."""
-    made = [np.empty_like(column) for column in columns]
-    done = np.cumsum(ends - starts)
-    # The positions of all entries at once would take more memory than the entries.
-    cuts = np.searchsorted(done, np.arange(0, len(columns[0]), _CHUNK)).tolist()
-    for first, last in pairwise([*cuts, len(starts)]):
-        at, _ = ranges(starts[first:last], ends[first:last])
-        end = int(done[last - 1]) if len(at) else 0
-        for column, out in zip(columns, made, strict=True):
-            column.take(at, out=out[end - len(at) : end], mode="clip")  # clip: no copy
-    return made
 
 
 def read_table(rule: Rule, width: int, data: Reader) -> Table:

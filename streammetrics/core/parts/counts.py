@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise, repeat
 from math import prod
 from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
+from streammetrics.core.parts.cell_runs import NO_CODES, Run, counted, merged, summed
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
-
-
-# The different values of a column of small integers, by marking instead of sorting.
-
-_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
-_FEW: Final = 1024
-_PIECE: Final = 1 << 15  # codes at a time
-
-
-def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different values [m], ascending, and the index among them of each row's value [n].
-
-    values: [n], from 0 to below `size`.
-    """
-    if size > _SPARSE * len(values) + _FEW:
-        present, positions = np.unique(values, return_inverse=True)
-        return present, positions.astype(np.intp, copy=False)
-    there = np.zeros(size, np.bool_)
-    there[values] = True
-    present = np.flatnonzero(there)
-    index = np.empty(size, np.intp)
-    index[present] = np.arange(len(present))
-    return present, index[values]
 
 
 def kind_for(top: int) -> type[np.integer]:
@@ -47,77 +26,11 @@ def kind_for(top: int) -> type[np.integer]:
     return np.uint32 if top < 1 << 32 else np.int64
 
 
-Run = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def counted(codes: NDArray[np.integer]) -> Run:
-    """The different values of sorted codes, and their counts."""
-    ends = np.flatnonzero(_changes(codes))
-    return codes[ends[:-1]].astype(np.int64, copy=False), ends[1:] - ends[:-1]
-
-
-def summed(runs: Sequence[Run], size: int) -> Run:
-    """The different codes of runs, ascending, and the sums of their counts; none that is 0.
-
-    The codes of a run, each below `size`, are in any order and may repeat.
-    """
-    codes = np.concatenate([codes for codes, _ in runs])
-    counts = np.concatenate([counts for _, counts in runs])
-    if not len(codes):
-        return codes, counts
-    bits = int(counts.max()).bit_length()
-    if int(size - 1).bit_length() + bits < 64:  # one word sorts in a fifth of the time of two
-        codes <<= bits
-        codes |= counts
-        codes.sort()
-        np.bitwise_and(codes, (1 << bits) - 1, out=counts)
-        codes >>= bits
-    else:
-        order = np.argsort(codes, kind="stable")
-        codes, counts = codes[order], counts[order]
-    first = np.flatnonzero(_changes(codes)[:-1])
-    codes, counts = codes[first], np.add.reduceat(counts, first)
-    if not counts.all():  # weights of zero are ignored
-        here = np.flatnonzero(counts != 0)
-        codes, counts = codes[here], counts[here]
-    return codes, counts
-
-
-def merged(mine: Run, theirs: Run, size: int) -> Run:
-    """As `summed`, of two ascending runs: by ranges of codes, whose temporaries stay in the cache.
-
-    Fresh memory for millions of codes would take most of the time.
-    """
-    if not len(mine[0]):
-        return theirs
-    cuts = np.arange(_PIECE, len(mine[0]), _PIECE)
-    ends = np.searchsorted(theirs[0], mine[0][cuts])
-    pieces = [
-        summed([(mine[0][a:b], mine[1][a:b]), (theirs[0][c:d], theirs[1][c:d])], size)
-        for a, b, c, d in zip(
-            [0, *cuts.tolist()],
-            [*cuts.tolist(), len(mine[0])],
-            [0, *ends.tolist()],
-            [*ends.tolist(), len(theirs[0])],
-            strict=True,
-        )
-    ]
-    return np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
-
-
-def _changes(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether each of sorted codes [n] differs from the one before; [n + 1], True at the end."""
-    changes = np.ones(len(codes) + 1, np.bool_)
-    np.not_equal(codes[1:], codes[:-1], out=changes[1:-1])
-    return changes if len(codes) else changes[:0]
-
-
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 20  # cells of all states, which cost 8 megabytes at most
 _NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
 _FEW_PENDING: Final = 1 << 15
 _UNKNOWN: Final = 1 << 32  # `top` of an int64 table, whose greatest count is not tracked
-_NONE: Final = np.empty(0, np.int64)
 
 
 class CountsColumn(Column):
@@ -133,7 +46,7 @@ class CountsColumn(Column):
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         self.shape, self.cells, self.width = shape, prod(shape), width
         self.fed = 0  # rows added, or cells merged, while sparse
-        self.codes = self.counts = _NONE
+        self.codes = self.counts = NO_CODES
         self.pending: list[Run] = []
         self.rows: list[NDArray[np.integer]] = []  # pending codes that count one each
         self.pending_bytes = 0
@@ -168,20 +81,30 @@ class CountsColumn(Column):
     def add(
         self,
         cells: NDArray[np.intp],
-        slots: Slots | None = None,
+        slots: AnySlots | None = None,
         weights: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add 1, or the weight, to each given cell (flat index within one state)."""
-        if slots is not None and slots.ndim > 1:
-            for one in slots:
-                self.add(cells, one, weights)
+        """Add 1, or the weight, to each given cell (flat index within one state).
+
+        With weights, slots are [n].
+        """
+        at = within(slots, self.cells, cells)
+        if isinstance(at, ManySlots):
+            if self.cells > _ALWAYS_DENSE:
+                for _, one in at.each():
+                    self._add(one, None)
+            elif at.pays:
+                np.add.at(self._cells(), at.present, at.counts())
+            else:
+                self._add(at.every(), None)
             return
-        at = cells if slots is None else slots * self.cells + cells
+        self._add(at, weights)
+
+    def _add(self, at: NDArray[np.intp], weights: NDArray[np.int64] | None) -> None:
         if self._dense(len(at)):
             np.add.at(self._cells(), at, 1 if weights is None else weights)
         elif weights is None:
-            narrow = self.width * self.cells <= _NARROW
-            self.rows.append(at.astype(np.uint32 if narrow else np.int64))  # a copy
+            self.rows.append(at.astype(self._kind))  # a copy
             self._append(self.rows[-1].nbytes)
         else:
             self.pending.append((at.astype(np.int64), weights.astype(np.int64)))
@@ -207,6 +130,12 @@ class CountsColumn(Column):
             tables = self.table[slots].astype(np.int64, copy=False)
         return tables.reshape(len(slots), *self.shape)
 
+    def columns(self, slots: Slots) -> list[list[int]]:
+        """Of each cell its count in each of these states."""
+        tables = self.tables(slots) if self.table is None else self.table[slots]
+        columns: list[list[int]] = tables.reshape(len(slots), self.cells).T.tolist()
+        return columns
+
     def totals(self, slots: Slots) -> list[int] | list[None]:
         """The sum of each of these tables; None for tables without cells."""
         if not self.cells:
@@ -220,6 +149,16 @@ class CountsColumn(Column):
         """The occupied cells of these states, ascending, and their counts; cell c of the i-th state
         is i * cells + c."""
         return self.take(slots)._sparse()
+
+    def each_occupied(self, slots: Slots) -> list[Run]:
+        """As `occupied`, of each of these states."""
+        if len(slots) == 1:
+            return [self.occupied(slots.item(0))]
+        codes, counts = self.cells_of(slots)
+        firsts = np.arange(len(slots) + 1) * self.cells
+        ends = np.searchsorted(codes, firsts)
+        codes = codes - firsts[:-1].repeat(ends[1:] - ends[:-1])
+        return [(codes[a:b].copy(), counts[a:b].copy()) for a, b in pairwise(ends.tolist())]
 
     def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The flat indices of one state's occupied cells, ascending, and their counts."""
@@ -251,8 +190,9 @@ class CountsColumn(Column):
             return
         codes, counts = other._sparse()
         if other.width > 1:
-            slots, cells = np.divmod(codes, self.cells)
-            codes = to[slots] * self.cells + cells
+            firsts = np.arange(other.width + 1) * self.cells
+            shift = to * self.cells - firsts[:-1]
+            codes = codes + np.repeat(shift, np.diff(np.searchsorted(codes, firsts)))
         elif to.any():
             codes = codes + to.item(0) * self.cells
         if len(codes):
@@ -272,7 +212,8 @@ class CountsColumn(Column):
         first = np.searchsorted(self.codes, slots * self.cells)
         at, sizes = ranges(first, np.searchsorted(self.codes, (slots + 1) * self.cells))
         shift = (np.arange(len(slots)) - slots) * self.cells
-        new.codes = self.codes[at] + np.repeat(shift, sizes)
+        new.codes = self.codes[at]
+        new.codes += np.repeat(shift, sizes)
         new.counts = self.counts[at]
         return new
 
@@ -288,8 +229,24 @@ class CountsColumn(Column):
         firsts = np.arange(self.width + 1) * self.cells
         sizes = np.diff(np.searchsorted(codes, firsts))
         out.ints(sizes)
-        out.ints(codes - np.repeat(firsts[:-1], sizes))
+        positions = np.repeat(firsts[:-1], sizes)
+        out.ints(np.subtract(codes, positions, out=positions))
         out.ints(counts)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        codes, counts = self.cells_of(slots)
+        ends = np.searchsorted(codes, np.arange(len(slots) + 1) * self.cells)
+        sizes = ends[1:] - ends[:-1]
+        cells = codes - (np.arange(len(slots)) * self.cells).repeat(sizes)
+        fields = [ints_each(sizes, np.arange(len(slots) + 1))]
+        fields += [ints_each(some, ends) for some in (cells, counts)]
+        each = [*map(b"".join, zip(repeat(b"\0"), *fields))]
+        full = np.flatnonzero(4 * sizes > self.cells)
+        if len(full):
+            tables, edges = self.tables(slots[full]), np.arange(len(full) + 1) * self.cells
+            for i, table in zip(full.tolist(), ints_each(tables.reshape(-1), edges), strict=True):
+                each[i] = b"\1" + table
+        return each
 
     def read(self, data: Reader) -> None:
         """Fill an empty column from the bytes that `encode` wrote."""
@@ -313,10 +270,13 @@ class CountsColumn(Column):
             self.top = top
         if not n:
             return
-        at, counts = positions.astype(np.int64), amounts.astype(np.int64)
-        codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
-        in_order = positions if width == 1 else codes
-        ascending = bool((in_order[1:] > in_order[:-1]).all())
+        counts = amounts.astype(np.int64)
+        if width == 1:
+            codes = positions.astype(np.int64)
+        else:
+            codes = np.repeat(np.arange(width) * cells, sizes)
+            np.add(codes, positions, out=codes, dtype=np.int64, casting="unsafe")
+        ascending = bool((codes[1:] > codes[:-1]).all())
         if not (ascending and last < cells and amounts.min() > 0):
             raise damaged("cells out of order, out of range or empty")
         if self.table is None:
@@ -393,6 +353,11 @@ class CountsColumn(Column):
             if self._is_full():
                 self._make_table()
 
+    @property
+    def _kind(self) -> type[np.uint32 | np.int64]:
+        """The type of pending rows: the narrowest that holds every code."""
+        return np.uint32 if self.width * self.cells <= _NARROW else np.int64
+
     def _settle(self) -> None:
         if not self.pending_bytes:
             return
@@ -400,8 +365,13 @@ class CountsColumn(Column):
         if self.pending:
             self.codes, self.counts = summed([(self.codes, self.counts), *self.pending], size)
         if self.rows:
-            run = counted(np.sort(np.concatenate(self.rows)))
-            self.codes, self.counts = merged((self.codes, self.counts), run, size)
+            rows, settled = np.concatenate(self.rows), (self.codes, self.counts)
+            if exact_total(self.counts) <= len(self.codes) + len(rows):
+                # Few rows a cell: to sort these again takes less time than to merge cells.
+                again = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
+                rows, settled = np.concatenate([rows, again]), (NO_CODES, NO_CODES)
+            rows.sort()
+            self.codes, self.counts = merged(settled, counted(rows), size)
         self.pending, self.rows, self.pending_bytes = [], [], 0
 
     def _dense(self, n: int) -> bool:
@@ -428,7 +398,7 @@ class CountsColumn(Column):
         table = np.zeros(self.width * self.cells, kind_for(self.top))
         table[codes] = counts
         self.table = table.reshape(self.width, self.cells)
-        self.codes = self.counts = _NONE
+        self.codes = self.counts = NO_CODES
 
 
 T = TypeVar("T", bound=CountsColumn)

@@ -10,31 +10,36 @@ exact summation using small and large superaccumulators", arXiv:1505.05571.)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
 from streammetrics.core.parts.float_bits import (
     BITS,
     CHUNK,
     LOW,
     UNIT,
     Units,
-    as_digits,
     as_units,
     carry,
+    differ_much,
     in_limbs,
     largest,
     padded,
     settled,
     sum_by_exponent,
     sum_by_levels,
-    sum_by_levels_in_cells,
+    sum_by_levels_in_slots,
+    sums_by_slot,
     whole_units,
 )
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
 
 if TYPE_CHECKING:
@@ -46,6 +51,8 @@ _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**10
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
 _FEW_SLOTS: Final = 8  # values for each slot from which sums by slot pay
 _FEW_ROWS: Final = 2  # values for each slot from which it pays to add them up as floats
+_FEW: Final = 8  # if one of this many values is left, it costs less than another level
+_FEW_OF_MANY: Final = 128  # the same where it is added to many slots
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
 
 
@@ -58,14 +65,6 @@ class Dyadics(NamedTuple):
     def fractions(self) -> list[Fraction]:
         """The numbers."""
         return [dyadic(units, self.shift) for units in self.units]
-
-    def floats(self) -> list[float]:
-        """The numbers, each correctly rounded; infinite past the largest float."""
-        try:
-            one = 1 << self.shift
-            return [units / one for units in self.units]
-        except OverflowError:
-            return [_rounded(units, self.shift) for units in self.units]
 
 
 def dyadic(units: int, shift: int) -> Fraction:
@@ -80,12 +79,24 @@ def dyadic(units: int, shift: int) -> Fraction:
     return Fraction(units >> zeros, 1 << shift - zeros)
 
 
-def _rounded(units: int, shift: int) -> float:
-    """The nearest float to units / 2 ** shift, infinite past the largest."""
+def nearest(units: int, shift: int) -> float:
+    """The nearest float to units / 2 ** shift, infinite past the largest.
+
+    >>> nearest(3, 1)
+    1.5
+    """
     try:
         return units / (1 << shift)
     except OverflowError:
         return math.inf if units > 0 else -math.inf
+
+
+def _joined(limbs: list[int]) -> int:
+    """The integer with these limbs, the lowest first."""
+    units = 0
+    for limb in reversed(limbs):
+        units = (units << BITS) + limb
+    return units
 
 
 class ExactSumColumn(Column):
@@ -110,18 +121,20 @@ class ExactSumColumn(Column):
     def nbytes(self) -> int:
         return self.limbs.nbytes + self.infinities.nbytes
 
-    def add(self, values: NDArray[np.float64], slots: Slots | None = None) -> None:
+    def add(self, values: NDArray[np.float64], slots: AnySlots | None = None) -> None:
         """Add values [n] to the states at `slots` [n], or all to state 0; no NaN."""
         whole = 0
         for start in range(0, len(values), CHUNK):
             some = values[start : start + CHUNK]
             top = largest(some)
             if top == math.inf:
-                to = None if slots is None else slots[..., start : start + CHUNK]
+                to = None if slots is None else slots[start : start + CHUNK]
                 self.add(*self._without_infinities(some, to))
             elif slots is not None:
-                to = slots[..., start : start + CHUNK]
-                if not (top < 1 << 31 and self._add_integers(some, to)):
+                to = slots[start : start + CHUNK]
+                if isinstance(to, ManySlots) and not to.pays:
+                    self.add(to.spread(some), to.every())
+                elif not (top < 1 << 31 and self._add_integers(some, to)):
                     self._add_to_slots(some, to, top)
             elif (sums := sum_by_levels(some, top)) is not None:
                 whole += sum(map(whole_units, sums))
@@ -139,28 +152,29 @@ class ExactSumColumn(Column):
 
     def units(self, slots: Slots) -> Dyadics:
         """The finite sums of these states."""
-        limbs = self.limbs[slots]
-        low, high = 0, limbs.shape[1] - 1
-        if high:
-            used = np.flatnonzero(limbs.any(axis=0))
-            if not len(used):
-                return Dyadics([0] * len(slots), 0)
-            low, high = used.item(0), used.item(-1)
-        units: list[int] = limbs[:, high].tolist()
-        for limb in range(high - 1, low - 1, -1):
-            below = limbs[:, limb].tolist()
-            units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
+        if len(slots) == 1:  # a loop over limbs costs less than calls of numpy
+            row = self.limbs[slots.item(0)].tolist()
+            low = next((limb for limb, units in enumerate(row) if units), len(row))
+            units = [_joined(row[low:])]
+        else:
+            limbs = self.limbs[slots]
+            used = np.flatnonzero(limbs.any(axis=0)).tolist()
+            low, high = (used[0], used[-1]) if used else (0, 0)
+            units = limbs[:, high].tolist()
+            for limb in range(high - 1, low - 1, -1):
+                below = limbs[:, limb].tolist()
+                units = [(above << BITS) + more for above, more in zip(units, below, strict=True)]
         shift = UNIT - BITS * (self.first + low)
         return Dyadics(units, shift) if shift >= 0 else Dyadics([u << -shift for u in units], 0)
 
-    def values(self, slots: Slots, units: Dyadics) -> list[float]:
-        """The sums, from their finite `units`, each correctly rounded; inf past the largest float,
-        nan for inf with -inf."""
-        values = units.floats()
+    def pairs(self, slots: Slots) -> list[tuple[int, int] | None]:
+        """The sums of these states as units, and n: units / 2 ** n; None where an infinity was
+        added."""
+        units, shift = self.units(slots)
+        pairs: list[tuple[int, int] | None] = [*zip(units, repeat(shift))]
         for i in self.infinite(slots):
-            minus, plus = self.infinities[slots[i]].tolist()
-            values[i] = math.nan if minus and plus else math.inf if plus else -math.inf
-        return values
+            pairs[i] = None
+        return pairs
 
     def infinite(self, slots: Slots) -> list[int]:
         """The positions of the slots to which an infinity was added."""
@@ -169,9 +183,13 @@ class ExactSumColumn(Column):
         return np.flatnonzero(self.infinities[slots].any(axis=1)).tolist()
 
     def value(self, slot: int = 0) -> float:
-        """The sum of one state; see `values`."""
-        slots = np.array([slot], np.intp)
-        return self.values(slots, self.units(slots))[0]
+        """The sum of one state, correctly rounded; inf past the largest float, nan for inf with
+        -inf."""
+        minus, plus = self.infinities[slot].tolist()
+        if minus or plus:
+            return math.nan if minus and plus else math.inf if plus else -math.inf
+        [units], shift = self.units(np.array([slot], np.intp))
+        return nearest(units, shift)
 
     def finite(self, slot: int = 0) -> bool:
         """Whether no infinity was added."""
@@ -213,18 +231,38 @@ class ExactSumColumn(Column):
         if self.width == 1:
             self._encode_one(out)
             return
+        length, low, negative, content = self._trimmed()
+        out.ints(length)
+        out.ints(low)
+        out.ints(negative)
+        out.ints(self.infinities[: self.width].ravel())
+        out.raw(content)
+
+    def encode_each(self, slots: Slots, n: int = 1) -> list[bytes]:
+        """The bytes of each `n` states in a row; those of one state if n is 1."""
+        if not len(slots):
+            return []
+        states = self.take(slots)
+        length, low, negative, content = states._trimmed()
+        edges = np.arange(0, len(slots) + 1, n)
+        ends = np.concatenate([[0], np.cumsum(length)])[edges].tolist()
+        fields = [ints_each(some, edges) for some in (length, low, negative)]
+        fields.append(ints_each(states.infinities.ravel(), 2 * edges))
+        fields.append([content[start:end] for start, end in pairwise(ends)])
+        return [*map(b"".join, zip(*fields, strict=True))]
+
+    def _trimmed(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bytes]:
+        """Of each sum the bytes of its size without zeros at both ends, where they begin, and
+        whether it is negative; and these bytes."""
         negative, size = self._magnitudes()
         used = size != 0
         low = used.argmax(axis=1)
         high = size.shape[1] - used[:, ::-1].argmax(axis=1)
         length = np.where(used.any(axis=1), high - low, 0)
-        out.ints(length)
-        out.ints(np.where(length > 0, low + _LIMB_BYTES * self.first, 0))
-        out.ints(negative.astype(np.int64))
-        out.ints(self.infinities[: self.width].ravel())
         positions = np.arange(size.shape[1])
         kept = (positions >= low[:, None]) & (positions < (low + length)[:, None])
-        out.raw(size[kept].tobytes())
+        first = np.where(length > 0, low + _LIMB_BYTES * self.first, 0)
+        return length, first, negative.astype(np.int64), size[kept].tobytes()
 
     def _encode_one(self, out: Writer) -> None:
         """As `encode`, for one state in a tenth of the time that numpy takes."""
@@ -240,69 +278,82 @@ class ExactSumColumn(Column):
 
     def quanta(self, slot: int = 0) -> int:
         """One finite sum as an integer in units of 2 ** -1088."""
-        units = 0
-        for limb in reversed(self.limbs[slot].tolist()):
-            units = (units << BITS) + limb
-        return units << BITS * self.first
+        return _joined(self.limbs[slot].tolist()) << BITS * self.first
 
     def _without_infinities(
-        self, values: NDArray[np.float64], slots: Slots | None
-    ) -> tuple[NDArray[np.float64], Slots | None]:
+        self, values: NDArray[np.float64], slots: AnySlots | None
+    ) -> tuple[NDArray[np.float64], AnySlots | None]:
         """Count the infinities among the values and return the others."""
-        here = np.isinf(values)
-        if not here.any():
+        infinite = np.isinf(values)
+        here, others = np.flatnonzero(infinite), np.flatnonzero(~infinite)
+        if not len(here):
             return values, slots
-        which = (values[here] > 0).astype(np.intp)
-        if slots is not None:
-            which = which + 2 * slots[..., here]
-        np.add.at(self.infinities.reshape(-1), which, 1)
-        return values[~here], None if slots is None else slots[..., ~here]
+        to = None if slots is None else slots[here]
+        at = within(to, 2, (values[here] > 0).astype(np.intp))
+        for one in [at] if not isinstance(at, ManySlots) else [one for _, one in at.each()]:
+            np.add.at(self.infinities.reshape(-1), one, 1)
+        return values[others], None if slots is None else slots[others]
 
-    def _add_integers(self, values: NDArray[np.float64], slots: Slots) -> bool:
+    def _add_integers(self, values: NDArray[np.float64], slots: AnySlots) -> bool:
         """Add values that are all small integers (clicks, views), or return False."""
         if values[0] % 1 or values[-1] % 1:
             return False
         whole = values.astype(np.int64)
         if not np.array_equal(whole, values):
             return False
-        self._add_digits(_ONE, whole[None], slots)
+        if isinstance(slots, ManySlots):
+            self._add_multiples(slots.sums(values, 0), 0, slots.present)
+            return True
+        self._cover(_ONE, _ONE + 1, len(values))
+        low, limb = int(slots.min()), _ONE - self.first
+        size = int(slots.max()) - low + 1
+        if _FEW_ROWS * size <= len(values):  # sums below 2**31 * 2**15 are exact in float64
+            sums = np.bincount(slots - low, values, size)
+            self.limbs[low : low + size, limb] += sums.astype(np.int64)
+        else:
+            np.add.at(self.limbs.reshape(-1), slots * self.limbs.shape[1] + limb, whole)
         return True
 
-    def _add_to_slots(self, values: NDArray[np.float64], slots: Slots, top: float) -> None:
+    def _add_to_slots(self, values: NDArray[np.float64], slots: AnySlots, top: float) -> None:
         """Add finite values, of size at most `top`; by levels if there are few slots."""
-        if slots.ndim > 1:
-            first, digits, small = as_digits(as_units(values))
-            self._add_digits(first, digits, slots)
-            for one in slots if len(small) else ():
-                self._add_units(as_units(values[small]), one[small])
+        add: Callable[[NDArray[np.float64], int], NDArray[np.int64]]
+        if isinstance(slots, ManySlots):
+            add, to, few = slots.sums, slots.present, len(values) // _FEW_OF_MANY
+        elif _FEW_SLOTS * self.width <= len(values) and not differ_much(values[:64], top, few=8):
+            add = partial(sums_by_slot, slots, self.width)
+            to, few = np.arange(self.width), len(values) // _FEW
+        else:
+            self._add_units(as_units(values), slots)
             return
-        if _FEW_SLOTS * self.width <= len(values):
-            sums, rest = sum_by_levels_in_cells(values, slots, self.width, top)
-            here = np.flatnonzero(rest != 0)
-            values = np.concatenate([*sums, rest[here]])
-            slots = np.concatenate([*[np.arange(self.width)] * len(sums), slots[here]])
-        self._add_units(as_units(values), slots)
+        levels, rest = sum_by_levels_in_slots(values, add, top, few)
+        for units, exponent in levels:
+            self._add_multiples(units, exponent, to)
+        here = np.flatnonzero(rest != 0)
+        if not len(here):
+            return
+        small, slots = as_units(rest[here]), slots[here]
+        if not isinstance(slots, ManySlots):
+            self._add_units(small, slots)
+            return
+        for rows, one in slots.each():
+            self._add_units(small if rows is None else small.take(rows), one)
 
-    def _add_digits(self, first: int, digits: NDArray[np.int64], slots: Slots) -> None:
-        """Add to limb `first` + i of each row's sums the number digits[i]; [limbs, rows]."""
-        several = slots.reshape(-1, digits.shape[1])
-        self._cover(first, first + len(digits), several.size)
-        used = [(first - self.first + i, numbers) for i, numbers in enumerate(digits)]
-        used = [(limb, numbers) for limb, numbers in used if numbers.any()]
-        floats = [(limb, numbers.astype(np.float64)) for limb, numbers in used]
-        flat, n = self.limbs.reshape(-1), self.limbs.shape[1]
-        for one in several:
-            low = int(one.min())
-            size = int(one.max()) - low + 1
-            if _FEW_ROWS * size <= len(one):  # sums below 2**33 * 2**15 are exact in float64
-                here = one - low
-                for limb, numbers in floats:
-                    sums = np.bincount(here, numbers, size)
-                    self.limbs[low : low + size, limb] += sums.astype(np.int64)
-            else:
-                sums_at = one * n
-                for limb, whole in used:
-                    np.add.at(flat, sums_at + limb, whole)
+    def _add_multiples(self, units: NDArray[np.int64], exponent: int, slots: Slots) -> None:
+        """Add units of 2 ** exponent to slots that all differ."""
+        limb, shift = divmod(UNIT + exponent, BITS)
+        low, high = (units & LOW) << shift, units >> BITS
+        above = (high & LOW) << shift
+        parts = (
+            low & LOW,
+            (low >> BITS) + (above & LOW),
+            (above >> BITS) + (high >> BITS << shift),
+        )
+        used = [i for i, part in enumerate(parts) if part.any()]
+        if used:
+            self._cover(limb + used[0], limb + used[-1] + 1, 1)
+        at = slots * self.limbs.shape[1] + (limb - self.first)
+        for i in used:
+            np.add.at(self.limbs.reshape(-1), at + i, parts[i])
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""

@@ -16,6 +16,7 @@ from streammetrics.core.codec import Reader, require
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import Dyadics, ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT
+from streammetrics.core.parts.many_slots import AnySlots, within
 from streammetrics.core.parts.part import Part, SeveralColumn, Slots
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
     """`width` states of `n` exact sums each, one for each cell."""
 
     def add(
-        self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: Slots | None = None
+        self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: AnySlots | None = None
     ) -> None:
         """Add values [m] to these cells [m] of the states at `slots` [m], or of state 0; no NaN."""
-        self.inner.add(values, cells if slots is None else slots * self.n + cells)
+        self.inner.add(values, within(slots, self.n, cells))
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        if not self.n:
+            return super().encode_each(slots)
+        return self.inner.encode_each(self._inner_slots(slots), self.n)
 
     def units(self, slots: Slots) -> Dyadics:
         """The exact sums of the finite values of these states, `n` of each, one after another."""
@@ -119,6 +125,27 @@ def require_rounded_moments(n: int, total: int, squares: int, what: str) -> None
 def require_finite(column: ExactSumColumn, what: str) -> None:
     """StateError for an infinity where all values must be finite."""
     require(not column.infinities[: column.width].any(), what)
+
+
+# Of many states, the conditions of most follow from sums as floats, in one pass: of numbers from 0
+# on, a <= SURELY * b proves that a <= b before they were rounded. Others are read one by one.
+TOGETHER: Final = 16  # states that are worth it
+SURELY: Final = 1 - 2.0**-30
+_ORDINARY: Final = 2.0**400  # products of two such numbers neither overflow nor underflow
+
+
+def roughly(column: ExactSumColumn) -> NDArray[np.float64]:
+    """All finite sums of a decoded column at once, each within 2**-40 of its size, and 0 only if it
+    is 0; nan, for which no condition holds, if it is very large or very small."""
+    limbs = column.limbs[: column.width]  # all of a sum have its sign
+    sizes = np.ldexp(1.0, BITS * (column.first + np.arange(limbs.shape[1])) - UNIT)
+    sums = np.zeros(column.width)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for limb, size in zip(limbs.T, sizes.tolist(), strict=True):
+            sums += limb * size
+        ordinary = (np.abs(sums) > 1 / _ORDINARY) & (np.abs(sums) < _ORDINARY)
+    sums[limbs.any(axis=1) & ~ordinary] = np.nan
+    return sums
 
 
 def small_integers(column: ExactSumColumn) -> NDArray[np.int64] | None:

@@ -8,6 +8,7 @@ operation is exact.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,9 +58,7 @@ def settled(limbs: NDArray[np.int64]) -> NDArray[np.int64]:
 UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
-_FEW_LIMBS: Final = 3  # below the one of the largest value; smaller values are added by themselves
 _LEVELS: Final = 3  # more of them cost as much as sums by exponent
-_FEW: Final = 8  # if one of this many rows is left, it costs less than another level
 
 
 class Units(NamedTuple):
@@ -68,6 +67,10 @@ class Units(NamedTuple):
     units: NDArray[np.int64]
     position: NDArray[np.int64]
     sign: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.intp]) -> Units:
+        """Some of them."""
+        return Units(*(part[rows] for part in self))
 
 
 def largest(values: NDArray[np.float64]) -> float:
@@ -94,37 +97,6 @@ def as_units(values: NDArray[np.float64]) -> Units:
     np.maximum(exponent, 1, out=exponent)
     exponent += UNIT - 1075
     return Units(units, exponent, bits >> 63)
-
-
-class Digits(NamedTuple):
-    """Numbers [limbs, n] to add to limb `first` and to those above it, for each of n values; 0 for
-    the values `rest`, whose indices these are: few that are far smaller than the largest one."""
-
-    first: int
-    digits: NDArray[np.int64]
-    rest: NDArray[np.intp]
-
-
-def as_digits(rows: Units) -> Digits:
-    """The digits of units [n] in the limbs that they touch, for sums into many places."""
-    units, position, sign = rows
-    limb, shift = position >> 5, position & (BITS - 1)
-    used = units != 0  # a zero has no position
-    if not used.any():
-        return Digits(UNIT // BITS, np.zeros((0, len(units)), np.int64), np.empty(0, np.intp))
-    last = int(limb.max(where=used, initial=0))
-    first = max(int(limb.min(where=used, initial=last)), last - _FEW_LIMBS)
-    near = limb >= first
-    limb -= first
-    np.maximum(limb, 0, out=limb)
-    fraction = units * (used & near)
-    low = (fraction & LOW) << shift
-    high = (fraction >> BITS) << shift
-    digits = np.zeros((last - first + 3, len(units)), np.int64)
-    at = np.arange(len(units))
-    for i, part in enumerate((low & LOW, (low >> BITS) + (high & LOW), high >> BITS)):
-        digits[limb + i, at] = (part ^ sign) - sign
-    return Digits(first, digits, np.flatnonzero(used & ~near))
 
 
 def sum_by_exponent(values: NDArray[np.float64]) -> Units:
@@ -167,7 +139,7 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
     """
     if top == 0:
         return []
-    if not 1e-200 < top < 1e200 or _wide(values[:64], top):
+    if not 1e-200 < top < 1e200 or differ_much(values[:64], top):
         return None
     room = math.frexp(top)[1]
     rest = values
@@ -186,40 +158,51 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
     return None
 
 
-class CellSums(NamedTuple):
-    """Arrays [n] of sums of cells, and the remainders of the values [rows], 0 if there is none."""
+class LevelSums(NamedTuple):
+    """Sums by slot [n] in units of 2 ** exponent, for each level; and the remainders of the values
+    [rows], 0 if there is none."""
 
-    sums: list[NDArray[np.float64]]
+    levels: list[tuple[NDArray[np.int64], int]]
     rest: NDArray[np.float64]
 
 
-def sum_by_levels_in_cells(
-    values: NDArray[np.float64], cells: NDArray[np.intp], n: int, top: float
-) -> CellSums:
-    """As `sum_by_levels`, of values [rows] that belong to `n` cells.
+def sums_by_slot(
+    slots: NDArray[np.intp], n: int, values: NDArray[np.float64], exponent: int
+) -> NDArray[np.int64]:
+    """The sum of the values [rows] in each of `n` slots, in units of 2 ** exponent, of which the
+    values are multiples; their sizes add up to less than 2**53 units."""
+    return np.ldexp(np.bincount(slots, values, n), -exponent).astype(np.int64)
 
-    A cell has no more values than there are rows, so its sums are exact for the same reason. Values
-    much smaller than the others become remainders once they are few.
+
+def sum_by_levels_in_slots(
+    values: NDArray[np.float64],
+    add: Callable[[NDArray[np.float64], int], NDArray[np.int64]],
+    top: float,
+    few: int,
+) -> LevelSums:
+    """As `sum_by_levels`, of values [rows] that `add` adds up by slot, as `sums_by_slot` does.
+
+    A slot has no more values than there are rows, so its sums are exact for the same reason. Values
+    much smaller than the others become remainders, once there are at most `few`.
     """
-    sums: list[NDArray[np.float64]] = []
-    if not 1e-200 < top < 1e200 or _wide(values[:64], top, few=8):
-        return CellSums(sums, values)
+    levels: list[tuple[NDArray[np.int64], int]] = []
+    if not 1e-200 < top < 1e200:
+        return LevelSums(levels, values)
     room = math.frexp(top)[1]
     rest, whole = values, np.empty_like(values)
     for level in range(_LEVELS):
         big = math.ldexp(1.5, room + 15)
         np.add(rest, big, out=whole)
         np.subtract(whole, big, out=whole)
-        added = np.bincount(cells, weights=whole, minlength=n)
-        sums.append(added.astype(np.float64, copy=False))
+        levels.append((add(whole, room - 37), room - 37))
         rest = np.subtract(rest, whole, out=rest if level else None)
-        if np.count_nonzero(rest != 0) <= len(rest) // _FEW:  # slow on floats themselves
+        if np.count_nonzero(rest != 0) <= few:  # slow on floats themselves
             break
         room -= 37
-    return CellSums(sums, rest)
+    return LevelSums(levels, rest)
 
 
-def _wide(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
+def differ_much(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
     """Whether more than `few` values are too small for three levels of 37 bits."""
     size = np.abs(sample)
     return int(np.count_nonzero((size < top * 2.0**-60) & (size > 0))) > few

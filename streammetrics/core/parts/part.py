@@ -17,7 +17,7 @@ from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
-# The slot of each row, [n]; or [k, n], if each row counts in k of them, which need not differ.
+# The slot of each row, [n].
 Slots = NDArray[np.intp]
 SLOT_0: Final = np.zeros(1, np.intp)  # the slot of an accumulator of one state
 C = TypeVar("C", bound="Column")
@@ -64,6 +64,14 @@ class Column(ABC):
     @abstractmethod
     def encode(self, out: Writer) -> None:
         """The canonical bytes of all states in slot order."""
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        """The canonical bytes of each of these states, as `encode` writes it alone."""
+        each = []
+        for i in range(len(slots)):
+            self.take(slots[i : i + 1]).encode(out := Writer())
+            each.append(out.bytes_())
+        return each
 
 
 class SeveralColumn(Column, Generic[C]):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
 from streammetrics.core.parts.counts import CountsColumn, Tables
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.weights import Units, add_surplus
 
@@ -29,13 +31,15 @@ class WeightedCountsColumn(CountsColumn):
     def nbytes(self) -> int:
         return super().nbytes + self.surplus.nbytes
 
-    def add_rows(self, cells: NDArray[np.intp], slots: Slots | None, quanta: Units | None) -> None:
+    def add_rows(
+        self, cells: NDArray[np.intp], slots: AnySlots | None, quanta: Units | None
+    ) -> None:
         """Add a row to each given cell; quanta: at least 1 each, None: one each.
 
         With quanta, slots are [n].
         """
         self.add(cells, slots, quanta)
-        if quanta is not None:
+        if quanta is not None and not isinstance(slots, ManySlots):
             add_surplus(self.surplus, slots, quanta)
 
     def widen(self, width: int) -> None:
@@ -57,6 +61,10 @@ class WeightedCountsColumn(CountsColumn):
     def encode(self, out: Writer) -> None:
         super().encode(out)
         out.ints(self.surplus)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        surplus = ints_each(self.surplus[slots], np.arange(len(slots) + 1))
+        return [*map(add, super().encode_each(slots), surplus)]
 
     def read(self, data: Reader) -> None:
         super().read(data)

@@ -54,10 +54,11 @@ class TakesColumns(Protocol):
 
 
 Table: TypeAlias = "Frame | ArrowStream | ArrowArray | Mapping[str, object]"
-Names: TypeAlias = "str | Sequence[str]"
+Names: TypeAlias = "str | Sequence[str] | Mapping[str, str | Sequence[str]]"
 N = TypeVar("N", bound=Names)
 
 OFFSETS: Final = "offsets"  # the argument of metrics whose rows are lists
+_KEYS: Final = "keys"  # the argument that takes several columns by name
 _SHORT: Final = {"key": ("keys",), "time": ("times_ms", "times_s")}  # in the words of a table
 _A_TABLE: Final = "a table: pandas, polars, Arrow, or a dict of arrays"
 
@@ -75,8 +76,9 @@ def arguments_of(
     """The keywords of `spec.update` from a table [n rows].
 
     columns: argument -> column, or several columns: a table where the argument takes one, else
-    tuples. An argument that is not named has the column of its own name, which may be missing if
-    the argument is optional. InputError for an unknown argument or column. where: for errors.
+    tuples; for keys also a dict of these by name. An argument that is not named has the column of
+    its own name, which may be missing if the argument is optional. InputError for an unknown
+    argument or column. where: for errors.
     """
     known, takes = columns_of(table, where), spec.arguments()
     named = {_long(name, takes): column for name, column in columns.items()}
@@ -93,6 +95,12 @@ def arguments_of(
     found: dict[str, object] = {}
     widths = spec.widths()
     for argument, column in columns_read(spec, known.names, named).items():
+        if isinstance(column, Mapping):
+            found[argument] = {
+                name: _keys(known, of, f"{argument}[{shown(name)}]", where, named)
+                for name, of in column.items()
+            }
+            continue
         if isinstance(column, str):
             values = _values(known, column, argument, where, named)
             if isinstance(values, Lists):
@@ -105,6 +113,18 @@ def arguments_of(
         join = _table if argument in widths else _tuples
         found[argument] = join(argument, column, several)
     return found
+
+
+def _keys(
+    known: Columns, column: str | Sequence[str], where: str, of: str, named: Mapping[str, Names]
+) -> object:
+    """The values of a column of keys, or of several."""
+    if isinstance(column, str):
+        values = _values(known, column, where, of, named)
+        if isinstance(values, Lists):
+            raise _lists_of_keys(column)
+        return values
+    return _tuples(where, column, [_values(known, name, where, of, named) for name in column])
 
 
 def renamed_columns(
@@ -222,13 +242,18 @@ def _long(name: str, takes: Collection[str]) -> str:
 def _require_names(argument: str, column: object, where: str) -> None:
     if isinstance(column, str):
         return
+    if argument == _KEYS and isinstance(column, Mapping):
+        for name, one in column.items():
+            _require_names(f"{argument}[{shown(name)}]", one, where)
+        return
     named = isinstance(column, Sequence) and len(column) > 0
+    spelled = f'{argument}="name"' if argument.isidentifier() else 'keys={"variant": "name"}'
     if not named or not all(isinstance(name, str) for name in column):  # type: ignore[attr-defined]
         raise InputError(
             expected="the name of a column, or a list of names",
             got=f"{type(column).__name__} {shown(column)}",
             where=f"{where}, {argument}",
-            hint=f'pass {argument}="name"; columns themselves go to update',
+            hint=f"pass {spelled}; columns themselves go to update",
         )
 
 
@@ -317,7 +342,11 @@ def _tuples(argument: str, names: Sequence[str], columns: Sequence[object]) -> D
     keys: list[DictionaryColumn] = []
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, Lists):
-            raise refused(name, "a column of texts or integers", "lists", f"leave {name!r} out")
+            raise _lists_of_keys(name)
         keys.append(dictionary_column(column, name))  # type: ignore[arg-type]
         same_length(len(keys[0]), keys[-1], name, names[0])
     return tuples_of(keys, len(keys[0]))
+
+
+def _lists_of_keys(name: str) -> InputError:
+    return refused(name, "a column of texts or integers", "lists", f"leave {name!r} out")

@@ -11,7 +11,7 @@ area is the midpoint.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Final
 
@@ -59,8 +59,11 @@ def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
     return Pairs(wins, ties, p, n)
 
 
-def pairs_of_tables(cells: Ints, counts: Ints, edges: Ints, buckets: int) -> list[Pairs]:
-    """The pairs of many tables [label, bucket] at once, each as `pairs` counts them.
+def pairs_of_tables(
+    cells: Ints, counts: Ints, edges: Ints, buckets: int
+) -> list[tuple[int, int, int, int]]:
+    """The pairs of many tables [label, bucket] at once: the values of `Pairs`, as `pairs` counts
+    them.
 
     cells, counts: the occupied cells, ascending, and their counts; cell c of table i is
     2 i buckets + c. edges: where the negatives and the positives of each table begin,
@@ -68,44 +71,49 @@ def pairs_of_tables(cells: Ints, counts: Ints, edges: Ints, buckets: int) -> lis
 
     >>> import numpy as np
     >>> cells, counts = np.array([0, 1, 3, 4, 6]), np.array([2, 1, 1, 5, 1])
-    >>> pairs_of_tables(cells, counts, np.array([0, 2, 3, 4, 5]), 2)[0]
+    >>> Pairs(*pairs_of_tables(cells, counts, np.array([0, 2, 3, 4, 5]), 2)[0])
     Pairs(wins=2, ties=1, positives=1, negatives=3)
     """
-    rows = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-    is_positive = (rows & 1).astype(np.bool_)
-    keys = cells - ((rows + 1) >> 1) * buckets  # of table and bucket
+    sizes = edges[1:] - edges[:-1]
+    rows = np.arange(len(sizes))
+    is_positive = (rows & 1 == 1).repeat(sizes)
+    is_negative = ~is_positive
+    keys = cells - ((rows + 1 >> 1) * buckets).repeat(sizes)  # of table and bucket
     key, p = keys[is_positive], counts[is_positive]
-    below, n = keys[~is_positive], counts[~is_positive]
-    at = np.searchsorted(below, key)
-    last = np.minimum(at, max(len(below) - 1, 0))
+    below, n = keys[is_negative], counts[is_negative]
+    at = below.searchsorted(key)
     tied = np.zeros(len(p), np.int64)
     if len(below):
-        tied = np.where(below[last] == key, n[last], 0)
+        last = np.minimum(at, len(below) - 1)
+        tied = n[last] * (below[last] == key)
     # Sums that wrap around have the right differences, if these are below 2**63.
-    sums, of_n = _running(counts)[edges], _running(n)
-    totals = np.diff(sums)
-    negatives, positives = totals[::2], totals[1::2]
-    sizes = np.diff(edges)
-    starts, ends = (np.concatenate([[0], np.cumsum(some)]) for some in (sizes[::2], sizes[1::2]))
-    first = of_n[starts[:-1]]
-    wins = np.diff(_running(p * (of_n[at] - np.repeat(first, sizes[1::2])))[ends])
-    ties = np.diff(_running(p * tied)[ends])
-    found = [*map(Pairs, *(some.tolist() for some in (wins, ties, positives, negatives)))]
+    starts, ends = _running(sizes[::2]), _running(sizes[1::2])
+    of_n = _running(n)
+    negatives, positives = _sums(of_n, starts), _sums(_running(p), ends)
+    wins = _sums(_running(p * of_n[at]), ends) - of_n[starts[:-1]] * positives
+    ties = _sums(_running(p * tied), ends)
+    found = [*zip(*(some.tolist() for some in (wins, ties, positives, negatives)), strict=True)]
     for i in np.flatnonzero(negatives.astype(np.float64) * positives >= _SURE).tolist():
         here, mine = slice(starts[i], starts[i + 1]), slice(ends[i], ends[i + 1])
         used, column = np.unique(np.concatenate([below[here], key[mine]]), return_inverse=True)
         table = np.zeros((2, len(used)), np.int64)
         table[0, column[: sizes[2 * i]]] = n[here]
         table[1, column[sizes[2 * i] :]] = p[mine]
-        found[i] = pairs(*table)
+        found[i] = astuple(pairs(*table))
     return found
 
 
 def _running(values: Ints) -> Ints:
     """0 and the running sums; int64 [n + 1]."""
     sums = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(values, out=sums[1:])
+    values.cumsum(out=sums[1:])
     return sums
+
+
+def _sums(running: Ints, edges: Ints) -> Ints:
+    """The sums between edges [n + 1], from running sums."""
+    at = running[edges]
+    return at[1:] - at[:-1]
 
 
 def area(found: Pairs) -> float:

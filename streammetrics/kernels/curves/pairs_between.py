@@ -16,40 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.multiset.sorted_run import Run
-from streammetrics.kernels.curves.segments import Ints, Words, group_pairs, sorted_pairs
+from streammetrics.kernels.curves.label_ranks import Ints, LabelRanks, Words
+from streammetrics.kernels.curves.segments import group_pairs, sorted_pairs
 
-_WORD: Final = 6  # bits of the number of a bit in a word of 64
 _PIECE: Final = 1 << 16  # keys of the small run at a time
 
 
-class LabelRanks:
-    """A sorted run, and a bit for each key, from which the positives before it are counted.
+class RankedRun:
+    """A large sorted run, and the ranks of its labels.
 
     words: [n]. group_shift: as in LabelPairs.
     """
 
     def __init__(self, words: Words, group_shift: int | None) -> None:
-        n = len(words)
-        packed = np.zeros((n >> _WORD) + 1 << 3, np.uint8)  # bytes; at least one bit is spare
-        for i in range(0, n, _PIECE):
-            some = (words[i : i + _PIECE] & words.dtype.type(1)).astype(np.bool_)
-            bits = np.packbits(some, bitorder="little")
-            packed[i >> 3 : (i >> 3) + len(bits)] = bits
-        self.words, self.group_shift, self.bits = words, group_shift, packed.view("<u8")
-        self.before = np.zeros(len(self.bits), np.int64)
-        np.cumsum(np.bitwise_count(self.bits[:-1]), out=self.before[1:])
+        self.words, self.group_shift, self.labels = words, group_shift, LabelRanks(words)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory, without the keys."""
-        return self.bits.nbytes + self.before.nbytes
-
-    def positives(self, at: NDArray[np.intp]) -> Ints:
-        """The positives among the first `at` keys; [n]."""
-        word = at >> _WORD
-        lower = (np.uint64(1) << (at & 63).astype(np.uint64)) - np.uint64(1)
-        found: Ints = self.before[word] + np.bitwise_count(self.bits[word] & lower)
-        return found
+        return self.labels.nbytes
 
     def add_between(self, newer: Run, sums: Ints) -> None:
         """Add those of the pairs of a row of this run and one of another, which count no row."""
@@ -72,9 +57,9 @@ class LabelPairs:
         """The sums of a run, in which no group has `LARGE` rows."""
         return _alone(run.low, self.group_shift, self.groups)
 
-    def ranked(self, run: Run) -> LabelRanks:
+    def ranked(self, run: Run) -> RankedRun:
         """A run prepared for searches."""
-        return LabelRanks(run.low, self.group_shift)
+        return RankedRun(run.low, self.group_shift)
 
 
 def _alone(words: Words, group_shift: int | None, groups: int) -> Ints:
@@ -91,7 +76,7 @@ def _alone(words: Words, group_shift: int | None, groups: int) -> Ints:
     return out
 
 
-def _add_pairs(older: LabelRanks, newer: Words, out: Ints) -> None:
+def _add_pairs(older: RankedRun, newer: Words, out: Ints) -> None:
     words, group_shift, one = older.words, older.group_shift, newer.dtype.type(1)
     first, last = newer[0] & ~one, newer[-1] | one
     if group_shift is None:
@@ -121,11 +106,11 @@ def _add_pairs(older: LabelRanks, newer: Words, out: Ints) -> None:
             other = newer[at] ^ one  # the key of the same value with the other label
             ties[at] = near.searchsorted(other, "right") - near.searchsorted(other)
     below += low
-    ranks = older.positives(below)
+    ranks = older.labels.positives(below)
     not_lost = np.where(positive, below, 0) - ranks
     p = np.add.reduceat(positive, starts, dtype=np.int64)
     n = np.diff(starts, append=len(newer)) - p
-    p_begin, p_end = older.positives(begins), older.positives(ends)
+    p_begin, p_end = older.labels.positives(begins), older.labels.positives(ends)
     at = _groups(newer[starts], group_shift)
     # Sums may wrap around; their total is right, since it fits.
     out[0, at] += np.add.reduceat(not_lost, starts) + n * p_end - p * (begins - p_begin)

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.area import Pairs
+from streammetrics.kernels.curves.label_ranks import Ints, LabelRanks, Words
 from streammetrics.kernels.exact.rounding import exact_dot, exact_sum
-
-Words = NDArray[np.unsignedinteger]
-Ints = NDArray[np.int64]
 
 _CHUNK: Final = 1 << 16  # keys at a time, so that temporaries stay in the L2 cache
 LARGE: Final = 1 << 31  # rows of a group from which on 2·P·N may exceed int64
@@ -30,42 +28,10 @@ def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None
     """The pairs of one group. words: [n], ascending, distinct if there are counts [n]."""
     if counts is not None:
         return _counted_pairs(words, counts)
-    one = words.dtype.type(1)
-    p = total = ties = 0
-    for i in range(0, len(words), _CHUNK):
-        at = np.flatnonzero((words[i : i + _CHUNK] & one) != 0)
-        p += len(at)
-        total += int(at.sum()) + i * len(at)
-        first = max(i - 1, 0)  # one more key at each end, to detect ties of more than two
-        near = words[first : i + _CHUNK + 2]
-        change = near[1:] ^ near[:-1]
-        turns, equal = change == one, change == 0
-        here = slice(i - first, i - first + _CHUNK)
-        ties += int(np.count_nonzero(turns[here]))
-        turns[1:-1] &= equal[:-2] | equal[2:]
-        if len(turns) > 1:
-            turns[0] &= equal[1]
-            turns[-1] &= equal[-2]
-        larger = np.flatnonzero(turns[here])
-        if len(larger):
-            negatives, positives = _sizes_within(words, larger + i, first, first + len(near))
-            ties += int((negatives * positives).sum()) - len(larger)
-    below_or_tied = total - p * (p - 1) // 2
+    ranks = LabelRanks(words)
+    p, ties = ranks.total, ranks.ties(words)
+    below_or_tied = ranks.index_sum() - p * (p - 1) // 2
     return Pairs(below_or_tied - ties, ties, p, len(words) - p)
-
-
-def _sizes_within(words: Words, turns: NDArray[np.intp], start: int, end: int) -> tuple[Ints, Ints]:
-    """`_tie_sizes` of turns in words[start:end]. This range is in the cache and is searched first:
-    at most one tie begins before it, and at most one ends after it."""
-    near = words[start:end]
-    last = near[turns - start]  # the key of each tie's negatives
-    begins = np.searchsorted(near, last, "left") + start
-    ends = np.searchsorted(near, last | near.dtype.type(1), "right") + start
-    if begins[0] == start:
-        begins[begins == start] = np.searchsorted(words, near[0], "left")
-    if ends[-1] == end:
-        ends[ends == end] = np.searchsorted(words, near[-1], "right")
-    return turns + 1 - begins, ends - turns - 1
 
 
 def joined_pairs(planes: Sequence[Pairs]) -> Pairs:
@@ -165,14 +131,13 @@ def group_pairs(
     The group is `low >> group_shift`, or `high >> group_shift` if `high` is given.
     """
     n = len(low)
-    starts, at, turns = _scan(low, group_shift, high)
+    starts, turns = _scan(low, group_shift, high)
     bounds = np.append(starts, n)
     # Running sums over all groups may wrap around; a difference of two is right if it fits.
     if counts is None:
-        edge = np.searchsorted(at, bounds)
-        p = np.diff(edge)
+        p, index_sums = map(np.diff, LabelRanks(low).index_sums(bounds))
         size = np.diff(bounds)
-        not_lost = np.diff(_running(at)[edge]) - p * starts - p * (p - 1) // 2
+        not_lost = index_sums - p * starts - (p * (p - 1) >> 1)
         tied = np.empty(0, np.int64)
         if len(turns):
             negatives, positives = _tie_sizes(low, turns, high)
@@ -215,13 +180,12 @@ def _large(
 
 def _scan(
     low: Words, group_shift: int, high: NDArray[np.uint64] | None
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """The first index of each group, the indices of positives, and the index of the last negative
-    of each tie with both labels."""
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first index of each group, and that of the last negative of each tie with both labels."""
     one = low.dtype.type(1)
     step = (np.uint64 if high is not None else low.dtype.type)(1 << group_shift)
     starts = [np.zeros(min(1, len(low)), np.intp)]
-    at, turns = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    turns = [np.empty(0, np.intp)]
     for i in range(0, len(low), _CHUNK):
         here = low[i : i + _CHUNK + 1]
         change = here[1:] ^ here[:-1]
@@ -234,9 +198,8 @@ def _scan(
             new = moved >= step
             turn &= moved == 0
         starts.append(np.flatnonzero(new) + (i + 1))
-        at.append(np.flatnonzero((here[:_CHUNK] & one) != 0) + i)
         turns.append(np.flatnonzero(turn) + i)
-    return np.concatenate(starts), np.concatenate(at), np.concatenate(turns)
+    return np.concatenate(starts), np.concatenate(turns)
 
 
 def _running(values: NDArray[np.signedinteger]) -> Ints:

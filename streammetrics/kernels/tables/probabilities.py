@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -62,6 +63,7 @@ def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = N
 _DIGITS: Final = 60  # of which counts below 2**63 may cost 40
 
 
+@lru_cache(maxsize=1024)  # a view and its interval have the same, and slices with as many rows
 def binary_entropy(positives: int, negatives: int) -> Fraction:
     """-q ln q - (1 - q) ln(1 - q) with q = positives / (positives + negatives), to 20 digits more
     than a float has; 0 where one of the two is 0.

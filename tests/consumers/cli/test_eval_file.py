@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
-from sklearn.metrics import f1_score, log_loss, roc_auc_score
 from streammetrics_consumers.cli.main import main
 
 from streammetrics import GroupedScores
+from tests.requirements import Later
 
 Capture = pytest.CaptureFixture[str]
+sk = Later("sklearn.metrics")
 
 rng = np.random.default_rng(2)
 N = 600
@@ -54,6 +55,7 @@ def values(capsys: Capture, path: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_format_has_the_values_of_scikit_learn_by_group(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -70,9 +72,9 @@ def test_every_format_has_the_values_of_scikit_learn_by_group(
             )
             labels, scores = part["label"].to_numpy(), part["score"].to_numpy()
             expected = {
-                "auc": roc_auc_score(labels, scores),
-                "log_loss": log_loss(labels, scores),
-                "f1": f1_score(labels, scores >= 0.5),
+                "auc": sk.roc_auc_score(labels, scores),
+                "log_loss": sk.log_loss(labels, scores),
+                "f1": sk.f1_score(labels, scores >= 0.5),
                 "ctr": labels.mean(),
             }[line["metric"]]
             assert line["value"] == pytest.approx(expected, rel=1e-12), suffix
@@ -118,6 +120,7 @@ def test_a_threshold_decides_what_a_prediction_is_and_the_table_says_so(
         assert said in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_groups_are_in_the_order_of_their_numbers_and_very_many_are_cut(
     tmp_path: Path, capsys: Capture
 ) -> None:

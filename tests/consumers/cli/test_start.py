@@ -27,10 +27,16 @@ print(code, *sys.modules, file=sys.stderr)
         ("status --help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
         ("--version", ("numpy", "sqlalchemy", "asyncio")),
         ("completion bash", ("numpy", "sqlalchemy", "asyncio")),
-        ("status STORE", ("numpy", "streammetrics_consumers.config")),
         ("status STORE --json", ("numpy", "streammetrics_consumers.config", "rich")),
-        ("quarantine STORE", ("numpy", "rich")),
-        ("results STORE", ("rich.progress", "streammetrics.evaluation", "streammetrics.engines")),
+        pytest.param(
+            *("status STORE", ("numpy", "streammetrics_consumers.config")), marks=pytest.mark.slow
+        ),
+        pytest.param("quarantine STORE", ("numpy", "rich"), marks=pytest.mark.slow),
+        pytest.param(
+            "results STORE",
+            ("rich.progress", "streammetrics.evaluation", "streammetrics.engines"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_command_imports_only_what_it_uses(
@@ -41,3 +47,23 @@ def test_a_command_imports_only_what_it_uses(
     code, *imported = said.splitlines()[-1].split()
     assert code == "0"
     assert not {*left_out, *SERVER} & {*imported}
+
+
+ALONE = """
+import sys
+import sqlalchemy.dialects.postgresql, sqlalchemy.dialects.sqlite, sqlalchemy.pool
+for name in [name for name in sys.modules if name.partition(".")[0] == "asyncio"]:
+    del sys.modules[name]
+"""
+
+
+@pytest.mark.parametrize("words", ["status", "results"])
+def test_no_command_that_reads_imports_asyncio_except_through_sqlalchemy(
+    store: Path, words: str
+) -> None:
+    """`sqlalchemy/util/compat.py` imports asyncio, whatever is imported of that package."""
+    command = [sys.executable, "-c", ALONE + SCRIPT, words, str(store)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    code, *imported = said.splitlines()[-1].split()
+    assert code == "0"
+    assert "asyncio" not in imported

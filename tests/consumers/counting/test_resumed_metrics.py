@@ -84,6 +84,7 @@ def test_it_counts_what_came_before_it_was_dropped_and_after_it_came_back(
     assert spans == {(0, N), (2 * N, 3 * N)}
 
 
+@pytest.mark.slow
 def test_verify_expects_nothing_in_the_hole_and_all_around_it(run: Run, tmp_path: Path) -> None:
     assert verified(run, tmp_path).is_good
     with closing(Ledger.open(run.config.store.url)) as ledger:

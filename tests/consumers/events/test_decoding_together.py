@@ -1,6 +1,6 @@
 """Events that are decoded together, by columns, against each event alone in plain Python.
 
-The fast path is `json_and_csv.py` and `columns.py`: blocks of events, a column at a time, with what
+The fast path is `json_and_csv.py` and `columns.py`: all events, a column at a time, with what
 is bad taken out. See tests/fast_paths/README.md.
 """
 
@@ -138,13 +138,15 @@ def test_events_together_are_what_each_is_alone_in_plain_python(share: float) ->
     "parts",
     [
         {"rest": DEDUP},
+        {"rest": '[dedup]\nevent_id = "user"'},
         {"rest": JOIN + DEDUP, "slices": 'by = [[], ["variant"], ["n"]]',
          "event": EVENT.replace('label = "label"\n', "")},
         {"event": EVENT + 'where = { "geo.country" = ["c1", "7"], phase = "present" }'},
         {"event": EVENT.replace('variants = ["a", "b"]', ""),
          "metrics": 'g = { type = "GroupedAUC", ids = "exact" }'},
     ],
-    ids=["ids of refused events", "joined outcomes", "filtered", "any variant, exact ids"],
+    ids=["ids of refused events", "one id in two roles", "joined outcomes", "filtered",
+         "any variant, exact ids"],
 )  # fmt: skip
 def test_a_chunk_of_events_is_the_sum_of_its_events(parts: Mapping[str, str]) -> None:
     decoder = Decoder(config(**parts))

@@ -78,6 +78,13 @@ def test_any_arrays_come_back_wherever_they_lie() -> None:
         assert unpacked(small or data, len(data), "a test") == data
 
 
+def test_arrays_past_the_number_that_a_reader_accepts_are_bytes_like_others() -> None:
+    data = bytes(1 << 18)
+    small = packed(data, [(i, 1, 1) for i in range(5000)])
+    assert 0 < len(small) < len(data)
+    assert unpacked(small, len(data), "a test") == data
+
+
 def test_a_short_state_and_one_larger_than_a_row_are_stored_as_they_are() -> None:
     for size in (1023, LIMIT + 1):
         assert packed(bytes(size), ()) == b""
@@ -95,7 +102,14 @@ def raw(data: bytes) -> bytes:
     return made.compress(data) + made.flush()
 
 
-BOMB = raw(bytes(1 << 28))
+def bomb(megabytes: int) -> bytes:
+    """Zeros, compressed. What is before a full flush does not matter to what comes after it."""
+    made = zlib.compressobj(9, zlib.DEFLATED, -15)
+    one = made.compress(bytes(1 << 20)) + made.flush(zlib.Z_FULL_FLUSH)
+    return one * megabytes + made.flush()
+
+
+BOMB = bomb(256)
 
 
 def row(size: int, first: bytes, second: bytes, n_arrays: int = 0, version: int = 1) -> bytes:
@@ -107,6 +121,8 @@ def entry(first: int, n: int, width: int, ascends: int = 0, *forms: int) -> byte
     return numbers + bytes([width, ascends, *forms]).ljust(10, b"\0")
 
 
+MANY = entry(0, 0, 8) * (1 << 17)  # of no bytes, so that they fit into any state
+
 HOSTILE: dict[str, bytes] = {
     "of another version": row(2000, raw(bytes(2000)), raw(b""), version=2),
     "of more than a row": row(LIMIT + 1, raw(bytes(LIMIT + 1)), raw(b"")),
@@ -116,8 +132,9 @@ HOSTILE: dict[str, bytes] = {
     "streams cut off": row(2000, raw(bytes(2000))[:-2], raw(b"")),
     "bytes after the streams": row(2000, raw(bytes(2000)), raw(b"") + b"x"),
     "too few bytes": row(2000, raw(bytes(1999)), raw(b"")),
-    "more arrays than bytes": row(2000, raw(bytes(2000)), raw(b""), 1 << 31),
+    "a number of arrays that is none": row(2000, raw(bytes(2000)), raw(b""), 1 << 31),
     "no entries": row(2000, raw(b""), raw(bytes(2000)), 1),
+    "more arrays than a state has": row(LIMIT, raw(MANY + bytes(LIMIT)), raw(b""), len(MANY) // 18),
     "an array past the end": row(2000, raw(entry(0, 501, 4)), raw(bytes(2000)), 1),
     "a huge array": row(2000, raw(entry(0, 0xFFFFFFFF, 8, 0, *[1] * 8)), raw(bytes(2000)), 1),
     "arrays that overlap": row(

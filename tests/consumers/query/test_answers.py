@@ -20,6 +20,7 @@ from streammetrics_consumers.query.answers import (
 )
 from streammetrics_consumers.query.results import in_order, interval_answer, rows_of
 from streammetrics_consumers.query.results_json import to_json
+from streammetrics_consumers.query.slices import Computed
 from streammetrics_consumers.server.openapi import openapi_json
 
 from streammetrics import HistogramAUC, Interval, Ratio
@@ -99,18 +100,24 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
 def test_a_row_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:
     ctr, auc = Ratio(), HistogramAUC()
     ctr.update([1, 0, 0, 0])
-    row = next(row for row in rows_of(SINCE_THE_START, {}, "ctr", ctr)[0] if row.view == "ratio")
+    row = next(
+        row
+        for row in rows_of(SINCE_THE_START, {}, "ctr", Computed.of(ctr))[0]
+        if row.view == "ratio"
+    )
     assert (row.value, row.low, row.high) == (0.25, 0.25, 0.25)
     assert (row.type, row.counts["rows"], row.digest) == ("Ratio", 4, ctr.digest())
     auc.update([0, 1, 1], [0.1, 0.1, 0.7])
     result = auc.compute().auc
-    row = next(row for row in rows_of(SINCE_THE_START, {}, "auc", auc)[0] if row.view == "auc")
+    row = next(
+        row for row in rows_of(SINCE_THE_START, {}, "auc", Computed.of(auc))[0] if row.view == "auc"
+    )
     assert (row.value, row.low, row.high) == (float(result), result.low, result.high)
     assert row.low < row.high
 
 
 def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
-    rows, known, _ = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
+    rows, known, _ = rows_of(SINCE_THE_START, {}, "auc", Computed.of(HistogramAUC()))
     assert known == ("auc",) and len(rows) > 1
 
 
@@ -119,7 +126,7 @@ def test_a_ratio_has_the_range_of_a_share_while_all_of_its_rows_are_0_or_1() -> 
     ctr.update([1, 0, 0])
     revenue.update([1, 0, 12.5])
     for state, expected in ((ctr, (0.0, 1.0)), (revenue, (-math.inf, math.inf))):
-        _, _, ranges = rows_of(SINCE_THE_START, {}, "ctr", state)
+        _, _, ranges = rows_of(SINCE_THE_START, {}, "ctr", Computed.of(state))
         assert ranges["ratio"] == expected
     beyond = Interval(0.9, 0.7, 1.1)
     cut = interval_answer(beyond, (0.0, 1.0))

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import comparisons
-from streammetrics_consumers.query.answers import Comparison
-from streammetrics_consumers.query.comparisons import experiment_answer, verdict
+from streammetrics_consumers.query.answers import Comparison, Results
+from streammetrics_consumers.query.comparisons import at_same_offsets, experiment_answer, verdict
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
@@ -22,6 +22,7 @@ from streammetrics_consumers.query.results_json import to_json
 from streammetrics.experiments import Verdict
 from tests.consumers.experiment_run import run, write
 from tests.consumers.render.corpus import results
+from tests.consumers.stores import make_store
 
 
 @pytest.mark.slow
@@ -186,3 +187,20 @@ def test_doubt_and_a_broken_guardrail_are_said_first(
     told = experiment_answer(replace(results(), comparisons=(row,)), of, 3)
     assert told.plan is not None
     assert (told.looks, told.plan.control, told.state) == (3, "old", "decided")
+
+
+def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: Path) -> None:
+    commits = 0
+    with closing(Ledger.open(str(make_store(tmp_path)))) as ledger:
+        whole = read_results(ledger, Query())
+
+        def read() -> Results:
+            nonlocal commits
+            commits += 1  # after the store was read, while the answer is computed
+            return replace(whole, offsets={"log/0": commits - 1})
+
+        def read_other() -> tuple[int, dict[str, int]]:
+            return commits, {"log/0": commits}
+
+        found, other = at_same_offsets(ledger, Query(), read, read_other)
+    assert (found.offsets, other, commits) == ({"log/0": 0}, 0, 1)

@@ -16,6 +16,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.query.answers import Results
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import OTHER, Query
+from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.render import prometheus as module
 from streammetrics_consumers.render.cells import headline_rows
 from streammetrics_consumers.render.prometheus import result_gauges, slice_labels
@@ -23,6 +24,7 @@ from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NO_WORKERS
 
 from tests.consumers.render.corpus import corpus
+from tests.consumers.stores import event, make_store
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 
@@ -63,6 +65,18 @@ def test_the_number_of_rows_is_bounded_and_what_is_left_out_is_counted(
     assert not any("variant" in labels for labels in shown)  # groupings of few names go first
     headlines = len(headline_rows(results))
     assert found[key("results_left_out")] == 2 * (headlines - 4)
+
+
+def test_rows_that_are_left_out_are_not_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [event(i, "ab"[i % 2], i % 3 == 0, i / 60, f"phase {i % 9}") for i in range(59)]
+    path = make_store(tmp_path, events, slices="max_keys = 6")
+    monkeypatch.setattr(module, "ROWS", 8)
+    with closing(Ledger.open(str(path))) as ledger:
+        some, whole = (read_results(ledger, Query(headlines=True, rows=n)) for n in (8, None))
+    assert 8 <= len(some.rows) < len(whole.rows) - 8
+    assert gauges({"total": some}) == gauges({"total": whole})
 
 
 def test_labels_say_what_a_slice_is_and_no_name_can_pretend_to_be_another() -> None:

@@ -231,6 +231,7 @@ def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     assert all("retry 1" in said for said in found.differences)
 
 
+@pytest.mark.slow
 def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

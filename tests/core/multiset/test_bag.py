@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streammetrics import MulticlassAUC
+from streammetrics import ExactAUC, MulticlassAUC
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule, layout_for
 from streammetrics.core.parts.score_bits import integers_of, scores_of
@@ -38,6 +38,18 @@ def test_counts_past_32_bits_are_counts() -> None:
         found = held(column)
         assert found == Counter(dict.fromkeys(expected(rule, rows), 2**40) | dict(held(bystander)))
         assert column.total_count == column.total == 3 * 2**40 + 5 and column.nbytes < 10_000
+
+
+def test_few_rows_that_repeat_among_many_that_do_not_are_counted() -> None:
+    scores, times = np.arange(2_000) / 2_000, np.zeros((2, 2_000), int)
+    times[0, ::2], times[1, 1::2] = 1, 1
+    times[:, 7], times[:, 900] = (40, 300), (3, 0)
+    state = ExactAUC()
+    for label in (0, 1):
+        state.update(np.full(times[label].sum(), label), np.repeat(scores, times[label]))
+    found = ExactAUC.from_bytes(state.to_bytes())
+    for one in (state, found):
+        assert one.compute().counts.tolist() == times.tolist()
 
 
 def test_a_state_past_max_rows_holds_no_more_than_an_empty_one() -> None:

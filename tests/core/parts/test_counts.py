@@ -60,6 +60,26 @@ def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are(factor
         assert encoded(taken) == before != encoded(column)
 
 
+@pytest.mark.parametrize("cells", [4 * WIDE, 1 << 31], ids=["narrow codes", "codes that widen"])
+@pytest.mark.parametrize("span", [7, WIDE], ids=["many rows a cell", "few rows a cell"])
+def test_rows_are_counted_however_often_cells_are_read_in_between(cells: int, span: int) -> None:
+    """Settled cells are sorted again as rows where they have few, and merged where they have many.
+    Rows that were added while codes were narrow are counted with cells whose codes are not."""
+    rng = np.random.default_rng(5)
+    column, model = empty(cells), dict[int, int]()
+    for width, weighted, read in ((1, 0, 1), (2, 0, 0), (9, 1, 1), (9, 1, 0), (9, 0, 1)):
+        column.widen(width)
+        slots, at = rng.integers(0, width, 200), rng.integers(0, span, 200)
+        at[:100] += cells - span
+        counts = rng.integers(1, 3, 200) if weighted else np.ones(200, np.int64)
+        column.add(at, slots, counts if weighted else None)
+        for code, n in zip((slots * cells + at).tolist(), counts.tolist(), strict=True):
+            model[code] = model.get(code, 0) + n
+        if read:
+            found, amounts = column.cells_of(np.arange(width))
+            assert list(zip(found.tolist(), amounts.tolist(), strict=True)) == sorted(model.items())
+
+
 def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
     total, whole = empty(WIDE), 0
     for count in (200, 56, 65_280, 1 << 31, (1 << 31) - 65_536, 1 << 40, 1):

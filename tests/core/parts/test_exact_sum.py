@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -28,7 +29,8 @@ from streammetrics.core.parts.float_bits import (
     settled,
     sum_by_exponent,
     sum_by_levels,
-    sum_by_levels_in_cells,
+    sum_by_levels_in_slots,
+    sums_by_slot,
 )
 
 Floats = NDArray[np.float64]
@@ -291,33 +293,37 @@ def test_levels_decline_what_they_cannot_sum_exactly() -> None:
     assert sum_by_levels(np.array([1e-300]), 1e-300) is None
 
 
-def test_levels_in_cells_and_what_they_leave_are_all_of_the_values() -> None:
+def test_levels_in_slots_and_what_they_leave_are_all_of_the_values() -> None:
     for spread in (0, 3, 30, 300):
         rng = np.random.default_rng(4)
         size, cells = rng.integers(-spread, 1, 1500), rng.integers(0, 7, 1500)
         values = np.ldexp(rng.standard_normal(1500), size)
         before = values.copy()
-        found = sum_by_levels_in_cells(values, cells, 9, float(np.abs(values).max()))
+        top = float(np.abs(values).max())
+        found = sum_by_levels_in_slots(values, partial(sums_by_slot, cells, 9), top, 100)
         assert np.array_equal(values, before)
         for cell in range(9):
-            parts = [float(sums[cell]) for sums in found.sums] + found.rest[cells == cell].tolist()
+            parts = [int(sums[cell]) * Fraction(2) ** by for sums, by in found.levels]
+            parts += map(Fraction, found.rest[cells == cell].tolist())
             expected = sum(map(Fraction, values[cells == cell].tolist()), Fraction(0))
-            assert sum(map(Fraction, parts), Fraction(0)) == expected
+            assert sum(parts, Fraction(0)) == expected
         assert np.any(found.rest != 0) == (spread == 300)
 
 
-def test_levels_in_cells_stop_where_few_values_are_left() -> None:
+def test_levels_in_slots_stop_where_few_values_are_left() -> None:
     values = np.array([0.5] * 99 + [1e-40])
-    found = sum_by_levels_in_cells(values, np.arange(100) % 2, 2, 0.5)
-    assert [sums.tolist() for sums in found.sums] == [[25.0, 24.5]]
+    found = sum_by_levels_in_slots(values, partial(sums_by_slot, np.arange(100) % 2, 2), 0.5, 1)
+    assert [(sums.tolist(), exponent) for sums, exponent in found.levels] == [
+        ([50 << 36, 49 << 36], -37)
+    ]
     assert np.flatnonzero(found.rest).tolist() == [99]
 
 
-def test_levels_in_cells_leave_what_lies_at_the_ends_of_the_range() -> None:
+def test_levels_in_slots_leave_what_lies_at_the_ends_of_the_range() -> None:
     for top in (0.0, 1e-300, 1e300):
         values = np.array([top, -top])
-        found = sum_by_levels_in_cells(values, np.array([0, 1]), 2, top)
-        assert found.sums == [] and np.array_equal(found.rest, values)
+        found = sum_by_levels_in_slots(values, np.copy, top, 0)
+        assert found.levels == [] and np.array_equal(found.rest, values)
 
 
 def test_the_largest_size_is_found_whatever_the_signs() -> None:

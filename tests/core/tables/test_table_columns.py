@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -106,9 +107,12 @@ def test_every_table_gives_the_state_of_its_columns(
 ) -> None:
     table = make(DAY)
     hours, users, lists = by_hour(), UserGroups(HistogramAUC()), GroupedAUC()
+    named = by_hour()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hours.update_from(table, time="at", key=["variant", "country"], labels="click", scores="p")
+        several = {"arm": "variant", "place": ["country", "variant"], "country": "country"}
+        named.update_from(table, time="at", key=several, labels="click", scores="p")
         users.update_from(table, groups="user", labels="click", scores="p")
         lists.update_from(table, groups="user", labels="click", scores="p")
     labels, scores = DAY["click"], DAY["p"]
@@ -116,6 +120,11 @@ def test_every_table_gives_the_state_of_its_columns(
     keys = list(zip(DAY["variant"], DAY["country"], strict=True))
     expected.update(DAY["at"], keys=keys, labels=labels, scores=scores)
     assert hours == expected
+    expected = by_hour()
+    places = list(zip(DAY["country"], DAY["variant"], strict=True))
+    several_keys = {"arm": DAY["variant"], "place": places, "country": DAY["country"]}
+    expected.update(DAY["at"], keys=several_keys, labels=labels, scores=scores)
+    assert named == expected
     of_users, of_lists = users.empty(), lists.empty()
     of_users.update(DAY["user"], labels=labels, scores=scores)
     of_lists.update(labels, scores, groups=DAY["user"])
@@ -408,6 +417,24 @@ def test_an_unknown_or_missing_name_says_which_column_to_name() -> None:
         with pytest.raises(InputError) as error:
             PerKey(HistogramAUC()).update_from(rows, labels="click", scores="p", **columns)
         assert error.value.hint == hint
+
+
+def test_columns_of_keys_by_name_are_named_as_others_are() -> None:
+    rows = {"click": [0, 1], "arm": ["a", "b"], "lists": pl.Series([["a"], ["b"]])}
+    for given, said in (
+        ({"x": "arn"}, "keys['x']: expected the column 'arn', got columns click, arm, lists; did"),
+        ({"x": ["arm", 1]}, "keys['x']: expected the name of a column, or a list of names"),
+        ({"x": {"y": "arm"}}, 'pass keys={"variant": "name"}; columns themselves go to update'),
+        ({"x": "lists"}, "column 'lists': expected a column of texts or integers, got lists"),
+        ({1: "arm"}, "keys: expected names of columns of keys that are strings, got 1 (int)"),
+        ({}, "keys: expected a column of keys, or at least one in a dict by name, got none"),
+    ):
+        state = PerKey(Ratio())
+        with pytest.raises(InputError, match=re.escape(said)):
+            state.update_from(rows, keys=given, numerators="click")  # type: ignore[arg-type]
+        assert state == state.empty()
+    with pytest.raises(InputError, match="labels: expected the name of a column"):
+        HistogramAUC().update_from(rows, labels={"x": "click"}, scores="click")
 
 
 def test_a_structured_array_is_a_table() -> None:

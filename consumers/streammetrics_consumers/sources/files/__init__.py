@@ -190,7 +190,7 @@ class StdinSource:
             return []
         found = [self._ready.popleft() for _ in range(min(CHUNK_RECORDS, len(self._ready)))]
         start, self._offset = self._offset, self._offset + len(found)
-        return [text_chunk(self.partition, start, found, self._records.header)]
+        return [text_chunk(self.partition, start, found, self._records)]
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
         """Do nothing: standard input does not record the offsets of its readers."""

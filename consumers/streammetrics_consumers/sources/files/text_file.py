@@ -84,7 +84,7 @@ class TextFile:
             return None
         found = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
         start, self.offset = self.offset, self.offset + len(found)
-        return text_chunk(partition, start, found, self._records.header)
+        return text_chunk(partition, start, found, self._records)
 
     def close(self) -> None:
         """Close the file."""
@@ -111,10 +111,8 @@ class TextFile:
             raise GapError(partition, self.offset, 0, self.count())
 
 
-def text_chunk(
-    partition: Partition, start: int, records: Sequence[Record], header: tuple[str, ...] | None
-) -> Chunk:
-    """Consecutive records as a chunk."""
+def text_chunk(partition: Partition, start: int, records: Sequence[Record], of: Records) -> Chunk:
+    """Consecutive records of a stream as a chunk."""
     end = start + len(records)
     overlong = {i: r for i, r in enumerate(records) if isinstance(r, Overlong)}
     return Chunk(
@@ -124,7 +122,8 @@ def text_chunk(
         range(start, end),
         [r.beginning if isinstance(r, Overlong) else r for r in records],
         cut={i: r.cut for i, r in overlong.items()},
-        fields=header,
+        fields=of.header,
+        longest=of.longest,
     )
 
 
@@ -144,6 +143,7 @@ class Lines:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
+        self.longest = 0  # no line that was returned, or its beginning, has more bytes
         self._parts: list[bytes] = []  # of the incomplete line
         self._size = 0
         self._passing: _Passing | None = None
@@ -159,7 +159,7 @@ class Lines:
             del lines[0]
             if b"\r" in block:
                 lines = [line.removesuffix(b"\r") for line in lines]
-            if max(map(len, lines), default=0) <= self.max_bytes:
+            if self._measure(max(map(len, lines), default=0)) <= self.max_bytes:
                 found += lines
             else:
                 found += [self._bounded(line) for line in lines]
@@ -185,12 +185,18 @@ class Lines:
 
     def _take(self) -> Record:
         record: Record
+        self._measure(self._size)
         if self._passing is not None:
             record = self._passing.record()
         else:
             record = self._bounded(b"".join(self._parts).removesuffix(b"\r"))
         self._parts, self._size, self._passing = [], 0, None
         return record
+
+    def _measure(self, size: int) -> int:
+        """Note the size of a line, of which no more than the limit or its beginning is kept."""
+        self.longest = max(self.longest, min(size, max(self.max_bytes, PAYLOAD_BYTES)))
+        return size
 
     def _bounded(self, line: bytes) -> Record:
         if len(line) <= self.max_bytes:
@@ -304,6 +310,11 @@ class Records:
         self._name = name
         self._lines = Lines(max_bytes)
         self._rows = CsvRows(max_bytes) if format == "csv" else None
+
+    @property
+    def longest(self) -> int | None:
+        """No record so far has more bytes; None for rows of CSV, which are not measured."""
+        return self._lines.longest if self._rows is None else None
 
     def feed(self, block: bytes) -> list[Record]:
         """The records that end in this block."""

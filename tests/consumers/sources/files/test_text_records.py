@@ -14,7 +14,10 @@ def records(data: bytes, format: str = "jsonl", cuts: list[int] | None = None) -
     for cut in [*sorted(cuts or []), len(data)]:
         found += reader.feed(data[start:cut])
         start = max(start, cut)
-    return found + reader.finish()
+    found += reader.finish()
+    for one in found if reader.longest is not None else ():
+        assert len(one.beginning if isinstance(one, Overlong) else one) <= reader.longest
+    return found
 
 
 def test_a_line_is_a_record() -> None:

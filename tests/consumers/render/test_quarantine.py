@@ -47,7 +47,7 @@ def test_an_export_has_one_event_a_line_and_all_pages(
     assert main(["quarantine", "export", str(store)]) == 0
     out = capsys.readouterr().out
     assert [json.loads(line)["offset"] for line in out.splitlines()] == [4, 9]
-    monkeypatch.setattr("streammetrics_consumers.query.quarantine.PAGE", 1)
+    monkeypatch.setattr("streammetrics_consumers.render.quarantine.PAGE", 1)
     assert main(["quarantine", "export", str(store), "-o", str(tmp_path / "bad.jsonl")]) == 0
     assert (tmp_path / "bad.jsonl").read_text(encoding="utf-8") == out
 

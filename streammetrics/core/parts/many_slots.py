@@ -1,0 +1,223 @@
+"""Rows that count in several states each, such as those of the experiments that a user is in.
+
+Groupings whose slots have few combinations (the arms of four experiments) are one block: rows are
+added up by combination, and then combinations by slot. So sums for 20 groupings take 4 or 5 passes
+over the rows. Measured: 50 metrics in 20 experiments in half of the time of 20 passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.parts.part import Slots
+
+_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
+_FEW: Final = 1024
+_MORE_SUMS: Final = 2  # for each row of each grouping
+NO_SLOT: Final = -1  # of a row that does not count in a grouping
+MOST: Final = 1 << 8  # groupings, whose sums of 2**53 units stay within an int64
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The different values [m], ascending, and the index among them of each row's value [n], by
+    marking instead of sorting.
+
+    values: [n], from 0 to below `size`.
+    """
+    if size > _SPARSE * len(values) + _FEW:
+        present, positions = np.unique(values, return_inverse=True)
+        return present, positions.astype(np.intp, copy=False)
+    there = np.zeros(size, np.bool_)
+    there[values] = True
+    present = np.flatnonzero(there)
+    index = np.empty(size, np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[values]
+
+
+class Grouping(NamedTuple):
+    """The slots of rows in one grouping: row i has slots[codes[i]]."""
+
+    slots: Slots  # [m], which may repeat
+    codes: NDArray[np.intp]  # [n]
+
+
+class _Plan(NamedTuple):
+    """Rows to combinations, and these to slots."""
+
+    blocks: Sequence[tuple[NDArray[np.intp], int]]  # the combination of each row, and their number
+    members: NDArray[np.intp]  # the combinations, of all blocks, of each slot, one after another
+    firsts: NDArray[np.intp]  # where those of each slot begin
+    slots: Slots  # these slots, ascending
+
+    def take(self, rows: NDArray[np.intp]) -> _Plan:
+        """The same for some of the rows."""
+        return self._replace(blocks=[(codes[rows], m) for codes, m in self.blocks])
+
+
+def _planned(groupings: Sequence[Grouping], size: int) -> _Plan:
+    """The plan for `size` cells in each slot: a block grows while this saves more than it costs."""
+    blocks: list[tuple[NDArray[np.intp], list[Slots]]] = []  # slots of each combination
+    for own, index in groupings:
+        n = len(index)
+        if blocks:
+            codes, held = blocks[-1]
+            b, m = len(held), len(held[0])
+            most = m + n // (size * b * (b + 1))
+            possible = m * len(own)
+            if possible <= max(most, _SPARSE * n):
+                pairs, joint = np.arange(possible), codes * len(own) + index
+                if possible > most:  # some of them may not occur
+                    pairs, joint = distinct(joint, possible)
+                if len(pairs) <= most:
+                    before, last = np.divmod(pairs, len(own))
+                    blocks[-1] = joint, [*(slots[before] for slots in held), own[last]]
+                    continue
+        blocks.append((index, [own]))
+    sizes = [len(held[0]) for _, held in blocks]
+    ends = np.cumsum(sizes).tolist()
+    every = np.concatenate([slots for _, held in blocks for slots in held])
+    at = np.concatenate(
+        [
+            np.arange(end - m, end)
+            for (_, held), m, end in zip(blocks, sizes, ends, strict=True)
+            for _ in held
+        ]
+    )
+    here = np.flatnonzero(every != NO_SLOT)
+    order = here[np.argsort(every[here], kind="stable")]
+    ordered = every[order]
+    firsts = np.flatnonzero(np.diff(ordered, prepend=NO_SLOT))
+    codes_of = [(codes, m) for (codes, _), m in zip(blocks, sizes, strict=True)]
+    return _Plan(codes_of, at[order], firsts, ordered[firsts])
+
+
+class ManySlots:
+    """The slots of `n` rows in each of several groupings: s · size + cell, where s is the slot of
+    the row in the grouping, and its cell, [n], is the same in all; NO_SLOT where s is."""
+
+    __slots__ = ("_codes", "_each", "_pieces", "_plans", "_present", "cells", "groupings", "size")
+
+    def __init__(
+        self,
+        groupings: Sequence[Grouping],
+        size: int = 1,
+        cells: NDArray[np.intp] | None = None,
+        plans: dict[int, _Plan] | None = None,
+    ) -> None:
+        self.groupings, self.size, self.cells = groupings, size, cells
+        self._plans = {} if plans is None else plans  # by size
+        self._pieces: dict[tuple[int, int], ManySlots] = {}  # which several metrics ask for
+        self._codes: list[NDArray[np.intp]] | None = None
+        self._present: Slots | None = None
+        self._each: list[tuple[NDArray[np.intp] | None, Slots]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.groupings[0].codes)
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> ManySlots:
+        """The slots of some rows."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            if stop - start == len(self):
+                return self
+            if (start, stop) not in self._pieces:
+                self._pieces[start, stop] = self._some(slice(start, stop), {})
+            return self._pieces[start, stop]
+        return self._some(rows, {self.size: self._plan().take(rows)})
+
+    def within(self, size: int, cells: NDArray[np.intp]) -> ManySlots:
+        """The cells [n], of `size` in each slot, as slots."""
+        inner = cells if self.cells is None else self.cells * size + cells
+        return ManySlots(self.groupings, self.size * size, inner, self._plans)
+
+    def each(self) -> Sequence[tuple[NDArray[np.intp] | None, Slots]]:
+        """For each grouping the rows that count in it, None: all, and their slots."""
+        if self._each is None:
+            self._each = []
+            for slots, codes in self.groupings:
+                one, rows = slots[codes], None
+                if NO_SLOT in slots:
+                    rows = np.flatnonzero(one != NO_SLOT)
+                    one = one[rows]
+                if self.cells is not None:
+                    one = one * self.size + (self.cells if rows is None else self.cells[rows])
+                if len(one):
+                    self._each.append((rows, one))
+        return self._each
+
+    def every(self) -> Slots:
+        """The slots of all rows that count, of one grouping after another."""
+        return np.concatenate([np.empty(0, np.intp), *[one for _, one in self.each()]])
+
+    def spread(self, values: Floats) -> Floats:
+        """The value [n] of each of the rows of `every`."""
+        some = [values if rows is None else values[rows] for rows, _ in self.each()]
+        return np.concatenate([np.empty(0), *some])
+
+    @property
+    def pays(self) -> bool:
+        """Whether `sums` and `counts` cost less than `every`: there are not far more sums than
+        rows."""
+        sums = len(self._plan().members) * self.size
+        return sums <= _MORE_SUMS * len(self) * len(self.groupings)
+
+    @property
+    def present(self) -> Slots:
+        """The slots that `sums` and `counts` refer to: ascending, and all that have rows."""
+        if self._present is None:
+            slots = self._plan().slots[:, None] * self.size + np.arange(self.size)
+            self._present = slots.reshape(-1)
+        return self._present
+
+    def sums(self, values: Floats, exponent: int) -> Integers:
+        """The sum of the values [n] of the rows that count in each present slot, in units of
+        2 ** exponent. All values are multiples of the unit, and their sizes add up to less than
+        2**53 of them, so that sums are exact; a slot may be that of all MOST groupings.
+        """
+        return self._added(values, exponent)
+
+    def counts(self) -> Integers:
+        """How many rows count in each present slot."""
+        return self._added(None, 0)
+
+    def _added(self, values: Floats | None, exponent: int) -> Integers:
+        plan, size = self._plan(), self.size
+        if self._codes is None:
+            own = [codes for codes, _ in plan.blocks]
+            self._codes = own if self.cells is None else [c * size + self.cells for c in own]
+        each = zip(self._codes, plan.blocks, strict=True)
+        added = np.concatenate([np.bincount(codes, values, m * size) for codes, (_, m) in each])
+        whole = added if values is None else np.ldexp(added, -exponent)
+        by_slot = whole.astype(np.int64, copy=False).reshape(-1, size)[plan.members]
+        return np.add.reduceat(by_slot, plan.firsts, axis=0).reshape(-1)
+
+    def _plan(self) -> _Plan:
+        if self.size not in self._plans:
+            self._plans[self.size] = _planned(self.groupings, self.size)
+        return self._plans[self.size]
+
+    def _some(self, rows: slice | NDArray[np.intp], plans: dict[int, _Plan]) -> ManySlots:
+        cells = None if self.cells is None else self.cells[rows]
+        some = [Grouping(slots, codes[rows]) for slots, codes in self.groupings]
+        return ManySlots(some, self.size, cells, plans)
+
+
+AnySlots: TypeAlias = Slots | ManySlots
+
+
+@overload
+def within(slots: Slots | None, size: int, cells: NDArray[np.intp]) -> Slots: ...
+@overload
+def within(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots: ...
+def within(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots:
+    """The cells [n], of `size` in each slot, as slots: slot · size + cell; None: slot 0."""
+    if slots is None:
+        return cells
+    return slots.within(size, cells) if isinstance(slots, ManySlots) else slots * size + cells
