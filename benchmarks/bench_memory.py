@@ -9,6 +9,7 @@ takes more than 128 KB; below that, Python objects matter, which `nbytes` leaves
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,9 +78,11 @@ def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
 
 def empty_caches() -> None:
     """Empty the caches of the library, so that the keys of a state are held by it alone."""
-    for one in gc.get_objects():
-        if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("streammetrics"):
-            one.cache_clear()
+    modules = [module for name, module in sys.modules.items() if name.startswith("streammetrics")]
+    for module in modules:
+        for one in [*vars(module).values()]:
+            if isinstance(one, _lru_cache_wrapper):
+                one.cache_clear()
 
 
 def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:

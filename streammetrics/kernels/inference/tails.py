@@ -308,6 +308,24 @@ def _as_normal(t: float, df: float) -> float:
     return z + z * (square + 3.0) / b - third / (10.0 * b * (b + 0.8 * square * square + 100.0))
 
 
+# Of each power of 1 / df the coefficients of z, z³, z⁵, ...
+_CORNISH_FISHER: Final = (
+    (1 / 4, 1 / 4),
+    (3 / 96, 16 / 96, 5 / 96),
+    (-15 / 384, 17 / 384, 19 / 384, 3 / 384),
+    (-945 / 92160, -1920 / 92160, 1482 / 92160, 776 / 92160, 79 / 92160),
+)
+_SETTLED: Final = 2.0**-28  # a step of Newton's after which the next one is below the last place
+
+
+def _series(coefficients: tuple[float, ...], x: float) -> float:
+    """c0 + c1 x + c2 x² + ..."""
+    sum_ = 0.0
+    for coefficient in reversed(coefficients):
+        sum_ = sum_ * x + coefficient
+    return sum_
+
+
 @lru_cache(maxsize=4096)
 def t_isf(p: float, df: float) -> float:
     """The t with an upper tail p of Student's t, p in [0, 1]; relative error <= 1e-12.
@@ -315,7 +333,8 @@ def t_isf(p: float, df: float) -> float:
     Near p = 1/2, the last place of p limits the accuracy.
 
     Newton's method for ln t_sf as a function of ln t, where it is nearly linear, inside a shrinking
-    bracket; about 0.1 ms, and cached. nan unless df > 0 and p is in [0, 1].
+    bracket, from Fisher and Cornish's expansion (Abramowitz and Stegun 1964, 26.7.5): a few steps,
+    0.03 ms, and cached. nan unless df > 0 and p is in [0, 1].
 
     >>> round(t_isf(0.025, 7.0), 10), round(t_isf(0.25, 1.0), 12)
     (2.3646242516, 1.0)
@@ -332,22 +351,25 @@ def t_isf(p: float, df: float) -> float:
     low, high, goal = 0.0, math.inf, math.log(p)
     log_height = -0.5 * math.log(df) - log_beta(0.5 * df, 0.5)  # of the density at 0
     t = z * (1.0 + (z * z + 1.0) / (4.0 * df))  # Fisher's first correction
+    if 1 < df < _NEAR_NORMAL:
+        near = z + sum([_series(c, z * z) * z / df**k for k, c in enumerate(_CORNISH_FISHER, 1)])
+        t = near if near > 0 else t
     for _ in range(_STEPS):
         share = t_sf(t, df)
         if share > p:
             low = t
         else:
             high = t
-        if share > 0 and t < math.inf:
-            density = math.exp(log_height - 0.5 * (df + 1.0) * math.log1p(t / df * t))
-            slope = t * density / share
+        if share > 0 and 0 < t < math.inf:
+            log_density = log_height - 0.5 * (df + 1.0) * math.log1p(t / df * t)
+            slope = math.exp(log_density + math.log(t) - math.log(share))
             step = (math.log(share) - goal) / slope if slope else math.inf
             following = t * math.exp(min(max(step, -50.0), 50.0))
         else:
             following = math.nan
         if not low <= following <= high or following == math.inf:
             following = 0.5 * (low + high) if high < math.inf else 2.0 * t + 1.0
-        if abs(following - t) <= 2.0**-52 * t:
+        if abs(following - t) <= _SETTLED * t:
             return following
         t = following
     return t
