@@ -49,8 +49,8 @@ def _conditions(on: str, versions: str) -> str:
     parts = versions.split(", ")
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
     flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
-    found += [f"`{one}`" for one in flags]
-    return f"{on}Measured with {', '.join(found)}; see docs/performance.md."
+    said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
+    return f"{on}Measured with {', '.join(found)} and {said}; see docs/performance.md."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:
