@@ -55,7 +55,7 @@ class Quantiles(Accumulator, schema="quantiles/1"):
     >>> metric = Quantiles()
     >>> metric.update([3, 1, 4, 1, 5, 9, 2, 6])
     >>> print(metric.compute().median)
-    3.0058593749999996 (exact within [3.0, 3.0117187499999996])
+    3.00390625 (exact within [3.0, 3.0078124999999996])
     """
 
     grid: str = "relative"
