@@ -83,7 +83,10 @@ Kind = Literal["rate", "cells", "area", "mean"]
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}
 _TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {:g}, needs {:g}"
 _TOO_FEW: Final = "an arm's mean rests on too few values: effective number {:g}, needs {:g}"
-CHOSEN: Final = (
+_QUANTILE: Final = (
+    "the interval of a quantile is of one look: decide on its trimmed_mean, or on share_below(x)"
+)
+_CHOSEN: Final = (
     "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
     "threshold beforehand and watch confusion(t)"
 )
@@ -107,8 +110,8 @@ class Arm:
     and nan if undefined; None if rows are independent. together: the estimate of which they are
     replicates, `value` or that of coarser scores. direction: the direction in which the view is
     better, as its result declares it. limits: the least and the greatest value of the view.
-    largest_group: the largest share of the rows in one group of users, 0 if unknown. chosen:
-    whether the rows choose the view, as they do the best threshold.
+    largest_group: the largest share of the rows in one group of users, 0 if unknown. never: why no
+    interval of the view holds at all looks, or "".
     """
 
     view: str
@@ -132,7 +135,7 @@ class Arm:
     direction: Direction = NONE
     limits: Range = (-math.inf, math.inf)
     largest_group: float = 0.0
-    chosen: bool = False
+    never: str = ""
 
     @property
     def estimate(self) -> float:
@@ -156,8 +159,8 @@ class Arm:
         """Why there is no always-valid interval although there are enough rows, or "": the rows
         choose the view, or the estimate is too far from normal. Groups of users are judged by their
         skewness number, unless `least` suffices."""
-        if self.chosen:
-            return CHOSEN
+        if self.never:
+            return self.never
         if self.variance == 0:
             return _NO_VARIANCE
         if self.replicates is None:
@@ -223,8 +226,15 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
-        chosen=is_chosen(figures, chosen),
+        never=_never(figures, chosen, found.method),
     )
+
+
+def _never(figures: object, view: str, method: str) -> str:
+    """Why no interval of the view holds at all looks, or ""."""
+    if is_chosen(figures, view):
+        return _CHOSEN
+    return _QUANTILE if method in ("ranks", "woodruff") else ""
 
 
 def _one_metric(state: Accumulator) -> str:

@@ -230,16 +230,17 @@ def compare(
 ) -> Comparison:
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
-    view: of the metric's result, None: the first. The interval of two shares is Newcombe's,
-    that of two quantiles combines theirs in the same way (MOVER, and has no p-value), else it is
-    Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
-    interval and its error are those of the lift, the error by the delta method. covariate: removes
-    the variance that a pre-exposure covariate explains (CUPED). paired: both are UserGroups with
-    the same users, who leave both arms together in the jackknife, which has the variance. For
-    states of several allocations with different shares use `Experiment`. SettingsError for unequal
-    settings, InputError for an unknown view, and for results in place of states; too few rows are
-    no error. Arms are assumed independent: a UserWarning says if both states counted the same rows
-    or users, or may have, as two models do: use `Paired`.
+    view: of the metric's result, None: the first. The interval of two shares is Newcombe's, that of
+    two quantiles combines theirs in the same way (MOVER; the p-value is that of its half towards 0,
+    as if it were of a normal distribution), else it is Welch's of the two variances; that of the
+    lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
+    error by the delta method. covariate: removes the variance that a pre-exposure covariate
+    explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
+    in the jackknife, which has the variance. For states of several allocations with different
+    shares use `Experiment`. SettingsError for unequal settings, InputError for an unknown view, and
+    for results in place of states; too few rows are no error. Arms are assumed independent: a
+    UserWarning says if both states counted the same rows or users, or may have, as two models do:
+    use `Paired`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -280,7 +281,8 @@ def compared(
     """The comparison of two arms."""
     a, b = pair.control, pair.treatment
     std_error = math.sqrt(a.variance + b.variance)
-    df = welch_df(a.variance, a.df, b.variance, b.df)
+    mover = _method(a, b) == "mover"
+    df = min(a.df, b.df) if mover else welch_df(a.variance, a.df, b.variance, b.df)
     q = critical(level, df)
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
@@ -288,6 +290,9 @@ def compared(
     bounds = pair.within((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
+    if mover:
+        half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
+        test_error = half / q
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     moments = None
     if a.share and b.share:  # zeros and ones equal their squares

@@ -232,10 +232,11 @@ def _not_started(contrast: Contrast, reading: Reading) -> str:
     if not cannot_start(contrast):
         return f"Too early to judge {_compared(contrast)}: {why}."
     fixed = ""
-    if math.isfinite(found.effect_size) and found.std_error > 0:
+    if math.isfinite(found.effect_size) and math.isfinite(found.effect_size_ci_lower):
         bounds = _bounds(contrast, found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = declared(100 * found.level)
-        few = found.no_sequence or found.least_count < BURN_IN[found.kind]  # too few for a p-value
+        # The p-value of few rows, or of a view that they chose, is no measure.
+        few = found.no_sequence or found.least_count < BURN_IN[found.kind]
         p = "" if few else f", {p_value(found.pvalue)}"
         fixed = f" If this is the only look: {bounds} at {level} %{p}."
     return f"No always-valid interval of {_compared(contrast)}: {why}.{fixed}"

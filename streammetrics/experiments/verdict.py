@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from streammetrics.experiments.arm import CHOSEN, GROUPS, Arm
+from streammetrics.experiments.arm import GROUPS, Arm
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
@@ -27,8 +27,8 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     found = contrast.comparison
     if contrast.horizon.v_opt is None:
         return contrast.horizon.reason
-    if is_chosen(contrast):
-        return CHOSEN
+    if why := why_never(contrast):
+        return why
     for test, said in (
         (lambda arm: not arm.rows, "no rows yet"),
         (lambda arm: _has_none(arm, "rate", 0), "no success yet"),
@@ -51,15 +51,16 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
 
 def cannot_start(contrast: Contrast) -> bool:
     """Whether waiting would not help: no horizon was declared, an estimate is infinite (an infinite
-    log loss stays infinite), there is no standard error for such rows, or the rows choose the
-    view."""
-    never = contrast.horizon.v_opt is None or is_chosen(contrast)
+    log loss stays infinite), there is no standard error for such rows, or no interval of the
+    view holds at all looks."""
+    never = contrast.horizon.v_opt is None or bool(why_never(contrast))
     return never or bool(_infinite(contrast)) or has_no_error(contrast)
 
 
-def is_chosen(contrast: Contrast) -> bool:
-    """Whether the rows choose the view, as they do the best threshold."""
-    return bool(_variants(contrast, lambda arm: arm.chosen))
+def why_never(contrast: Contrast) -> str:
+    """Why no interval of the view holds at all looks, or ""."""
+    pair = contrast.pair
+    return "" if pair is None else pair.treatment.never or pair.control.never
 
 
 def has_no_error(contrast: Contrast) -> bool:

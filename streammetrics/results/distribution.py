@@ -63,8 +63,8 @@ class Distribution(Generic[V_co], RoundedWeights):
     """
 
     directions: ClassVar = directed(
-        none="median p90 p95 p99 iqr mean minimum maximum quantile inter_quantile_range share_below "
-        "share_up_to trimmed_mean winsorised_mean"
+        none="median p90 p95 p99 iqr mean minimum maximum quantile inter_quantile_range "
+        "share_below share_up_to trimmed_mean winsorised_mean"
     )
     headlines: ClassVar[tuple[str, ...]] = ("median", "p90", "p99")
     ranges: ClassVar = ranged(shares="share_below share_up_to", positive="iqr inter_quantile_range")

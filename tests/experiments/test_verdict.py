@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGroups
+from streammetrics import Calibration, HistogramAUC, InputError, Quantiles, Ratio, UserGroups
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import (
     Experiment,
@@ -260,3 +260,20 @@ def grouped_scores(first: int) -> UserGroups:
     scores, users = rng.random(10_000), first + rng.integers(0, 1_000, 10_000)
     state.update(users, labels=rng.random(10_000) < scores, scores=scores)
     return state
+
+
+def test_quantiles_are_compared_at_one_look_and_say_what_to_decide_on() -> None:
+    states = []
+    for first in (0, 5_000):
+        state = UserGroups(Quantiles())
+        rng = np.random.default_rng(first + 1)
+        state.update(
+            first + rng.integers(0, 1_000, 10_000), values=rng.lognormal(first / 5_000, 1, 10_000)
+        )
+        states.append(state)
+    watched = {"decision": ("wait.p90",), "horizon": Horizon(mde=0.1)}
+    found = finding(of_states(states[0], states[1], "wait", **watched))
+    assert found.verdict == "not_started"
+    assert "the interval of a quantile is of one look" in found.sentence
+    assert "If this is the only look" in found.sentence
+    assert found.contrast.comparison.pvalue < 1e-6  # as its interval is far from 0

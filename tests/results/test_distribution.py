@@ -180,3 +180,6 @@ def test_the_difference_of_two_quantiles_combines_their_intervals() -> None:
     interval = states[0].compute().interval("median")
     spread = math.hypot(interval.upper - interval.estimate, interval.estimate - interval.lower)
     assert half == pytest.approx(spread, rel=1e-12)
+    # The p-value is that of the half towards 0: 0.05 where the interval ends at 0.
+    ends = compare(*states, view="median", level=1 - found.pvalue)
+    assert abs(ends.effect_size_ci_lower) < 3  # of 100: tails of a binomial are not normal
