@@ -44,10 +44,10 @@ class Quantiles(Accumulator, schema="quantiles/1"):
     Undefined
         nan without rows.
     Exactness
-        low <= exact <= high for every input. Between `floor` and `ceiling` a quantile is within
-        2**-(resolution + 1) of its value, which is the middle of its bucket.
+        low <= exact <= high for every input. The value is the middle of a bucket: between `floor`
+        and `ceiling` its relative error is at most 2**-(resolution + 1).
     Cost
-        As HistogramAUC, and 100 kB if all of the default grid is occupied.
+        As HistogramAUC; 200 kB at most if all of the default grid is occupied.
     Source
         Hyndman & Fan 1996, The American Statistician 50, definition 1.
 
