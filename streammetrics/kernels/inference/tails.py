@@ -352,7 +352,9 @@ def t_isf(p: float, df: float) -> float:
     log_height = -0.5 * math.log(df) - log_beta(0.5 * df, 0.5)  # of the density at 0
     t = z * (1.0 + (z * z + 1.0) / (4.0 * df))  # Fisher's first correction
     if 1 < df < _NEAR_NORMAL:
-        near = z + sum([_series(c, z * z) * z / df**k for k, c in enumerate(_CORNISH_FISHER, 1)])
+        near = z + math.fsum(
+            [_series(c, z * z) * z / df**k for k, c in enumerate(_CORNISH_FISHER, 1)]
+        )
         t = near if near > 0 else t
     for _ in range(_STEPS):
         share = t_sf(t, df)
