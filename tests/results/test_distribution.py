@@ -153,6 +153,13 @@ def test_infinite_values_are_quantiles_and_make_a_mean_infinite() -> None:
     assert found.iqr == 2.0 and found.inter_quantile_range(0, 0.5) == math.inf
 
 
+def test_a_range_of_quantiles_of_one_bucket_is_not_below_0() -> None:
+    metric = Quantiles(resolution=0)
+    metric.update([0.1, 4.1, 4.2, 5.9, 1e9])
+    found = metric.compute().inter_quantile_range(0.25, 0.75)
+    assert (found.low, found.high > 0) == (0.0, True)
+
+
 def test_a_bad_argument_is_refused_in_four_parts() -> None:
     found = ExactQuantiles().compute()
     calls: tuple[tuple[Callable[[], object], str], ...] = (

@@ -1,0 +1,56 @@
+"""Quantiles: the exact least and greatest value, and states that contradict themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import Quantiles, StateError
+from streammetrics.core.parts.score_bits import codes_of, integers_of
+
+
+def state(values: list[float], **settings: Any) -> Quantiles:
+    made = Quantiles(**settings)
+    made.update(values)
+    made.compute()  # no row is pending, so that a test may alter the state
+    return made
+
+
+def ordered(value: float) -> np.ndarray:
+    return integers_of(codes_of(np.array([value])))
+
+
+@pytest.mark.parametrize("value", [0.5, -7.0, 2.0**30, math.inf])
+def test_a_least_value_outside_of_the_lowest_bucket_is_refused(value: float) -> None:
+    altered = state([1.0, 2.0, 3.0])
+    altered.least.values[:] = ordered(value) * altered.least.sign
+    with pytest.raises(StateError, match="extremes outside of the occupied buckets"):
+        Quantiles.from_bytes(altered.to_bytes())
+
+
+def test_a_least_value_above_the_greatest_of_one_bucket_is_refused() -> None:
+    altered = state([1.001, 1.002])
+    altered.least.values[:] = ordered(1.003) * altered.least.sign
+    with pytest.raises(StateError, match="extremes outside of the occupied buckets"):
+        Quantiles.from_bytes(altered.to_bytes())
+
+
+@pytest.mark.parametrize("settings", [{}, {"grid": "edges", "edges": (0.5,)}])
+def test_an_extreme_that_is_no_number_is_refused(settings: dict[str, Any]) -> None:
+    altered = state([1.0, math.inf], **settings)
+    altered.greatest.values[:] = (1 << 63) - 1  # above infinity
+    with pytest.raises(StateError, match="extremes outside of the occupied buckets"):
+        Quantiles.from_bytes(altered.to_bytes())
+
+
+def test_extremes_and_buckets_at_their_edges_are_read_back() -> None:
+    edges = [2.0**24, math.nextafter(2.0**24, 0), 2.0**-24, math.nextafter(2.0**-24, 0), 1.0]
+    values = [*edges, *(-edge for edge in edges), 0.0, -0.0, math.inf, -math.inf, 5e-324]
+    for some in (values, values[:3], values[3:4], values[-3:], [-0.0]):
+        whole = state(some)
+        found = Quantiles.from_bytes(whole.to_bytes())
+        assert found == whole
+        assert (found.compute().minimum, found.compute().maximum) == (min(some), max(some))
