@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo bench coverage mutants
+.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo off-policy bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,7 +53,7 @@ test-wheel: .venv/.dev  ## install the wheel and run the fast tests on each Pyth
 chaos: .venv/.dev  ## kill workers, broker and stores for 10 minutes, then compare the results; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-peers: .cache/torch/.made .cache/ranx/.made  ## install torchmetrics, torcheval and ranx (3 GB) for the tests that compare with them
+peers: .cache/torch/.made .cache/ranx/.made .cache/list-peers/.made .cache/obp/.made .cache/ddsketch/.made .cache/uplift-peers/.made .cache/evidently/.made  ## install the libraries that tests compare with (7 GB)
 
 engines: .cache/spark/.made .cache/beam/.made .cache/recipes/.made  ## install what test-engines needs (2 GB)
 
@@ -83,10 +83,13 @@ screenshots: .venv/.dev  ## take pictures of the page in three sizes and two the
 demo: .venv/.serve  ## simulate an A/B test, count it, print the results and serve the live page; ARGS=--once, --join, --help
 	$(BIN)/streammetrics demo $(ARGS)
 
+off-policy: .cache/obp/.made  ## print and draw what each log of the Open Bandit sample says of the other policy
+	$(BIN)/python docs/off_policy_picture.py .cache/obp/lib/python3*/site-packages/obp/dataset/obd
+
 bench: .cache/bench/.made .cache/ranx/.made  ## compare the speed with peer libraries; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)
 
-coverage: .venv/.dev  ## measure how often intervals and tests are wrong (20 minutes); ARGS=--help
+coverage: .venv/.dev  ## measure how often intervals and tests are wrong (32 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 mutants: .venv/.dev  ## list which tests fail for which code mutation (docs/testing.md); ARGS=--help
@@ -121,6 +124,38 @@ NOT_COMPILED := pip install -q --disable-pip-version-check --no-compile
 .cache/ranx/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/ranx
 	.cache/ranx/bin/python -m $(NOT_COMPILED) -e '.[ranx]'
+	@touch $@
+
+# obp, the Open Bandit Pipeline with its sample of a log, likewise, but without torch, which its
+# estimators do not need.
+.cache/obp/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/obp
+	.cache/obp/bin/python -m $(NOT_COMPILED) --no-deps obp==0.4.1
+	.cache/obp/bin/python -m $(NOT_COMPILED) scikit-learn pandas
+	@touch $@
+
+# DDSketch, beside which some tests run, likewise; it needs nothing of ours.
+.cache/ddsketch/.made: Makefile | .venv/bin/python
+	@$(PYTHON) -m venv .cache/ddsketch
+	.cache/ddsketch/bin/python -m $(NOT_COMPILED) 'ddsketch>=3,<4'
+	@touch $@
+
+# ndeval and imbalanced-learn, likewise.
+.cache/list-peers/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/list-peers
+	.cache/list-peers/bin/python -m $(NOT_COMPILED) -e '.[list-peers]'
+	@touch $@
+
+# scikit-uplift and causalml, likewise.
+.cache/uplift-peers/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/uplift-peers
+	.cache/uplift-peers/bin/python -m $(NOT_COMPILED) -e '.[uplift-peers]'
+	@touch $@
+
+# evidently, beside which a test of drift runs, likewise.
+.cache/evidently/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/evidently
+	.cache/evidently/bin/python -m $(NOT_COMPILED) -e '.[evidently]'
 	@touch $@
 
 # The site and what its pages run, likewise.

@@ -1,4 +1,4 @@
-"""Calibration and Regression: an update and its logarithm, compared with scikit-learn.
+"""Calibration, Regression and OffPolicy: an update and its logarithm, compared with scikit-learn.
 
 scikit-learn's functions take all rows at once and keep no state; each computes one of our figures.
 `python -m benchmarks.bench_calibration`.
@@ -15,7 +15,15 @@ from benchmarks.answer import Answer, alone, answer
 from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, cut, generator, labels_of, unit_floats
-from streammetrics import Accumulator, Calibration, PerKey, Regression
+from streammetrics import (
+    Accumulator,
+    Calibration,
+    Interleaving,
+    Moments,
+    OffPolicy,
+    PerKey,
+    Regression,
+)
 
 KEYS = 1_000
 
@@ -42,6 +50,8 @@ def ask(quick: bool) -> Answer:
     predicted = numbers + generator(32).standard_normal(rows) / 4
     weights = generator(33).integers(1, 10, rows)
     keys = generator(34).integers(0, KEYS, rows)
+    rewards = labels_of(unit, 0.01)
+    logged = 0.02 + 0.98 * generator(35).random(rows)
     found = answer(
         "calibration",
         "Calibration and Regression, update and compute",
@@ -66,6 +76,18 @@ def ask(quick: bool) -> Answer:
             lambda: PerKey(Calibration(), max_keys=KEYS).update(keys, labels=truth, scores=unit),
         ),
         timing("Regression, float64", Regression(), rows, numbers, predicted, task="R²"),
+        timing("OffPolicy, clicks", OffPolicy(), rows, logged, unit, rewards),
+        timing("OffPolicy, amounts", OffPolicy(), rows, logged, unit, predicted),
+        timing("Interleaving, float64", Interleaving(), rows, truth.astype(float), clicks),
+        timing("Moments, float64", Moments(), rows, numbers, task="variance"),
+        measure(
+            "np.var",
+            rows,
+            lambda: np.var(numbers, ddof=1),
+            task="variance",
+            peer="numpy",
+            peak=True,
+        ),
         measure("np.log, whose last bits differ", rows, lambda: np.log(unit), peer="np.log"),
     )
     if why := missing("sklearn"):

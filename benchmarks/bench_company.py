@@ -193,7 +193,7 @@ class Reader:
 READERS: Final[dict[str, tuple[float, Sequence[str]]]] = {
     "page": (1.0, (
         "api/results?by=variant&views=headline&texts=tables",
-        "api/results?by=item&metric=area_click_0&views=all&texts=tables",
+        "api/results?by=item&metric=area_click_0&views=all&texts=tables&most=200",
         "api/experiment?texts=tables",
         "api/health",
     )),

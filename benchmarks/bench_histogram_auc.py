@@ -12,7 +12,7 @@ from benchmarks.answer import Answer, alone, answer
 from benchmarks.area_peers import binned
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import Batch, click_scores, cut, labels_of, nasty_scores, uniform_scores
-from streammetrics import HistogramAUC
+from streammetrics import HistogramAUC, Quantiles
 
 SIZES = (1_000_000, 10_000, 1_000, 100)
 # The peers' rows by batch size, limited by their speed.
@@ -45,6 +45,19 @@ def timing(
     return measure(called, len(scores), lambda: feed(empty, work), task=task, peak=True)
 
 
+def quantiles(scores: np.ndarray, size: int) -> Timing:
+    """The time of Quantiles, which has the same buckets and both extremes, and no labels."""
+    work = cut(size, labels_of(scores), scores)
+
+    def job() -> None:
+        state = Quantiles()
+        for _, values in work:
+            state.update(values)
+        state.compute()
+
+    return measure(f"Quantiles, batches of {size:,}", len(scores), job, peak=True)
+
+
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     clicks = click_scores(rows)
@@ -66,6 +79,7 @@ def ask(quick: bool) -> Answer:
         timing("float64, labels of int64", wide, 100, label="int64"),
         timing("range real", clicks, size, metric=real),
         timing("grid equal", clicks, size, metric=equal),
+        quantiles(clicks, size),
     )
     found.add(*(timing(name, scores, size) for name, scores in nasty_scores(rows).items()))
     peers = {n: min(rows, PEERS[n] // (4 if quick else 1)) for n in SIZES}

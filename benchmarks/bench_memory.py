@@ -27,6 +27,7 @@ from streammetrics import (
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
+    ItemExposure,
     MulticlassAUC,
     PerKey,
     RankingMetrics,
@@ -182,6 +183,10 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
         ),
         "CatalogMetrics of 100,000 items": (
             CatalogMetrics(100_000, 1),
+            lambda state, at: state.update((ids[at] % 100_000)[:, None]),
+        ),
+        "ItemExposure of 100,000 items": (
+            ItemExposure(100_000, 1),
             lambda state, at: state.update((ids[at] % 100_000)[:, None]),
         ),
         "RankingMetrics": (

@@ -13,7 +13,7 @@ from benchmarks import workloads
 from benchmarks.answer import Answer, alone, answer
 from benchmarks.harness import Timing, measure
 from benchmarks.list_peers import peers
-from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
+from streammetrics import AP, HR, MRR, NDCG, AlphaNDCG, Measure, RankingMetrics
 
 MEASURES = (NDCG @ 10, MRR @ 10, HR @ 10, AP @ 10)
 TASKS = {"scored, float32": "four measures", "ranked already": "four measures, ranked"}
@@ -49,6 +49,32 @@ def batched(name: str, work: workloads.ScoredLists, size: int) -> Timing:
         metric.compute()
 
     return measure(name, lists, job, peak=True)
+
+
+def with_subtopics(work: workloads.ScoredLists) -> Timing:
+    """The time of α-nDCG, where a fifth of six subtopics is answered by each item."""
+    answered = workloads.unit_floats(6 * len(work.grades), stream=35).reshape(-1, 6) < 0.2
+    lists = len(work.offsets) - 1
+
+    def job() -> None:
+        metric = RankingMetrics([AlphaNDCG @ 10])
+        metric.update(work.grades, work.scores, offsets=work.offsets, subtopics=answered)
+        metric.compute()
+
+    return measure("scored, α-nDCG alone, six subtopics", lists, job)
+
+
+def with_positions(work: workloads.ScoredLists, lists: int) -> Timing:
+    """The time of four measures of lists that weigh by their logged rank."""
+    relevant = np.add.reduceat(work.relevant.astype(np.int64), work.offsets[:-1]) > 0
+    positions = np.where(relevant, 1 + np.arange(lists) % 3, 0)
+
+    def job() -> None:
+        metric = RankingMetrics(MEASURES, examination=(1, 0.6, 0.3))
+        metric.update(work.grades, work.scores, offsets=work.offsets, positions=positions)
+        metric.compute()
+
+    return measure("scored, float32, logged positions", lists, job)
 
 
 def ask(quick: bool) -> Answer:
@@ -87,6 +113,8 @@ def ask(quick: bool) -> Answer:
             lambda: whole(work, scores, (NDCG @ 10,)),
             task="NDCG alone",
         ),
+        with_subtopics(work.first(min(lists, 20_000))),
+        with_positions(work, lists),
         batched("scored, batches of 1,000", work, 1_000),
         batched("scored, batches of 64", few, 64),
         batched("scored, one list an update", few, 1),

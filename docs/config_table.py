@@ -1,8 +1,8 @@
 """Write the tables of config keys in `docs/config.md`; `make docs` runs it.
 
-They are made of `consumers/streammetrics_consumers/config/declarations.py` and of the settings that
-the Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code
-says whether the page is stale.
+They are made of `declarations.py` and `entries.py` in `consumers/streammetrics_consumers/config`,
+and of the settings that the Kafka clients declare, between two marks. With `--check` nothing is
+written, and the exit code says whether the page is stale.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from streammetrics_consumers.config.declarations import (
-    ENTRIES,
     TABLES,
     Choice,
     FieldPath,
@@ -26,6 +25,7 @@ from streammetrics_consumers.config.declarations import (
     Whole,
     default_of,
 )
+from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.sources.kafka.client_settings import KEYS
 
 from docs.marked_part import MarkedPart

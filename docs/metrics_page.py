@@ -17,7 +17,7 @@ from types import UnionType
 from typing import get_args, get_origin, get_type_hints
 
 from docs.marked_part import MarkedPart
-from streammetrics import classification, combine, distributions, join, ranking
+from streammetrics import classification, combine, distributions, join, policies, ranking
 from streammetrics.ranking.measures import MEASURES
 
 START = "<!-- `make docs` writes what follows from the docstrings, down to the next mark -->\n"
@@ -28,7 +28,7 @@ def metrics() -> dict[str, type]:
     """Every public metric by its name: what has `update` and `compute`."""
     named = {
         name: getattr(p, name)
-        for p in (classification, distributions, ranking, combine, join)
+        for p in (classification, distributions, policies, ranking, combine, join)
         for name in p.__all__
     }
     return {

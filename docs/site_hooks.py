@@ -23,12 +23,13 @@ sys.path.insert(0, str(ROOT))  # `docs` is not installed
 
 from docs.metrics_page import metrics, results_of, sections  # noqa: E402
 from docs.notebook_page import notebook_page  # noqa: E402
-from streammetrics import classification, combine, join, ranking  # noqa: E402
+from streammetrics import classification, combine, join, policies, ranking  # noqa: E402
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SECTIONS = {
     "Metrics of rows": classification,
     "Metrics of lists and groups": ranking,
+    "Metrics of policies": policies,
     "Combinations": combine,
     "Joins": join,
 }

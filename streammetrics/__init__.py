@@ -27,7 +27,16 @@ if TYPE_CHECKING:
         Regression,
         SlidingAUC,
     )
-    from streammetrics.combine import Paired, Panel, PerKey, Units, UserGroups, Windows
+    from streammetrics.combine import (
+        Paired,
+        Panel,
+        PerKey,
+        StoredPerKey,
+        Units,
+        UserGroups,
+        Windows,
+        drift,
+    )
     from streammetrics.core.accumulator import Accumulator
     from streammetrics.core.errors import (
         InputError,
@@ -40,32 +49,46 @@ if TYPE_CHECKING:
     from streammetrics.core.interval import Interval
     from streammetrics.core.provenance import Provenance
     from streammetrics.core.rows import DictionaryColumn
-    from streammetrics.distributions import ExactQuantiles, Quantiles
+    from streammetrics.distributions import ExactQuantiles, Moments, Quantiles
     from streammetrics.evaluation import compare_runs, evaluate
     from streammetrics.experiments import ConfidenceSequence, compare
     from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
     from streammetrics.kernels.tables.probabilities import recalibrated
     from streammetrics.machine import check_machine
+    from streammetrics.policies import (
+        ExactUplift,
+        GroupedInterleaving,
+        Interleaving,
+        OffPolicy,
+        Uplift,
+        balanced_clicks,
+        team_draft,
+    )
     from streammetrics.ranking import (
         AP,
         CG,
         DCG,
         ERR,
+        ERRIA,
+        F1,
         HR,
         MRR,
         NDCG,
         RBP,
+        AlphaNDCG,
         Bpref,
         CatalogMetrics,
         GroupedAUC,
         GroupedScores,
         IntraListSimilarity,
+        ItemExposure,
         Measure,
         P,
         PooledHR,
         R,
         RankingMetrics,
         RPrec,
+        StRecall,
         parse_measure,
         register_similarity,
     )
@@ -80,11 +103,14 @@ __all__ = [
     "DCG",
     "END_OF_TIME",
     "ERR",
+    "ERRIA",
+    "F1",
     "HR",
     "MRR",
     "NDCG",
     "RBP",
     "Accumulator",
+    "AlphaNDCG",
     "BinaryConfusion",
     "Bounded",
     "Bpref",
@@ -94,20 +120,26 @@ __all__ = [
     "DictionaryColumn",
     "ExactAUC",
     "ExactQuantiles",
+    "ExactUplift",
     "GroupedAUC",
+    "GroupedInterleaving",
     "GroupedScores",
     "HashedIds",
     "HistogramAUC",
     "InputError",
+    "Interleaving",
     "Interval",
     "IntraListSimilarity",
+    "ItemExposure",
     "JoinRows",
     "Joined",
     "LabelDelays",
     "Measure",
+    "Moments",
     "MulticlassAUC",
     "MulticlassConfusion",
     "MultilabelConfusion",
+    "OffPolicy",
     "OverlapError",
     "P",
     "Paired",
@@ -123,15 +155,20 @@ __all__ = [
     "Regression",
     "SettingsError",
     "SlidingAUC",
+    "StRecall",
     "StateError",
+    "StoredPerKey",
     "StreamMetricsError",
     "Units",
+    "Uplift",
     "UserGroups",
     "Windows",
     "__version__",
+    "balanced_clicks",
     "check_machine",
     "compare",
     "compare_runs",
+    "drift",
     "evaluate",
     "hash_ids",
     "hash_texts",
@@ -139,6 +176,7 @@ __all__ = [
     "parse_measure",
     "recalibrated",
     "register_similarity",
+    "team_draft",
 ]
 
 
@@ -152,7 +190,9 @@ else:  # so that type checkers still reject unknown names
                 "BinaryConfusion Calibration ExactAUC HistogramAUC MulticlassAUC "
                 "MulticlassConfusion MultilabelConfusion Ratio Regression SlidingAUC"
             ),
-            "streammetrics.combine": "Paired Panel PerKey Units UserGroups Windows",
+            "streammetrics.combine": (
+                "Paired Panel PerKey StoredPerKey Units UserGroups Windows drift"
+            ),
             "streammetrics.core.accumulator": "Accumulator",
             "streammetrics.core.errors": (
                 "InputError OverlapError SettingsError StateError StreamMetricsError"
@@ -161,16 +201,20 @@ else:  # so that type checkers still reject unknown names
             "streammetrics.core.interval": "Interval",
             "streammetrics.core.provenance": "Provenance",
             "streammetrics.core.rows": "DictionaryColumn",
-            "streammetrics.distributions": "ExactQuantiles Quantiles",
+            "streammetrics.distributions": "ExactQuantiles Moments Quantiles",
             "streammetrics.evaluation": "compare_runs evaluate",
             "streammetrics.experiments": "ConfidenceSequence compare",
             "streammetrics.join": "END_OF_TIME Joined JoinRows LabelDelays",
             "streammetrics.kernels.tables.probabilities": "recalibrated",
             "streammetrics.machine": "check_machine",
+            "streammetrics.policies": (
+                "ExactUplift GroupedInterleaving Interleaving OffPolicy Uplift balanced_clicks "
+                "team_draft"
+            ),
             "streammetrics.ranking": (
-                "AP CG DCG ERR HR MRR NDCG RBP Bpref CatalogMetrics GroupedAUC GroupedScores "
-                "IntraListSimilarity Measure P PooledHR R RankingMetrics RPrec parse_measure "
-                "register_similarity"
+                "AP CG DCG ERR ERRIA F1 HR MRR NDCG RBP AlphaNDCG Bpref CatalogMetrics "
+                "GroupedAUC GroupedScores IntraListSimilarity ItemExposure Measure P PooledHR R "
+                "RankingMetrics RPrec StRecall parse_measure register_similarity"
             ),
             "streammetrics.registry": "load",
             "streammetrics.results": "Bounded",

@@ -49,6 +49,7 @@ from streammetrics.core.errors import (
     StreamMetricsError,
     shown,
 )
+from streammetrics.core.factors import Factor, Propensity, check_factor, factors
 from streammetrics.core.inputs import (
     Amount,
     Binary,
@@ -71,7 +72,9 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import (
     QUANTA,
+    SCALES,
     ExactSums,
+    ProductSums,
     require_finite,
     require_moments,
     small_integers,
@@ -84,6 +87,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
@@ -100,6 +104,7 @@ __all__ = [
     "FLOAT64",
     "ONE",
     "QUANTA",
+    "SCALES",
     "SLOT_0",
     "Accumulator",
     "Amount",
@@ -119,6 +124,7 @@ __all__ = [
     "ExactSum",
     "ExactSums",
     "Extreme",
+    "Factor",
     "Ids",
     "Input",
     "InputError",
@@ -129,6 +135,8 @@ __all__ = [
     "Mean",
     "Measure",
     "Probability",
+    "ProductSums",
+    "Propensity",
     "Quotient",
     "Ragged",
     "Ranges",
@@ -154,6 +162,7 @@ __all__ = [
     "array_of",
     "as_float",
     "check_choice",
+    "check_factor",
     "check_max_rows",
     "check_number",
     "check_weight_settings",
@@ -163,8 +172,11 @@ __all__ = [
     "damaged",
     "directed",
     "exact",
+    "exact_parts",
+    "factors",
     "hit",
     "label_table",
+    "ordinary",
     "ranged",
     "ratio",
     "reciprocal_rank",

@@ -13,7 +13,7 @@ from inspect import isabstract
 from os import PathLike
 from typing import Final
 
-from streammetrics import classification, combine, distributions, join, ranking
+from streammetrics import classification, combine, distributions, join, policies, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, StreamMetricsError, nearest, shown
@@ -21,7 +21,7 @@ from streammetrics.core.settings import METRICS, Setting, entry_points_of
 
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 
-_PACKAGES = (classification, distributions, ranking, combine, join)
+_PACKAGES = (classification, distributions, policies, ranking, combine, join)
 _OUTPUTS = (Sealed,)  # classes that are read from bytes as metrics are, but count nothing
 _PATH: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 

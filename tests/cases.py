@@ -20,6 +20,7 @@ from streammetrics import (
     GroupedScores,
     HistogramAUC,
     IntraListSimilarity,
+    ItemExposure,
     Joined,
     JoinRows,
     Paired,
@@ -29,6 +30,7 @@ from streammetrics import (
     Ratio,
     Regression,
     Units,
+    Uplift,
     UserGroups,
     Windows,
 )
@@ -37,9 +39,11 @@ from tests.calibration_cases import CALIBRATION
 from tests.distribution_cases import DISTRIBUTIONS
 from tests.diversity_cases import DIVERSITY
 from tests.grouped_scores_cases import GROUPED_SCORES
+from tests.interleaving_cases import INTERLEAVING
 from tests.join_cases import JOINS, ONE_EVENT
 from tests.list_cases import RANKING, ranked
 from tests.many_classes_cases import MANY_CLASSES, ONE_ROW, flags
+from tests.off_policy_cases import OFF_POLICY
 from tests.oracles import maps
 from tests.paired_cases import PAIRED
 from tests.plain_cases import (
@@ -53,6 +57,7 @@ from tests.plain_cases import (
     rates,
     ratio,
 )
+from tests.uplift_cases import UPLIFT
 from tests.user_cases import USERS
 from tests.weighted_cases import TO_NOTHING
 from tests.weighted_classes_cases import WEIGHTED_CLASSES
@@ -160,11 +165,13 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     RankingMetrics: [(0.5, 1)],
     CatalogMetrics: [0, 1],
     IntraListSimilarity: [0, 1],
+    ItemExposure: [0, 1],
     Panel: (1, 0.5, 0.5),
     PerKey: ("a", (1, 0.5, 0.5)),
     Units: (7,),
     UserGroups: (7, (1, 1)),
     Paired: ((1, 0.5, 1), (0, 0.25, 1)),
+    Uplift: (1, 0.5, 1, 1),
     JoinRows: ONE_EVENT,
     Joined: ONE_EVENT,
     **ONE_ROW,
@@ -192,6 +199,7 @@ COMBINED: list[Case[Any]] = [
     per_key(DIVERSITY[5], 2),
     per_key(GROUPED_SCORES[1], 2),
     per_key(CALIBRATION[1], 3),
+    per_key(OFF_POLICY[1], 2),
     windows(CALIBRATION[3], 3600),
     per_key(panel(), 3),
     windows(BINARY[6], 3600),
@@ -203,6 +211,7 @@ COMBINED: list[Case[Any]] = [
     windows(DIVERSITY[4], 3600),
     windows(GROUPED_SCORES[0], 7200, 3600),
     windows(per_key(panel(), 3), 7200, 3600),
+    per_key(UPLIFT[3], 2),
 ]
 SETS: list[Case[Any]] = [
     *JOINS,
@@ -212,4 +221,7 @@ SETS: list[Case[Any]] = [
     windows(USERS[-4], 3600),
 ]
 OF_TWO: list[Case[Any]] = [*PAIRED, per_key(PAIRED[0], 3), windows(PAIRED[2], 3600)]
-CASES = [*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO, *DISTRIBUTIONS]
+CASES = [
+    *(*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO, *DISTRIBUTIONS),
+    *(*INTERLEAVING, *OFF_POLICY, *UPLIFT),
+]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from streammetrics import Accumulator, ExactQuantiles, HistogramAUC, Quantiles
+from streammetrics import Accumulator, ExactQuantiles, HistogramAUC, Moments, Quantiles
 from streammetrics.testing import Case, strategies
 
 Rows: TypeAlias = Sequence[Any]
@@ -35,18 +36,65 @@ def figures(rows: Rows) -> dict[str, Any]:
     def at(p: Fraction) -> Fraction | None:
         return values[max(1, math.ceil(n * p)) - 1] if values else None
 
-    quarters = at(Fraction(1, 4)), at(Fraction(3, 4))
+    def between(p: Fraction, q: Fraction) -> Fraction | None:
+        low, high = at(p), at(q)
+        return None if low is None or high is None else high - low
+
+    def mean(of: Sequence[Fraction]) -> Fraction | None:
+        return sum(of, Fraction(0)) / len(of) if of else None
+
+    drop = math.floor(n * Fraction(1, 10))
+    kept = values[drop : n - drop]
+    shares = {
+        f"share_{name}({x!r})": Fraction(sum(map(below, values)), n) if values else None
+        for x in (0.0, 0.25, 1.5)
+        for name, below in (("below", Fraction(x).__gt__), ("up_to", Fraction(x).__ge__))
+    }
     return {
+        **shares,
+        "quantile(0.07)": at(Fraction(7, 100)),
+        "inter_quantile_range(0.1, 0.9)": between(Fraction(1, 10), Fraction(9, 10)),
+        "trimmed_mean(0.1)": mean(kept),
+        "winsorised_mean(0.1)": mean([kept[0]] * drop + kept + [kept[-1]] * drop) if kept else None,
         "median": at(Fraction(1, 2)),
         "p90": at(Fraction(9, 10)),
         "p95": at(Fraction(19, 20)),
         "p99": at(Fraction(99, 100)),
         "minimum": values[0] if values else None,
         "maximum": values[-1] if values else None,
-        "iqr": None if quarters[0] is None or quarters[1] is None else quarters[1] - quarters[0],
-        "mean": sum(values, Fraction(0)) / n if values else None,
+        "iqr": between(Fraction(1, 4), Fraction(3, 4)),
+        "mean": mean(values),
         "rows": sum(weight > 0 for _, weight in given),
     }
+
+
+_DIGITS = Context(prec=100, Emin=-100_000, Emax=100_000)  # far more than a float holds
+
+
+def _root(x: Fraction) -> Fraction:
+    return Fraction(_DIGITS.sqrt(_DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))))
+
+
+def moments(rows: Rows) -> dict[str, Any]:
+    """Moments by the definition: a row of weight w as w equal rows."""
+    given = [(Fraction(row[0]), row[1] if len(row) > 1 else 1) for row in rows]
+    kept = [(x, weight) for x, weight in given if weight]
+    n = sum(weight for _, weight in kept)
+    found: dict[str, Any] = dict.fromkeys(
+        ("mean", "variance", "std", "skewness", "minimum", "maximum")
+    )
+    found["rows"] = len(kept)
+    if not n:
+        return found
+    mean = sum(x * weight for x, weight in kept) / n
+    second, third = (sum((x - mean) ** k * weight for x, weight in kept) for k in (2, 3))
+    found |= {"mean": mean, "minimum": min(kept)[0], "maximum": max(kept)[0]}
+    if n > 1:
+        found |= {"variance": second / (n - 1), "std": _root(second / (n - 1))}
+    if second:
+        size = _root(Fraction(third * third * n) / second**3)
+        found["skewness"] = size if third > 0 else -size
+    return found
 
 
 def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Case[Any]:
@@ -54,11 +102,12 @@ def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Ca
         (_weighted, ("values", "weights")) if more.pop("weighted", False) else (_value, ("values",))
     )
     oracle: Callable[[Rows], dict[str, Any]] = more.pop("oracle", figures)
+    refused = _REFUSED if more.pop("infinite", True) else (*_REFUSED, {"values": [math.inf]})
     return Case(
         metric,
         row,
         strategies.columns(*columns),
-        refused=_REFUSED,
+        refused=refused,
         others=(*others, HistogramAUC()),
         oracle=oracle,
         **more,
@@ -80,4 +129,13 @@ DISTRIBUTIONS = [
     _case(ExactQuantiles(), (ExactQuantiles(max_rows=3), Quantiles())),
     _case(ExactQuantiles(max_rows=8), (ExactQuantiles(),), oracle=_past(8)),
     _case(ExactQuantiles(), (), weighted=True, name="ExactQuantiles() of weighted rows"),
+    _case(Moments(), (ExactQuantiles(),), infinite=False, oracle=moments),
+    _case(
+        Moments(),
+        (),
+        weighted=True,
+        infinite=False,
+        oracle=moments,
+        name="Moments() of weighted rows",
+    ),
 ]

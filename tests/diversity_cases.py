@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from streammetrics import CatalogMetrics, IntraListSimilarity, Ratio, register_similarity
+from streammetrics import (
+    CatalogMetrics,
+    IntraListSimilarity,
+    ItemExposure,
+    Ratio,
+    register_similarity,
+)
 from streammetrics.testing import Case
 from tests.oracles import diversity
 
@@ -104,6 +110,21 @@ DIVERSITY: list[Case[Any]] = [
         others=(IntraListSimilarity(VECTORS, 3),),
         oracle=diversity.list_similarity(_nearness, 3),
         name="IntraListSimilarity of a user's function",
+    ),
+    Case(
+        ItemExposure(n_items=6, k=3, examination=(1, 0.3, 0.25)),
+        ITEMS,
+        nested,
+        refused=_REFUSED,
+        others=(ItemExposure(n_items=6, k=3), ItemExposure(n_items=6, k=2), Ratio()),
+        oracle=diversity.exposure(6, [Fraction(1), Fraction(3, 10), Fraction(1, 4)]),
+    ),
+    Case(
+        ItemExposure(n_items=40, k=2, examination="reciprocal"),
+        ITEMS,
+        flat,
+        oracle=diversity.exposure(40, [Fraction(1), Fraction(1, 2)]),
+        name="ItemExposure, sparse",
     ),
     Case(
         CatalogMetrics(n_items=6, k=3),

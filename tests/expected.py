@@ -23,7 +23,6 @@ from tests.requirements import ROOT, data_folder
 # Patterns of ids.
 LEFT = {
     "*/mean_ap_at_k_hits/*": "AP over the hits among the first k, which no setting gives",
-    "*/mean_f1_at_k/*": "no measure is the harmonic mean of P@k and R@k",
     "digits/mc_f1_of_macro": "the F of means, listed to show that it is not the macro F",
     "yeast/ml_lrap": "a mean over rows of how labels are ranked, which the definitions lack",
     "yeast/ml_coverage": "the same: the places down to the last true label",

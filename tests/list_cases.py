@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from streammetrics import ERR, HR, MRR, NDCG, RankingMetrics
+from streammetrics import ERR, ERRIA, HR, MRR, NDCG, PooledHR, RankingMetrics, StRecall
 from streammetrics.testing import Case, strategies
+from tests.oracles import subtopics
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED, of_shown
 
@@ -69,6 +70,61 @@ def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
     return oracle
 
 
+_OF_SUBTOPICS = (ERRIA @ 2, ERRIA(rel=2, denominator="one") @ 3, StRecall @ 1)
+_SCORES = st.sampled_from([0.0, -0.0, 0.5, -math.inf])
+_SUBTOPICS = st.sampled_from([(), (1,), (2,), (1, 2), (2, 3)])
+
+
+def with_subtopics(rows: Rows) -> dict[str, Any]:
+    """Lists of (score, grade, subtopics)."""
+    items = [item for row in rows for item in row]
+    return {
+        "labels": np.array([grade for _, grade, _ in items], np.int64),
+        "scores": np.array([score for score, _, _ in items], np.float64),
+        "offsets": np.cumsum([0, *map(len, rows)]),
+        "subtopics": [list(topics) for _, _, topics in items],
+    }
+
+
+def _mean_of_subtopics(rows: Rows) -> dict[str, Any]:
+    kept = [row for row in rows if any(grade for _, grade, _ in row)]
+    values = {
+        "ERRIA@2": [subtopics.err_ia(row, "0.5", 1, 2, "perfect") for row in kept],
+        str(_OF_SUBTOPICS[1]): [subtopics.err_ia(row, "0.5", 2, 3, "one") for row in kept],
+        "StRecall@1": [subtopics.subtopic_recall(row, 1, 1) for row in kept],
+    }
+    n = len(kept)
+    means = {name: sum(v, Fraction(0)) / n if n else None for name, v in values.items()}
+    return {**means, "lists_kept": n, "lists_empty": len(rows) - n}
+
+
+_WEIGHED = (MRR, HR @ 1, PooledHR @ 2)
+_BY_MEASURE = {truth.measure: truth for truth in [*truths([1, 2], rel=(1,)), *truths([None])]}
+
+
+def with_positions(rows: Rows) -> dict[str, Any]:
+    """Lists of (score, grade), each with the rank of its click."""
+    lists = [items for items, _ in rows]
+    positions = [
+        position if any(grade > 0 for _, grade in items) else 0 for items, position in rows
+    ]
+    return {**_flat(lists), "positions": np.array(positions, np.int64)}
+
+
+def _weighed_mean(rows: Rows) -> dict[str, Any]:
+    kept = [row for row in rows if any(grade >= 1 for _, grade in row[0])]
+    weights = [1 / (Fraction(10, 10), Fraction(3, 10), Fraction(1, 10))[at - 1] for _, at in kept]
+    found: dict[str, Any] = {}
+    for measure in _WEIGHED:
+        truth, above, below = _BY_MEASURE[measure], Fraction(0), Fraction(0)
+        for (items, _), weight in zip(kept, weights, strict=True):
+            shown, unseen = of_shown(items)
+            above += weight * truth.value(shown, "expected", unseen)
+            below += weight * truth.denominator(shown, unseen)
+        found[str(measure)] = above / below if kept else None
+    return {**found, "lists_kept": len(kept), "lists_empty": len(rows) - len(kept)}
+
+
 _MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))
 _GRADES = st.sampled_from([UNJUDGED, 0, 0, 0, 1, 2, 15])
 _item = st.tuples(st.sampled_from([0.0, -0.0, 0.5, 1.0, math.inf, -math.inf]), _GRADES)
@@ -107,6 +163,31 @@ RANKING: list[Case[Any]] = [
         ranked,
         refused=({"labels": [[0, 1]], "n_relevant": [0]}, {"labels": [[0, 1]], "n_relevant": [-1]}),
         name="RankingMetrics of ranked lists",
+    ),
+    Case(
+        RankingMetrics(_OF_SUBTOPICS),
+        st.lists(st.tuples(_SCORES, st.integers(0, 2), _SUBTOPICS), max_size=4),
+        with_subtopics,
+        refused=({"labels": [[1]]}, {"labels": [[1]], "subtopics": [["a", "b"]]}),
+        others=(RankingMetrics([ERRIA(alpha=0.25) @ 2]),),
+        oracle=_mean_of_subtopics,
+        small=(
+            [],
+            [(0.5, 1, (1,)), (0.5, 2, (1, 2))],
+            [(0.5, 0, (1,)), (-math.inf, 1, (3,))],
+            [(0.5, 2, (2,)), (0.0, 0, ()), (0.0, 1, (1, 2))],
+        ),
+        name="RankingMetrics of subtopics",
+    ),
+    Case(
+        RankingMetrics(_WEIGHED, examination=(1, 0.3, 0.1)),
+        st.tuples(st.lists(_item, max_size=4), st.integers(1, 3)),
+        with_positions,
+        refused=({"labels": [[1]]}, *({"labels": [[1]], "positions": [p]} for p in (0, 4, 1.5))),
+        others=(RankingMetrics(_WEIGHED), RankingMetrics(_WEIGHED, examination=(1, 0.3))),
+        oracle=_weighed_mean,
+        small=([([], 1), ([(0.5, 1)], 2), ([(0.5, 0), (0.5, 1), (1.0, 0)], 3), ([(0.0, 2)], 1)]),
+        name="RankingMetrics of logged positions",
     ),
     Case(
         RankingMetrics([ERR(max_grade=2) @ 3]),

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from streammetrics import HistogramAUC, PerKey
+from streammetrics import HistogramAUC, PerKey, Ratio
 from tests.python_source import Source, exported
 from tests.requirements import ROOT
 
@@ -55,7 +55,7 @@ def test_no_name_is_that_of_a_module_which_would_replace_it(package: str) -> Non
 
 def test_a_metric_loads_the_modules_of_no_other() -> None:
     loaded = fresh(
-        "import sys\nfrom streammetrics import Ratio, load\nload(Ratio().to_bytes())\n"
+        f"import sys\nfrom streammetrics import load\nload({Ratio().to_bytes()!r})\n"
         "import streammetrics.registry\nstreammetrics.registry.metric_type('Ratio')\n"
         "print(*(m for m in sys.modules if m.startswith('streammetrics.')))"
     ).split()

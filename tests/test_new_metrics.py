@@ -46,7 +46,7 @@ def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
     without = page.replace(f"{row}\n", "").replace("`Ratio` `GroupedAUC`", "`GroupedAUC`")
     again = made.interface(without, metrics)
     assert f"\n{row}\n| `Panel(" in again
-    assert "`CatalogMetrics` `Ratio` | metrics |\n" in again
+    assert "`ItemExposure` `Ratio` | metrics |\n" in again
     assert made.interface(page, metrics) == page
 
     page = made.METRICS.read_text(encoding="utf-8")

@@ -98,16 +98,23 @@ def test_a_figure_is_read_of_points_and_marked_where_it_is_missed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "sort", "missed"),
-    [(2.5, 5.4, False), (1.9, 3.9, True)],
-    ids=["on a slow machine", "on a fast one"],
+    ("key", "line", "ns", "limit", "missed"),
+    [
+        ("histogram-auc", "uniform, batches of 1,000,000", 2.5, 0.14, False),
+        ("histogram-auc", "uniform, batches of 1,000,000", 1.9, 0.1, True),
+        ("exact-auc", "float32 in [0, 1], one batch", 8, 5.4, False),
+        ("exact-auc", "float32 in [0, 1], one batch", 6.9, 3.9, True),
+    ],
+    ids=["counts on a slow machine", "on a fast one", "sorts on a slow machine", "on a fast one"],
 )
-def test_a_target_that_has_a_ratio_to_a_sort_is_judged_by_it(
-    ns: float, sort: float, missed: bool
+def test_a_target_that_has_a_ratio_to_a_limit_is_judged_by_it(
+    key: str, line: str, ns: float, limit: float, missed: bool
 ) -> None:
-    one = Timing("uniform, batches of 1,000,000", ns, ns, ns)
-    answer = dataclasses.replace(answered(one), sort=Timing("np.sort float32", sort, sort, sort))
-    cells = _measured(targets.table({"histogram-auc": answer}, ["histogram-auc"])).split("|")
+    one, other = Timing(line, ns, ns, ns), Timing("the other limit", 1, 1, 1)
+    limits = {"sort": other, "read": other}
+    limits["read" if key == "histogram-auc" else "sort"] = Timing("", limit, limit, limit)
+    answer = dataclasses.replace(answered(one), **limits)
+    cells = _measured(targets.table({key: answer}, [key])).split("|")
     assert [("✗" in cell) for cell in cells[3:6]] == [False, False, missed]
 
 

@@ -14,6 +14,7 @@ from tests.list_cases import RANKING
 from tests.many_classes_cases import MANY_CLASSES
 from tests.oracles import users
 from tests.plain_cases import BINARY, GROUPED, RATIOS, Rows
+from tests.uplift_cases import UPLIFT
 from tests.weighted_cases import WEIGHTED
 
 NAMES = st.sampled_from(["ann", "bo", "cy", "dan", "eve", "", "ünal"])
@@ -70,6 +71,8 @@ USERS: list[Case[Any]] = [
     user_groups(CALIBRATION[0], 2),
     *(user_groups(case, 2) for case in AREAS),
     *(user_groups(case, 2) for case in MANY),
+    user_groups(UPLIFT[0], 4),
+    user_groups(UPLIFT[6], 2),
     units(1.0, None),
     units(0.5, None),
     units(1.0, 4),

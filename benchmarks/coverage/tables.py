@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.pairs import PAIRS
+from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
 from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
@@ -24,6 +26,8 @@ TABLES = (
     ZEROS,
     SPARSE,
     USERS_PEEKED,
+    QUANTILES,
     RAMPS,
     SAMPLE_RATIO,
+    DRIFTS,
 )

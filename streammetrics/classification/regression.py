@@ -15,13 +15,15 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import (
     QUANTA,
     SURELY,
     TOGETHER,
     ExactSums,
     Number,
+    ProductSums,
+    of_scales,
     require_finite,
     require_moments,
     roughly,
@@ -30,7 +32,7 @@ from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
-from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import RegressionErrors
 
@@ -104,15 +106,9 @@ class Regression(Accumulator, schema="regression/2"):
             return Terms(np.abs(off)), Terms(off * off)
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        columns = self._columns()
         for piece, at in batch.pieces(slots):
             self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
-            for scale, i, part in _parts(piece, piece.quanta):
-                if not scale:
-                    columns[i].add(part, at)
-                else:
-                    cells = np.full(len(part), (scale - 1) * _SUMS + i, np.intp)
-                    self.far.add(part, cells, at)
+            self._sums.add(_parts(piece, piece.quanta), at)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         for piece, at in batch.pieces(slots):
@@ -127,11 +123,6 @@ class Regression(Accumulator, schema="regression/2"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[RegressionErrors]:
-        near = [column.units(slots) for column in self._columns()]
-        far, shift = self.far.units(slots)
-        parts = [zip(units, repeat(one)) for units, one in near]
-        parts += [zip(far[i :: 2 * _SUMS], repeat(shift)) for i in range(2 * _SUMS)]
-        sums = [zip(*parts[i::_SUMS], strict=True) for i in range(_SUMS)]
         made = side_by_side(
             RegressionErrors,
             len(slots),
@@ -139,7 +130,7 @@ class Regression(Accumulator, schema="regression/2"):
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
-            _sums=zip(*sums, strict=True),
+            _sums=zip(*self._sums.units(slots), strict=True),
         )
         for i in self.absolute.infinite(slots):
             made[i].__dict__.update(absolute=None, squares=None)
@@ -147,7 +138,7 @@ class Regression(Accumulator, schema="regression/2"):
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
-        for column in (*new._columns()[1:], new.far.inner):
+        for column in (*new._sums.near[1:], new.far.inner):
             require_finite(column, "an infinite sum of finite numbers")
         require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
         far = bool(new.far.inner.limbs.any())
@@ -157,11 +148,9 @@ class Regression(Accumulator, schema="regression/2"):
         for slot in doubtful.tolist():
             units = int(new.rows.dense(slot)[0])
             if far:
-                near = [column.fraction(slot) for column in new._columns()]
-                sums = [*near, *new.far.fractions(slot)]
-                _require_possible(units, [of_scales(sums[i::_SUMS]) for i in range(_SUMS)], 1)
+                _require_possible(units, new._sums.fractions(slot), 1)
             else:
-                _require_possible(units, [c.quanta(slot) for c in new._columns()], QUANTA)
+                _require_possible(units, [c.quanta(slot) for c in new._sums.near], QUANTA)
             infinite = int(new.absolute.infinities[slot, 1])
             require(infinite <= units, "more infinite errors than rows")
             if new.round_weights:
@@ -174,7 +163,7 @@ class Regression(Accumulator, schema="regression/2"):
         """Of each of these decoded states, without far numbers and rounded weights, whether one
         pass of floats proves that its sums are possible."""
         n = self.rows.tables(slots)[:, 0].astype(np.float64)
-        absolute, labels, of_labels, of_scores, of_both = map(roughly, self._columns())
+        absolute, labels, of_labels, of_scores, of_both = map(roughly, self._sums.near)
         rounding = (of_labels + of_scores + 2 * np.abs(of_both)) * (1 - SURELY)
         squares = of_labels + of_scores - 2 * of_both - rounding
         sure = (n > 0) & (absolute >= 0) & (of_labels >= 0) & (of_scores >= 0)
@@ -182,9 +171,10 @@ class Regression(Accumulator, schema="regression/2"):
         sure &= of_both**2 <= SURELY * of_labels * of_scores
         return sure & ~self.absolute.infinities[slots].any(axis=1)
 
-    def _columns(self) -> tuple[ExactSumColumn, ...]:
+    @property
+    def _sums(self) -> ProductSums:
         squares = self.label_squares, self.score_squares, self.products
-        return self.absolute, self.labels, *squares
+        return ProductSums((self.absolute, self.labels, *squares), self.far)
 
 
 def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats]]:

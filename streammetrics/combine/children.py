@@ -15,6 +15,8 @@ from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import (
     MAX_KEY_BYTES,
+    NOT_FOUND,
+    FoundKeys,
     decode_key,
     dictionary_column,
     encode_key,
@@ -23,6 +25,7 @@ from streammetrics.core.ids.keys import (
 from streammetrics.core.parts.many_slots import NO_SLOT, Grouping, distinct
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, keys_nbytes
+from streammetrics.core.stacked import decoded
 
 Rank = tuple[int, bytes]
 _SHARED: Final = 257  # small integers, of which Python has one object each
@@ -85,6 +88,12 @@ class Product(Part[ProductColumn]):
         metrics = _metrics(owner, self.of)
         return ProductColumn({n: metrics[n]._decode(width, data) for n in sorted(metrics)}, width)
 
+    def decode_some(self, owner: Declared, width: int, data: Reader, slots: Slots) -> ProductColumn:
+        metrics = _metrics(owner, self.of)
+        return ProductColumn(
+            {n: decoded(metrics[n], width, data, slots) for n in sorted(metrics)}, len(slots)
+        )
+
     def decode_stack(self, owner: Declared, stack: Stack) -> ProductColumn:
         metrics = _metrics(owner, self.of)
         return ProductColumn({n: metrics[n]._decode_stack(stack) for n in sorted(metrics)}, stack.n)
@@ -124,10 +133,17 @@ class MapColumn(Column):
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
         """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
-        lookup for each distinct key.
+        lookup for each distinct key that was not found in this map before.
 
         keys: [n]; slots: [n], or None for slot 0.
         """
+        if slots is None and isinstance(keys, FoundKeys) and keys.index is self.index[0]:
+            found, new = keys.at.copy(), np.flatnonzero(keys.at == NOT_FOUND)
+            names = [keys.values[i] for i in new.tolist()]
+            made = {name: self._slot_of(0, name) for name in dict.fromkeys(names)}
+            found[new] = [made[name] for name in names]
+            self._make_room()
+            return Grouping(found, keys.codes)
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
@@ -139,10 +155,13 @@ class MapColumn(Column):
             wanted = map(keys.values.__getitem__, codes.tolist())
             got = map(dict.get, at, wanted, repeat(NO_SLOT))
         found = np.fromiter(got, np.intp, len(present))
-        for i in np.flatnonzero(found == NO_SLOT).tolist():
-            key = keys.values[codes.item(i)]
-            if key is not NO_KEY:
-                found[i] = self._slot_of(of.item(i), key)
+        missing = np.flatnonzero(found == NO_SLOT).tolist()
+        first = [(i, keys.values[codes.item(i)]) for i in missing]
+        first = [(i, key) for i, key in first if key is not NO_KEY]
+        if not self.n_children:  # often these are all keys: then no state is moved to be encoded
+            first.sort(key=lambda one: (of.item(one[0]), encode_key(one[1])))
+        for i, key in first:
+            found[i] = self._slot_of(of.item(i), key)
         self._make_room()
         return Grouping(found, inverse)
 
@@ -266,9 +285,21 @@ class MapColumn(Column):
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with the values written by `encode`."""
+        for slot, (names, at) in enumerate(self.read_names(data)):
+            self.index[slot] = dict(
+                zip(map(decode_key, names), range(at, at + len(names)), strict=True)
+            )
+            if slot in self.other and len(names) == self.max_keys:
+                self.ceiling[slot] = max(map(_rank, self.index[slot]))
+        self.child = self.child._decode(self.n_children, data)
+
+    def read_names(self, data: Reader) -> list[tuple[list[bytes], int]]:
+        """Read the encoded keys of each slot, and the child's slot of the first; the others follow
+        it. The states come next."""
         sizes = data.ints(self.width).tolist()
         if sum(sizes) > data.left:
             raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
+        found: list[tuple[list[bytes], int]] = []
         n = 0
         for slot, size in enumerate(sizes):
             names = data.texts(size, MAX_KEY_BYTES)
@@ -277,17 +308,21 @@ class MapColumn(Column):
             if names[:1] == [_OTHER]:
                 self.other[slot] = n
             kept = names[1:] if slot in self.other else names
-            self.index[slot] = dict(
-                zip(map(decode_key, kept), range(n + size - len(kept), n + size), strict=True)
-            )
+            found.append((kept, n + size - len(kept)))
             n += size
             if self.max_keys is None and slot in self.other:
                 raise damaged("a state of other keys without max_keys")
-            if self.max_keys is not None and len(self.index[slot]) > self.max_keys:
-                raise damaged(f"{len(self.index[slot])} keys, more than max_keys={self.max_keys}")
-            if slot in self.other and len(self.index[slot]) == self.max_keys:
-                self.ceiling[slot] = max(map(_rank, self.index[slot]))
-        self.child, self.n_children = self.child._decode(n, data), n
+            if self.max_keys is not None and len(kept) > self.max_keys:
+                raise damaged(f"{len(kept)} keys, more than max_keys={self.max_keys}")
+        self.n_children = n
+        return found
+
+    def ordered(self, slot: int) -> list[Key]:
+        """The keys of a slot in the order of their encoding: they are sorted when keys are new."""
+        if self.names is None:
+            each = [self._in_order(one) for one in range(self.width)]
+            self.index, self.names = [keys for keys, _ in each], [names for _, names in each]
+        return [*self.index[slot]]
 
     def _in_order(self, slot: int) -> tuple[dict[Key, int], list[bytes]]:
         """The keys of a slot in the order of their encoding, with the child's slots; and that

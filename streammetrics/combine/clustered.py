@@ -27,6 +27,7 @@ from streammetrics.kernels.inference.variances import (
     GroupVariance,
     design_effect,
 )
+from streammetrics.present.value_rows import reason_of
 from streammetrics.present.views import range_of, value_of, view_of
 from streammetrics.results.has_intervals import Behind, HasIntervals, widened
 
@@ -39,6 +40,7 @@ _BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
 _ANEW: Final = "the threshold is chosen anew in each replicate"
 _FEW: Final = "too few users for bounds of this quantile"
+_INCONSISTENT: Final = "the jackknife of a quantile is inconsistent"
 _AGREE: Final = "all groups agree, so rows are taken as independent"
 
 
@@ -113,7 +115,7 @@ def clustered(
         return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
     form = _chosen(plain, method)
     found = Clustered(value, variance, plain, form)
-    why = _why_undefined(found)
+    why = _why_undefined(found, reason_of(result, view_of(result, view).name))
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
@@ -142,6 +144,25 @@ def behind_of(result: object, view: object) -> Behind | None:
     return result._behind(view_of(result, view)) if isinstance(result, HasIntervals) else None
 
 
+def replicated(result: object, view: object) -> object:
+    """The view of a result whose replicates show the variance of this one; mostly the same."""
+    return result._replicated(view_of(result, view)) if isinstance(result, HasIntervals) else view
+
+
+def doubts_of_view(result: object, view: object) -> tuple[str, ...]:
+    """Reasons to doubt a view of a result of a metric."""
+    return result._doubts(view_of(result, view)) if isinstance(result, HasIntervals) else ()
+
+
+def no_jackknife(result: object, view: object) -> str:
+    """Why the differences of a view without each group do not show its variance, or ""."""
+    if not isinstance(result, HasIntervals):
+        return ""
+    asked = view_of(result, view)
+    behind = not asked.rest and result._behind(asked) is not None
+    return result.without.get(asked.name, _INCONSISTENT if behind else "")
+
+
 def mapped(
     result: object,
     view: object,
@@ -153,12 +174,12 @@ def mapped(
 ) -> Interval:
     """The interval of a view that follows from a share with this variance over users: the share -/+
     t times its error, mapped."""
-    value, se = value_of(result, view), variance.se
+    method, value, se = behind.method, value_of(result, view), variance.se
     if not math.isfinite(se):
         why = variance.reason or "the variance is not defined"
-        return Interval.undefined(
-            why, level=level, method=behind.method, n=rows, estimate=float(value)
-        )
+        return Interval.undefined(why, level=level, method=method, n=rows, estimate=float(value))
+    share = _plain(result, behind.view, behind.share, level, rows)
+    deff = design_effect(variance.variance, share.se * share.se)
     q = critical(level, variance.df)
     lower, upper = behind.bounds(behind.share - q * se, behind.share + q * se)
     said = [_AGREE] if not variance.variance else []
@@ -169,8 +190,10 @@ def mapped(
         upper,
         level=level,
         df=variance.df,
-        method=behind.method,
+        method=method,
         n=rows,
+        n_eff=rows / deff if deff > 0 else math.nan,
+        deff=deff,
         reason="; ".join((*said, *doubts)),
     )
 
@@ -207,9 +230,10 @@ def _name(form: str) -> str:
     return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
 
 
-def _why_undefined(found: Clustered) -> str:
+def _why_undefined(found: Clustered, reason: str) -> str:
+    """Why there is no interval, or "". reason: why the metric is undefined, or ""."""
     if not math.isfinite(found.estimate):
-        return f"the estimate is {found.estimate}"
+        return reason or f"the estimate is {found.estimate}"
     if not math.isfinite(found.variance.variance):
         return found.variance.reason or "the variance is not defined"
     if not found.variance.variance and found.form not in ("wilson", "area"):

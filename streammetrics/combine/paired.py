@@ -36,6 +36,7 @@ from streammetrics.kernels.inference.paired import (
     SUMS,
     PairedError,
     PairedSums,
+    are_possible,
     difference_terms,
     table_variance,
 )
@@ -45,7 +46,7 @@ from streammetrics.present.views import value_of
 from streammetrics.results.rates import Rates
 
 _MODELS: Final = ("a", "b")
-_USUAL: Final = ("scores", "predictions", "numerators")  # what a model gives to a metric
+_USUAL: Final = ("scores", "predictions", "target", "numerators")  # what a model gives to a metric
 _SHARED: Final = ("weights", "groups", "users")  # never a model's own
 _PROBABILITIES: Final = HistogramAUC(resolution=3, floor=2.0**-16)  # 243 buckets
 _REAL: Final = HistogramAUC(resolution=3, range="real", floor=2.0**-6, ceiling=2.0**6)
@@ -61,7 +62,8 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
     Settings
         metric: an empty metric, or UserGroups of it if rows of one user are correlated; not a
         combination of several. columns: names of the metric's columns that each model has of its
-        own; by default `scores`, `predictions` or `numerators`, whichever the metric has.
+        own; by default `scores`, `predictions`, `target` or `numerators`, the first that the metric
+        has.
     Rows
         Keywords: the metric's columns, with `_a` and `_b` after the names of the models' own, such
         as labels, scores_a and scores_b. UserGroups take `groups` as well. So both models have all
@@ -313,10 +315,10 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
         require_finite(new.row_sums.inner, what)
         for slot in range(width):
             sums = new.row_sums.fractions(slot)
+            counts = new.row_counts.dense(slot).reshape(-1, 3).tolist()
             for view in range(new._n_means):
-                d, w, dd, dw, ww = sums[view * SUMS : (view + 1) * SUMS]
-                require(dd >= 0 and ww >= 0 and (dd > 0 or not d) and (ww > 0 or not w), what)
-                require((dd > 0 and ww > 0) or not dw, what)
+                used = counts[view][_USED]
+                require(are_possible(used, sums[view * SUMS : (view + 1) * SUMS]), what)
         return new
 
     # -- results --------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
 
+from streammetrics.combine.clustered import no_jackknife
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
@@ -34,6 +35,7 @@ from streammetrics.present.views import (
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
 _NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
+_APART = "; count each model apart in UserGroups: compare(a, b, paired=True) has that of a quantile"
 Errors: TypeAlias = Callable[[str], PairedError | None]  # of a view; None: no formula
 _MODELS = ("a", "b")
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
@@ -116,13 +118,18 @@ class PairedResult(Generic[R], Shown):
         """The variance of the difference in a view, its degrees of freedom and its method."""
         a, b, asked = self.value_a, self.value_b, _metric_view(view)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
+            if why := no_jackknife(a.value, asked):
+                return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why + _APART)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
             pairs = [(x, y) for x, y, rows in each if rows]
             found = paired_jackknife([x for x, _ in pairs], [y for _, y in pairs])
-            why = "; ".join(filter(None, (found.reason, *a.doubts)))
+            doubts = dict.fromkeys((*a._doubts_of(asked), *b._doubts_of(asked)))
+            why = "; ".join(filter(None, (found.reason, *doubts)))
             return PairedError(found.variance, found.df, self.rows, "jackknife", "rows", why)
-        if isinstance(a, HasIntervals) and (why := a._no_interval()):
-            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
+        name = view_of(a, asked).name
+        for one in (a, b):
+            if isinstance(one, HasIntervals) and (why := one._no_interval(name)):
+                return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         known = self._errors(view_of(a, asked).text)
         if known is None:
             return PairedError(math.nan, math.nan, self.rows, "", "rows", _NO_FORMULA)

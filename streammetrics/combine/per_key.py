@@ -13,9 +13,16 @@ from streammetrics.combine.children import Map, MapColumn
 from streammetrics.combine.panel import Computes, Panel, R, Results, part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_number
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash, under_name
+from streammetrics.core.ids.keys import (
+    dictionary_column,
+    encode_key,
+    found_keys,
+    key_hash,
+    under_name,
+)
 from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import DictionaryColumn, Key
@@ -60,7 +67,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     Result
         A mapping from key to result, and `overflow`.
     Cost
-        One lookup for each distinct key of a batch; the metric's kernels run once for all keys.
+        One lookup for each distinct key of a batch, or for each row of a long list; the metric's
+        kernels run once for all keys.
     Source
         A map into a commutative monoid is itself one, added key by key (Boykin et al. 2014).
 
@@ -113,7 +121,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         **columns: ArrayLike | DictionaryColumn | None,
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
-        codes = key_columns(keys)
+        index = self.states.index[0]
+        one = None if isinstance(keys, Mapping) or not index else found_keys(keys, index, SMALL)
+        codes = key_columns(keys) if one is None else {"keys": one}
         rows = self.metric.check(**columns)
         for name, column in codes.items():
             require_as_many(len(column), rows.n, name)
@@ -129,7 +139,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     def _compute_all(self, slots: Slots) -> list[KeyedResult[R]]:
         states = self.states
         states.settle()
-        keys = [sorted(states.index[slot], key=encode_key) for slot in slots.tolist()]
+        keys = [states.ordered(slot) for slot in slots.tolist()]
         at: list[int] = []
         for slot, some in zip(slots.tolist(), keys, strict=True):
             at.extend(map(states.index[slot].__getitem__, some))
@@ -147,7 +157,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def keys(self) -> tuple[Key, ...]:
         """The keys that have their own state, in canonical order."""
-        return tuple(sorted(self._settled().index[0], key=encode_key))
+        return tuple(self._settled().ordered(0))
 
     def state(self, key: Key) -> Accumulator:
         """The state of one key, as a separate accumulator; empty for an unseen key."""

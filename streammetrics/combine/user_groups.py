@@ -106,8 +106,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         own columns. The integer 5 and the string "5" are two users.
     State
         For each bucket its number of rows and a state of the metric. A metric that keeps scores
-        (HistogramAUC, ExactAUC, MulticlassAUC) is kept once, and in each bucket on a grid of about
-        64 cells, for the variance alone; any other is the sum of its buckets.
+        (HistogramAUC, ExactAUC, MulticlassAUC; Uplift, ExactUplift) is kept once, and in each
+        bucket on a grid of about 64 cells (771 of scores for uplift), for the variance alone; so is
+        Quantiles, with a resolution of 4. Any other is the sum of its buckets.
     Result
         UserGroupsResult: `value`, the metric's own result; of its headline `estimate`, `variance`,
         `deff`, `n_eff`; `interval(view)` and `replicates(view)` of any view of the metric, and the

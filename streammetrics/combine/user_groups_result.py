@@ -8,9 +8,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic
 
-from streammetrics.combine.clustered import behind_of, clustered, leave_one_out, mapped, summed
+from streammetrics.combine.clustered import (
+    JACKKNIFE,
+    behind_of,
+    clustered,
+    doubts_of_view,
+    leave_one_out,
+    mapped,
+    no_jackknife,
+    replicated,
+    summed,
+)
 from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
@@ -18,8 +29,9 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, why_undefined
+from streammetrics.present.value_rows import ValueRow, reason_of, why_undefined
 from streammetrics.present.views import counts_of, value_of, views_of
+from streammetrics.results.has_intervals import Behind
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -30,7 +42,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     value: the metric's own result, whose attributes and entries this result has too. weights: rows
     of each group, [k]. Views are those of `value`, such as `auc` or `f_beta(2)`; None, or
-    `estimate`, is the headline.
+    `estimate`, is the headline. Where the metric has a view `variance` too, as Moments has, the
+    attribute is still that of the estimate, and `value.variance` and the view are the metric's.
     """
 
     value: R
@@ -90,6 +103,10 @@ class UserGroupsResult(Generic[R], Shown):
         """Reasons to doubt the variance: few groups, or one that has a quarter of the rows."""
         return doubts_of_groups(self.weights)
 
+    def _doubts_of(self, view: object = None) -> tuple[str, ...]:
+        """Reasons to doubt a view or its variance: those of the metric, and `doubts`."""
+        return *doubts_of_view(self.value, _view(view)), *self.doubts
+
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""
         return float(value_of(self.value, _view(view)))
@@ -100,7 +117,7 @@ class UserGroupsResult(Generic[R], Shown):
         nan where a group has no rows (leaving it out changes nothing), and where the view is
         undefined without it.
         """
-        asked = _view(view)
+        asked = replicated(self.value, _view(view))
         return tuple(
             math.nan if one is None else float(value_of(one, asked)) for one in self._leave_one_out
         )
@@ -108,12 +125,24 @@ class UserGroupsResult(Generic[R], Shown):
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        return float(value_of(self._together if self.coarse else self.value, _view(view)))
+        asked = replicated(self.value, _view(view))
+        return float(value_of(self._together if self.coarse else self.value, asked))
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
         found = self.replicates(view)
         return jackknife_variance([x for x, n in zip(found, self.weights, strict=True) if n])
+
+    def _variance_behind(self, behind: Behind) -> GroupVariance:
+        """The variance of the share from which an interval follows. Groups with coarse values know
+        it at both ends of a bucket: the larger one."""
+        shares = [
+            (math.nan, math.nan) if one is None else _ends(value_of(one, behind.view))
+            for one, n in zip(self._leave_one_out, self.weights, strict=True)
+            if n
+        ]
+        ends = [jackknife_variance(end) for end in zip(*shares, strict=True)]
+        return max(ends, key=lambda one: one.variance) if ends else jackknife_variance([])
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -123,22 +152,25 @@ class UserGroupsResult(Generic[R], Shown):
         method: "auto", the variance of the groups in the form of the view's interval for
         independent rows ("jackknife, wilson" or "jackknife, logit"), with Student's t of
         groups - 1 degrees of freedom; or "jackknife", the estimate -/+ t times its error, which
-        every view has. deff compares with the interval for independent rows. Too little data is
-        never an error.
+        every view has but a quantile, whose jackknife is inconsistent. deff compares with the
+        interval for independent rows. Too little data is never an error.
         """
-        if view in _ABOUT:
+        if view in _ABOUT and not hasattr(self.value, str(view)):
             found = getattr(self, str(view))
             why = f"no formula for {view}, which is itself a measure of error"
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=found, formula=False
             )
         asked = _view(view)
-        behind = behind_of(self.value, asked)
+        behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
         if behind is not None and method in ("auto", behind.method):
-            variance = self.variance_of(behind.view)
-            return mapped(self.value, asked, behind, variance, self.doubts, self.rows, level)
+            variance = self._variance_behind(behind)
+            return mapped(self.value, asked, behind, variance, doubts, self.rows, level)
+        if method == JACKKNIFE and behind is not None and (why := no_jackknife(self.value, asked)):
+            known = float(value_of(self.value, asked))
+            return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)
         variance = self.variance_of(asked)
-        return clustered(self.value, asked, variance, self.doubts, self.rows, level, method)
+        return clustered(self.value, asked, variance, doubts, self.rows, level, method)
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The views of the metric, with intervals from the groups of users."""
@@ -146,8 +178,11 @@ class UserGroupsResult(Generic[R], Shown):
         for name, value in views_of(self.value, headlines=headlines).items():
             found, why = self.interval(name, level=level), ""
             if not math.isfinite(value):
-                why = why_undefined(self.value, name, value, counts)
-            yield ValueRow(name, value, found, counts, why or found.reason)
+                why = reason_of(self.value, name)
+                why = why or why_undefined(self.value, name, value, counts)
+            # As in the table of the metric: a view that never has an interval needs no reason.
+            why = why or (found.reason if found.formula else "")
+            yield ValueRow(name, value, found, counts, why)
 
     @cached_property
     def _together(self) -> object:
@@ -158,6 +193,11 @@ class UserGroupsResult(Generic[R], Shown):
     def _leave_one_out(self) -> tuple[object | None, ...]:
         """The metric's result without each group; None for a group without rows."""
         return leave_one_out(self._states, self.weights)
+
+
+def _ends(value: float | Bounded) -> tuple[float, float]:
+    """The certain bounds of a value, which are equal if it is exact."""
+    return (value.low, value.high) if isinstance(value, Bounded) else (value, value)
 
 
 def _view(view: object) -> object:

@@ -116,8 +116,9 @@ def decimal_share(value: object, where: str) -> Fraction:
     >>> decimal_share(0.07, "p"), decimal_share(np.float32(0.07), "p")
     (Fraction(7, 100), Fraction(7, 100))
     """
-    written = isinstance(value, (float, np.floating)) and math.isfinite(value)
-    return share(Fraction(str(value)) if written else value, where)
+    if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
+        return Fraction(str(value))
+    return share(value, where)
 
 
 def weight_of_recall(b: object, where: str) -> Fraction:

@@ -37,6 +37,7 @@ class Declared:
 
     schema: ClassVar[str] = ""
     _formerly: ClassVar[Mapping[str, str]] = {}  # setting → its former name, which bytes keep
+    _later: ClassVar[frozenset[str]] = frozenset()  # settings that bytes lack while they are None
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
@@ -93,7 +94,11 @@ class Declared:
 
     def _stored_settings(self) -> Mapping[str, Setting]:
         """The settings by their names in bytes."""
-        return by_former_names(self._formerly, self.settings())
+        return by_former_names(self._formerly, self._written())
+
+    def _written(self) -> Mapping[str, Setting]:
+        every = self.settings().items()
+        return {n: value for n, value in every if value is not None or n not in self._later}
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -128,7 +133,7 @@ class Declared:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        inner = ", ".join(f"{name}={value!r}" for name, value in self._written().items())
         return f"{type(self).__name__}({inner})"
 
     def _head(self) -> bytes:

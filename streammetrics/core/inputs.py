@@ -23,6 +23,7 @@ from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import MOST_COLUMNS
 from streammetrics.core.checks import class_numbers, label_table, score_table
 from streammetrics.core.conversion import array_of
+from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.ids.unit_hashes import unit_words
 from streammetrics.core.weights import ONE, weigh
@@ -53,8 +54,9 @@ class Validator(IntEnum):
     INTEGERS = 0  # of 64 bits
     NUMBERS = 1  # none of them NaN
     FINITE = 2
-    UNIT = 3  # floats within [0, 1], none of them -0.0
-    BINARY = 4  # 0 or 1, or False or True
+    AMOUNTS = 3  # finite, at least 0, and no float is -0.0
+    UNIT = 4  # floats within [0, 1], none of them -0.0
+    BINARY = 5  # 0 or 1, or False or True
 
 
 def validated(column: object, validator: Validator) -> NDArray[Any] | None:
@@ -94,6 +96,17 @@ def _finite(column: NDArray[Any]) -> NDArray[Any] | None:
     return column if -inf < low and high < inf else None
 
 
+def _amounts(column: NDArray[Any]) -> NDArray[Any] | None:
+    kind = column.dtype
+    if kind is not _FLOAT64 and kind is not _FLOAT32:
+        found = _numbers(column)
+        return None if found is None or found.item(found.argmin()) < 0 else found
+    # As unsigned integers, the bits of negative numbers and of NaN exceed those of infinity.
+    words, infinite = (_UINT32, 0x7F800000) if kind is _FLOAT32 else (_UINT64, 0x7FF << 52)
+    bits = column.view(words)
+    return column if bits.item(bits.argmax()) < infinite else None
+
+
 def _unit(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is not _FLOAT64 and kind is not _FLOAT32:
@@ -123,7 +136,14 @@ def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
     return ones.view(np.uint8) if bool((ones | (column == 0)).all()) else None
 
 
-VALIDATORS: Final = (_integers, _numbers, _finite, _unit, _binary)  # by the validator's number
+VALIDATORS: Final = (
+    _integers,
+    _numbers,
+    _finite,
+    _amounts,
+    _unit,
+    _binary,
+)  # by the validator's number
 
 
 # -- kinds of columns ---------------------------------------------------------------------------
@@ -176,17 +196,40 @@ class Binary(Input):
 
 
 class Real(Input):
-    """Numbers without NaN, as float32 or float64; finite: infinities are refused too."""
+    """Numbers without NaN, as float32 or float64; finite: infinities are refused too; least:
+    smaller numbers are refused."""
 
-    def __init__(self, *, finite: bool = False, optional: bool = False) -> None:
+    def __init__(
+        self, *, finite: bool = False, optional: bool = False, least: float | None = None
+    ) -> None:
         super().__init__(optional=optional)
-        self.finite = finite
+        self.finite, self.least = finite, least
         self.meaning = "[n], finite" if finite else "[n], no NaN"
+        self.meaning += "" if least is None else f", at least {least:g}"
 
     def reader(self, metric: Declared, name: str) -> Reader:
-        return partial(checks.finite if self.finite else checks.scores, name=name)
+        check, least = checks.finite if self.finite else checks.scores, self.least
+        if least is None:
+            return partial(check, name=name)
+
+        amounts = self.validator(metric) is Validator.AMOUNTS
+
+        def read(values: Any) -> Column:
+            known = validated(values, Validator.AMOUNTS) if amounts else None
+            if known is not None and known.dtype.kind == "f":
+                return known
+            array = check(values, name)
+            if len(array) and array.item(array.argmin()) < least:
+                bad = np.flatnonzero(array < least)
+                hint = f"drop or fix the {len(bad)} smaller row(s)"
+                raise bad_rows(array, bad, name, f"numbers of at least {least:g}", hint)
+            return array
+
+        return read
 
     def validator(self, metric: Declared) -> Validator | None:
+        if self.least is not None:
+            return Validator.AMOUNTS if self.finite and self.least == 0 else None
         return Validator.FINITE if self.finite else Validator.NUMBERS
 
 

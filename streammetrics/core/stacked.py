@@ -1,10 +1,10 @@
-"""States side by side: sums of states from bytes, and the digests of many."""
+"""States side by side: sums of states from bytes, some of many, and the digests of many."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import (
@@ -24,6 +24,7 @@ from streammetrics.core.parts.part import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 
+A = TypeVar("A", bound=Accumulator)
 _ROOM: Final = 1 << 19  # bytes of pending states; more would not fit into the cache
 _FEW: Final = 4  # fewer states are read faster one by one
 
@@ -35,6 +36,14 @@ def digests(states: Accumulator, slots: Slots) -> list[str]:
     bodies = map(b"".join, zip(*each, strict=True))
     found = (hashlib.sha256(frame(STATE_MAGIC, head, body)) for body in bodies)
     return ["sha256:" + one.hexdigest() for one in found]
+
+
+def decoded(metric: A, width: int, data: Reader, slots: Slots) -> A:
+    """The states of some of `width` slots, in this order, as `_encode` wrote all; others are not
+    checked."""
+    parts = metric._parts.items()
+    found = {name: part.decode_some(metric, width, data, slots) for name, part in parts}
+    return metric._read(found, len(slots))
 
 
 def summed(

@@ -14,7 +14,7 @@ from streammetrics.core.checks import check_choice, check_max_rows
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES
 from streammetrics.core.weights import Unit
 from streammetrics.results.distribution import Distribution
@@ -75,13 +75,16 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
     def compute(self) -> Distribution[float]:
         """The values of all rows in order."""
         self._flush()
-        unit, bag = Fraction(self.weight_unit), self.bag
-        rounded = int(self.rounded.dense().sum()) if self.round_weights else None
-        if bag.dropped:
-            values, counts = np.empty(0), np.empty((1, 0), np.int64)
-        else:
-            scores, counts = bag.points()()
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[Distribution[float]]:
+        alone, unit = self.bag.width == len(slots) == 1, Fraction(self.weight_unit)
+        bag, rounded = self.bag if alone else self.bag.take(slots), self.rounded.totals(slots)
+        found: list[Distribution[float]] = []
+        for i, (scores, counts) in enumerate(bag.points_of_each()):
+            # Copies: a result that is kept must not keep the values of all other keys.
             values = scores.astype(np.float64)
-        why = bag.why_dropped if bag.dropped else ""
-        of = values, values, values, counts[0]
-        return Distribution(*of, True, bag.total, why, unit, rounded)
+            of = values, values, values, counts[0].copy()
+            why = bag.reason(i) if bag.over[i] else ""
+            found.append(Distribution(*of, True, int(bag.totals[i]), why, unit, rounded[i]))
+        return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +17,13 @@ from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Column, Extreme, ExtremeColumn, Slots
-from streammetrics.core.parts.score_bits import codes_of, integers_of, scores_of
+from streammetrics.core.parts.score_bits import floats_of, ordered_integers
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.grids import check_grid, grid_of
 from streammetrics.results.distribution import Distribution
+
+_AT_ONCE: Final = 1 << 8  # states that are read together: 100 MB if all are full
 
 
 class Quantiles(Accumulator, schema="quantiles/1"):
@@ -95,14 +98,21 @@ class Quantiles(Accumulator, schema="quantiles/1"):
         values, quanta = batch.values, batch.quanta
         if not batch.n:
             return
-        for piece, cells in grid_of(self).cells(np.zeros(batch.n, np.uint8), values):
-            here = None if slots is None else slots[..., piece]
+        for piece, cells in grid_of(self).cells(None, values):
+            here = None if slots is None else slots[piece]
             self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
+            if here is not None:
+                self._add_extremes(values[piece], here)
         if slots is None:
-            values = values[[values.argmin(), values.argmax()]]
-        ordered = integers_of(codes_of(values.astype(np.float64)))
-        self.least.add(ordered, slots)
-        self.greatest.add(ordered, slots)
+            self._add_extremes(values[[values.argmin(), values.argmax()]], np.zeros(2, np.intp))
+
+    def _add_extremes(self, values: NDArray[np.floating], slots: Slots) -> None:
+        ordered = ordered_integers(values)
+        beyond = self.least.beyond(ordered, slots)
+        beyond |= self.greatest.beyond(ordered, slots)
+        if beyond.any():
+            self.least.add(ordered[beyond], slots[beyond])
+            self.greatest.add(ordered[beyond], slots[beyond])
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(np.zeros(batch.n, np.intp), slots)
@@ -127,20 +137,35 @@ class Quantiles(Accumulator, schema="quantiles/1"):
     def compute(self) -> Distribution[Bounded]:
         """The counts of values in order, with certain bounds on every figure."""
         self._flush()
-        cells, counts = self.counts.cells_of(SLOT_0)
-        grid = grid_of(self)
-        low, ends = grid.least[cells], grid.ends[cells]
+        return self._compute_all(SLOT_0)[0]
+
+    def _compute_all(self, slots: Slots) -> list[Distribution[Bounded]]:
+        found: list[Distribution[Bounded]] = []
+        for start in range(0, len(slots), _AT_ONCE):
+            found += self._some(slots[start : start + _AT_ONCE])
+        return found
+
+    def _some(self, slots: Slots) -> Iterator[Distribution[Bounded]]:
+        cells, counts = self.counts.cells_of(slots)
+        grid, (slot, bucket) = grid_of(self), np.divmod(cells, self.buckets)
+        edges = np.searchsorted(slot, np.arange(len(slots) + 1))
+        low, ends = grid.least[bucket], grid.ends[bucket]
         high = np.where(np.isnan(ends), np.inf, np.nextafter(ends, -np.inf))
         middle = _middle(low, high)
-        if len(cells):
-            low[0], high[-1] = _floats(self.least, SLOT_0)[0], _floats(self.greatest, SLOT_0)[0]
+        used = np.flatnonzero(edges[1:] > edges[:-1])
+        low[edges[used]] = _floats(self.least, slots[used])
+        high[edges[used + 1] - 1] = _floats(self.greatest, slots[used])
         # The middle of a bucket, or of the known values of one without an end.
         values = np.where(np.isfinite(middle), middle.clip(low, high), _middle(low, high))
         values = np.where(np.isfinite(values), values, np.where(np.isfinite(low), low, high))
-        rows = int(counts.sum()) - int(self.counts.surplus[0])
-        rounded = int(self.rounded.dense().sum()) if self.round_weights else None
+        surplus, rounded = self.counts.surplus[slots].tolist(), self.rounded.totals(slots)
         unit = Fraction(self.weight_unit)
-        return Distribution(values, low, high, counts, False, rows, "", unit, rounded)
+        for i, (start, end) in enumerate(pairwise(edges.tolist())):
+            # Copies: a result that is kept must not keep the counts of all other keys.
+            x, least, most = (column[start:end].copy() for column in (values, low, high))
+            n = counts[start:end].copy()
+            rows = int(n.sum()) - surplus[i]
+            yield Distribution(x, least, most, n, False, rows, "", unit, rounded[i])
 
 
 def _middle(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -151,5 +176,4 @@ def _middle(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.f
 
 def _floats(extreme: ExtremeColumn, slots: NDArray[np.generic]) -> NDArray[np.float64]:
     """The extremes of these slots, which are known."""
-    codes = codes_of(extreme.values[slots] * extreme.sign)
-    return scores_of(codes).astype(np.float64, copy=False)
+    return floats_of(extreme.values[slots])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.checks import check_choice
+from streammetrics.core.checks import MAX_GRADE, check_choice, check_number
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, taken_as_independent
 from streammetrics.core.parts.exact_sum import ExactSumColumn
@@ -19,14 +19,16 @@ from streammetrics.evaluation.judged_runs import Judgments, Run, judgments_of, m
 from streammetrics.kernels.inference.paired import PairedSums
 from streammetrics.kernels.inference.variances import design_effect
 from streammetrics.present.measure_names import entry_text
+from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     MomentsColumn,
     averages,
     measured,
+    require_expected,
     require_grades,
+    require_subtopics,
 )
-from streammetrics.ranking.lists import id_lists
-from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure import Measure, at_level
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.has_intervals import Asked
 from streammetrics.results.list_results import Averages, ListMoments
@@ -103,6 +105,7 @@ def evaluate(
     empty: str = "skip",
     missing: str = "zero",
     users: object = None,
+    rel: int = 1,
 ) -> Evaluation:
     """The measures of a run against relevance judgments: means, intervals, and values by query.
 
@@ -112,6 +115,11 @@ def evaluate(
     grades); rows of ir_measures; Qrels of ranx. Grades are whole numbers from 0 to 15; a document
     of a grade below 0 is not judged. Unjudged documents count as not relevant, and Bpref skips
     them. run: the same with scores; {query: documents in ranked order} has no ties.
+
+    AlphaNDCG, ERRIA and StRecall read judgments by subtopic: {query: {document: {subtopic: grade}}}
+    or {query: {document: subtopics}}; a data frame with a column such as subtopic_id or iteration;
+    the path of a TREC diversity file (query, subtopic, document, grade); rows of pyndeval or
+    ir_measures. Other measures then read the highest grade of a document.
 
     measures: such as NDCG @ 10, or names: "ndcg@10", "map", "mrr@10", "recall@100", "success@1";
     those of trec_eval: "ndcg_cut_10", "P_5". NDCG has exponential gains; `NDCG(gain="linear") @ 10`
@@ -125,6 +133,9 @@ def evaluate(
     Queries of the run without judgments are left out. ties="trec_eval", empty="zero" and
     missing="skip" together are pytrec_eval.
 
+    rel: the grade from which on a document is relevant, for measures that have this parameter and
+    do not name another: with rel=2, "P@10" is "P(rel=2)@10", as with `trec_eval -l 2`.
+
     Intervals take queries as independent: Student's t, and Wilson's for HR, within the range of the
     measure. users: {query: user}, if a user has several queries, which are correlated: the interval
     takes users as independent, by Student's t of users - 1 degrees of freedom. Means do not change.
@@ -136,8 +147,8 @@ def evaluate(
     >>> result["recall@1"], result.missing
     (0.5, ('q2',))
     """
-    settings = Settings.of(measures, ties, empty, missing)
-    truth, found = judgments_of(qrels), run_of(run)
+    settings = Settings.of(measures, ties, empty, missing, rel)
+    truth, found = judgments_of(qrels, subtopics=settings.subtopics), run_of(run)
     queries = queries_of(truth, {"run": found}, missing)
     return evaluated(truth, found, queries, settings, users_of(users, queries))
 
@@ -152,13 +163,26 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(
-        cls, measures: Measure | str | Iterable[Measure | str], ties: str, empty: str, missing: str
+        cls,
+        measures: Measure | str | Iterable[Measure | str],
+        ties: str,
+        empty: str,
+        missing: str,
+        rel: int,
     ) -> Settings:
         """The settings; SettingsError for unknown ones."""
         check_choice(ties, TIES, "ties")
         check_choice(empty, ("skip", "zero"), "empty")
         check_choice(missing, ("zero", "skip"), "missing")
-        return cls(measures_of(measures), ties, empty, missing)
+        rel = check_number(rel, 1, MAX_GRADE, "rel", "pass the least grade that is relevant")
+        found = measures_of([at_level(measure, rel) for measure in measures_of(measures)])
+        require_expected(found, ties)
+        return cls(found, ties, empty, missing)
+
+    @property
+    def subtopics(self) -> bool:
+        """Whether a measure reads judgments by subtopic."""
+        return any(measure.subtopics for measure in self.measures)
 
 
 def queries_of(truth: Judgments, runs: Mapping[str, Run], missing: str) -> list[Hashable]:
@@ -239,6 +263,7 @@ def evaluated(
     try:
         lists = id_lists(ranked, [truth[query] for query in queries])
         require_grades(lists, measures)
+        require_subtopics(lists, measures)
     except InputError as error:
         raise _of_query(error, queries, name) from None
     moments, n_empty = MomentsColumn.of(measures), 0

@@ -14,7 +14,7 @@ from streammetrics.core import checks
 from streammetrics.core.conversion import vector, whole
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.slips import ids_instead
-from streammetrics.evaluation.trec_files import read_qrels, read_run
+from streammetrics.evaluation.trec_files import read_qrels, read_run, read_subtopic_qrels
 
 Ids: TypeAlias = Iterable[Hashable]
 Judgments: TypeAlias = dict[Hashable, Ids]  # by query: document -> grade, or relevant documents
@@ -28,17 +28,19 @@ _DOCUMENTS: Final = (
     *("item", "items", "doc"),
 )
 _GRADES: Final = ("relevance", "rel", "label", "labels", "grade", "gain", "rating", "score")
+_SUBTOPICS: Final = ("subtopic_id", "subtopic", "intent", "iteration", "iter", "aspect")
 _SCORES: Final = ("score", "scores", "sim", "prediction")
 _MOST_GRADE: Final = 1 << 31
 
 
 class Kind(NamedTuple):
     """What is read. name: the argument, for messages. values: the names of the column of values.
-    graded: whether the values are grades."""
+    graded: whether the values are grades; subtopics: whether they are by subtopic."""
 
     name: str
     values: tuple[str, ...]
     graded: bool
+    subtopics: bool = False
 
     @property
     def value(self) -> str:
@@ -46,19 +48,41 @@ class Kind(NamedTuple):
         return "grade" if self.graded else "score"
 
 
-def judgments_of(given: object, name: str = "qrels") -> Judgments:
+def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False) -> Judgments:
     """Judgments by query from any form; InputError for everything else.
 
-    A grade below 0 means that the document is not judged, as in trec_eval.
+    A grade below 0 means that the document is not judged, as in trec_eval. subtopics: judgments are
+    by subtopic, so that a document has a grade for each of its subtopics.
     """
+    found: Judgments
     if isinstance(given, (str, PathLike)):
-        found: Judgments = dict(read_qrels(given).items())
+        read = read_subtopic_qrels if subtopics else read_qrels
+        found = dict(read(given).items())
     else:
-        found = _by_query(given, Kind(name, _GRADES, True))
+        found = _by_query(given, Kind(name, _GRADES, True, subtopics))
+    if subtopics:
+        return {query: _judged_subtopics(truth) for query, truth in found.items()}
     for query, truth in found.items():
         if isinstance(truth, Mapping) and not all(map(_is_plain_grade, truth.values())):
             grades = {document: _grade(grade) for document, grade in truth.items()}
             found[query] = {d: grade for d, grade in grades.items() if not _is_below_0(grade)}
+    return found
+
+
+def _judged_subtopics(truth: Ids) -> Ids:
+    """The same documents with whole grades by subtopic, without those that are not judged."""
+    if not isinstance(truth, Mapping):
+        return truth
+    found: dict[Hashable, object] = {}
+    for document, given in truth.items():
+        value = _grade(given)
+        if isinstance(given, Mapping):
+            grades = {subtopic: _grade(grade) for subtopic, grade in given.items()}
+            value = {subtopic: g for subtopic, g in grades.items() if not _is_below_0(g)}
+            if grades and not value:
+                continue
+        if not _is_below_0(value):
+            found[document] = value
     return found
 
 
@@ -96,8 +120,10 @@ def _by_query(given: object, kind: Kind) -> dict[Hashable, Ids]:
     nested = mapping_of(given)
     if nested is not None:
         return _nested(nested, kind)
-    if isinstance(given, (tuple, list)) and len(given) == 3 and not isinstance(given[0], tuple):
-        return _grouped((given[0], given[1], given[2]), kind)
+    several = 4 if kind.subtopics else 3
+    is_columns = isinstance(given, (tuple, list)) and len(given) == several
+    if is_columns and not isinstance(given[0], tuple):  # type: ignore[index]
+        return _grouped(tuple(given), kind)  # type: ignore[arg-type]
     if isinstance(given, Iterable) and not isinstance(given, (bytes, np.ndarray)):
         return _grouped(_of_rows(given, kind), kind)
     raise _other_form(given, kind)
@@ -185,8 +211,10 @@ def _column_names(given: object) -> list[str] | None:
     return None
 
 
-def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, object, object]:
-    wanted = (("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values))
+def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, ...]:
+    wanted = [("query", _QUERIES), ("document", _DOCUMENTS), (kind.value, kind.values)]
+    if kind.subtopics:
+        wanted.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
     by_name = {_bare(name): name for name in reversed(names)}
     for what, known in wanted:
@@ -200,14 +228,14 @@ def _columns(given: object, names: Sequence[str], kind: Kind) -> tuple[object, o
                 hint=_nearest_column(others, known) or f"rename the {what} column to {known[0]}",
             )
         columns.append(given[name])  # type: ignore[index]
-    return columns[0], columns[1], columns[2]
+    return tuple(columns)
 
 
 def _bare(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-_MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES)))
+_MEANT: Final = frozenset(map(_bare, (*_QUERIES, *_DOCUMENTS, *_GRADES, *_SCORES, *_SUBTOPICS)))
 
 
 def _nearest_column(names: Sequence[str], known: Sequence[str]) -> str:
@@ -218,37 +246,46 @@ def _nearest_column(names: Sequence[str], known: Sequence[str]) -> str:
     return ""
 
 
-def _of_rows(given: Iterable[object], kind: Kind) -> tuple[object, object, object]:
-    """Three columns from rows (query, document, value, ...), as ir_measures has them."""
-    rows = list(given)
+def _of_rows(given: Iterable[object], kind: Kind) -> tuple[object, ...]:
+    """Columns from rows (query, document, value, ...), as ir_measures has them, or from named
+    tuples as pyndeval has them."""
+    rows, n = list(given), 4 if kind.subtopics else 3
     for at, row in enumerate(rows):
-        if not isinstance(row, (tuple, list)) or len(row) < 3:
+        if not isinstance(row, (tuple, list)) or len(row) < n:
+            more = ", subtopic" if kind.subtopics else ""
             raise (
                 _other_form(row, kind)
                 if not at
                 else InputError(
-                    expected=f"rows (query, document, {kind.value})",
+                    expected=f"rows (query, document, {kind.value}{more})",
                     got=shown(row),
                     where=f"{kind.name}[{at}]",
                     hint="pass one for each document",
                 )
             )
-    columns: list[list[object]] = [[], [], []]
+    names = getattr(rows[0], "_fields", None) if rows and kind.subtopics else None
+    if names is not None:
+        by_name = {name: [getattr(row, name) for row in rows] for name in names}
+        return _columns(by_name, names, kind)
+    columns: list[list[object]] = [[] for _ in range(n)]
     for row in rows:
         for column, value in zip(columns, row, strict=False):  # type: ignore[call-overload]
             column.append(value)
-    return columns[0], columns[1], columns[2]
+    return tuple(columns)
 
 
-def _grouped(columns: tuple[object, object, object], kind: Kind) -> dict[Hashable, Ids]:
-    """By query document -> value, from a column of each [n]."""
+def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
+    """By query document -> value, or -> value by subtopic, from a column of each [n]."""
     queries, documents = (
         _ids(column, f"{kind.name} {what}")
         for column, what in zip(columns[:2], ("queries", "documents"), strict=True)
     )
     name = f"{kind.name} {kind.value}s"
     values = vector(columns[2], name)
-    lengths = {len(queries), len(documents), len(values)}
+    subtopics = None
+    if kind.subtopics:
+        subtopics = _ids(columns[3], f"{kind.name} subtopics")
+    lengths = {len(one) for one in (queries, documents, values, subtopics) if one is not None}
     if len(lengths) > 1:
         raise InputError(
             expected=f"queries, documents and {kind.value}s of one length",
@@ -262,6 +299,8 @@ def _grouped(columns: tuple[object, object, object], kind: Kind) -> dict[Hashabl
     plain: list[object] = checked.tolist()
     if kind.graded:
         plain = checks.integers(_integral(checked, name), name).tolist()
+    if subtopics is not None:
+        return _by_subtopic(zip(queries, documents, subtopics, plain, strict=True), kind)
     found: dict[Hashable, dict[Hashable, object]] = {}
     for row, (query, document, value) in enumerate(
         zip(queries.tolist(), documents.tolist(), plain, strict=True)
@@ -276,6 +315,31 @@ def _grouped(columns: tuple[object, object, object], kind: Kind) -> dict[Hashabl
                 rows=np.array([row], np.intp),
             )
         of_query[document] = value
+    return dict(found.items())
+
+
+def _plain(id_: object) -> Hashable:
+    plain: Hashable = id_.item() if isinstance(id_, np.generic) else id_
+    return plain
+
+
+def _by_subtopic(
+    rows: Iterable[tuple[object, object, object, object]], kind: Kind
+) -> dict[Hashable, Ids]:
+    """By query and document value by subtopic."""
+    found: dict[Hashable, dict[Hashable, dict[Hashable, object]]] = {}
+    for row, (*ids, value) in enumerate(rows):
+        query, document, subtopic = map(_plain, ids)
+        of_document = found.setdefault(query, {}).setdefault(document, {})
+        if subtopic in of_document:
+            raise InputError(
+                expected="each document once for a subtopic of a query",
+                got=f"{shown(document)} twice for subtopic {shown(subtopic)} of {shown(query)}",
+                where=f"{kind.name}, row {row}",
+                hint="drop the later rows",
+                rows=np.array([row], np.intp),
+            )
+        of_document[subtopic] = value
     return dict(found.items())
 
 

@@ -168,11 +168,12 @@ def compare_runs(
     empty: str = "skip",
     missing: str = "zero",
     users: object = None,
+    rel: int = 1,
 ) -> RunComparison:
     """Several runs against the same judgments, each compared with the baseline query by query.
 
     runs: two or more by name, in the forms of `evaluate`. baseline: one of the names, the first by
-    default. level: of the intervals. measures, ties, empty, missing and users are those of
+    default. level: of the intervals. measures, ties, empty, missing, users and rel are those of
     `evaluate`; with missing="skip" only queries that every run has are evaluated, so that all means
     are over the same queries.
 
@@ -188,7 +189,7 @@ def compare_runs(
 
     InputError and SettingsError as for `evaluate`.
     """
-    settings = Settings.of(measures, ties, empty, missing)
+    settings = Settings.of(measures, ties, empty, missing, rel)
     share = as_float(level)
     if share is None or not 0 < share < 1:
         raise refused("level", "a number between 0 and 1, such as 0.95", level)
@@ -200,7 +201,7 @@ def compare_runs(
     if first not in runs:
         hint = nearest(first, runs, "name one of them")
         raise refused("baseline", f"one of the runs, {', '.join(map(shown, runs))}", first, hint)
-    truth = judgments_of(qrels)
+    truth = judgments_of(qrels, subtopics=settings.subtopics)
     named = {name: run_of(run, f"runs[{shown(name)}]") for name, run in runs.items()}
     queries = queries_of(
         truth, {f"runs[{shown(name)}]": run for name, run in named.items()}, missing

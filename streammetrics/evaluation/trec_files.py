@@ -44,6 +44,23 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
     return _read(path, "qrels", _grade)
 
 
+def read_subtopic_qrels(path: str | PathLike[str]) -> dict[str, dict[str, dict[str, int]]]:
+    """The judgments of a file of a diversity task: grade by subtopic, by document, by query.
+
+    A line has a query, a subtopic, a document and a grade, as the TREC tool ndeval reads it. Empty
+    lines and those that begin with # are ignored. InputError for other lines, and for a document
+    that is judged twice for one subtopic.
+    """
+    by_pair = _read(path, "qrels", _subtopic_grade, "subtopic and document")
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for query, grades in by_pair.items():
+        of_query = found.setdefault(query, {})
+        for pair, grade in grades.items():
+            subtopic, _, document = pair.partition(" ")
+            of_query.setdefault(document, {})[subtopic] = grade
+    return found
+
+
 def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
     """The run of a file: score by document, by query; the column of ranks is ignored, as by
     trec_eval.
@@ -58,6 +75,7 @@ def _read(
     path: str | PathLike[str],
     what: str,
     row_of: Callable[[list[bytes], str], tuple[bytes, bytes, V]],
+    judged: str = "document",
 ) -> dict[str, dict[str, V]]:
     found: dict[str, dict[str, V]] = {}
     name = shown(fsdecode(path), limit=200)[1:-1]
@@ -77,7 +95,10 @@ def _read(
             _refuse("text in UTF-8", got, where, "convert the file to UTF-8")
         if key in of_query:
             got = f"{shown(key)} twice for query {shown(query.decode())}"
-            _refuse("each document once for a query", got, where, "drop the later line")
+            hint = "drop the later line"
+            if row_of is _grade:
+                hint += "; judgments by subtopic are read for measures such as AlphaNDCG@10"
+            _refuse(f"each {judged} once for a query", got, where, hint)
         of_query[key] = value
     if not found:
         _refuse(f"a {what} file with at least one line", "none", name, "check the path")
@@ -137,6 +158,11 @@ def _grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
         hint = "correct the grade; below 0 the document is not judged"
         _refuse("a whole number as the grade", _cut(grade), where, hint)
     return query, document, int(grade)
+
+
+def _subtopic_grade(fields: list[bytes], where: str) -> tuple[bytes, bytes, int]:
+    query, document, grade = _grade(fields, where)
+    return query, fields[1] + b" " + document, grade
 
 
 def _score(fields: list[bytes], where: str) -> tuple[bytes, bytes, float]:

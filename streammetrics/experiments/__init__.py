@@ -9,10 +9,8 @@ if TYPE_CHECKING:
     from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
     from streammetrics.experiments.comparison import Comparison, compare
     from streammetrics.experiments.confidence_sequence import (
-        Anytime,
         ConfidenceSequence,
         Evidence,
-        Guarded,
         Guardrail,
     )
     from streammetrics.experiments.contrast import Contrast
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     )
     from streammetrics.experiments.experiment import Experiment
     from streammetrics.experiments.monitor import Look, Monitor, Watched
+    from streammetrics.experiments.one_look import Anytime, Guarded
     from streammetrics.experiments.plan import Horizon, Plan, Safeguard
     from streammetrics.experiments.report import Finding, Outcome, Report, adjust_fdr, adjust_fwer
     from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
@@ -72,7 +71,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.experiments.assignment": "Contamination SampleRatio SampleRatioFound",
             "streammetrics.experiments.comparison": "Comparison compare",
             "streammetrics.experiments.confidence_sequence": (
-                "Anytime ConfidenceSequence Evidence Guarded Guardrail"
+                "ConfidenceSequence Evidence Guardrail"
             ),
             "streammetrics.experiments.contrast": "Contrast",
             "streammetrics.experiments.covariate": (
@@ -80,6 +79,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             ),
             "streammetrics.experiments.experiment": "Experiment",
             "streammetrics.experiments.monitor": "Look Monitor Watched",
+            "streammetrics.experiments.one_look": "Anytime Guarded",
             "streammetrics.experiments.plan": "Horizon Plan Safeguard",
             "streammetrics.experiments.report": "Finding Outcome Report adjust_fdr adjust_fwer",
             "streammetrics.experiments.verdict": "ACTIONS VERDICTS Action Recommendation Verdict",

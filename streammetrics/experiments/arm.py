@@ -9,10 +9,13 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import is_chosen
+from streammetrics.combine.clustered import is_chosen, no_jackknife
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.interval import Interval
+from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import share_variance
 from streammetrics.present.views import (
     NONE,
@@ -29,8 +32,9 @@ from streammetrics.results.sums import Quotient
 
 # The skewness numbers that an arm needs, and Kish's number for the values of a mean.
 LEAST: Final = 10.0  # for an arm at least as large as the other
-MOST: Final = 40.0  # for an arm that is tiny compared with the other
+MOST: Final = 40.0  # for an arm that is tiny compared with the other, and for one alone
 KISH: Final = 20.0
+GROUPS: Final = 16  # with rows, before an interval that holds at all looks
 
 
 def skewness_number(contributions: Sequence[float]) -> float:
@@ -79,13 +83,10 @@ def kish_number(n: int, mean: float, variance: float) -> float:
     return n * square / below if below > 0 else 0.0
 
 
-Kind = Literal["rate", "cells", "area", "mean"]
-BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}
-_TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {:g}, needs {:g}"
-_TOO_FEW: Final = "an arm's mean rests on too few values: effective number {:g}, needs {:g}"
-_QUANTILE: Final = (
-    "the interval of a quantile is of one look: decide on its trimmed_mean, or on share_below(x)"
-)
+Kind = Literal["rate", "cells", "area", "mean", "quantile"]
+BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100, "quantile": 10}
+_TOO_SKEW: Final = "{} estimate rests on too few values: skewness number {:g}, needs {:g}"
+_TOO_FEW: Final = "{} mean rests on too few values: effective number {:g}, needs {:g}"
 _CHOSEN: Final = (
     "the rows choose the threshold of this view, so no interval holds at all looks: fix the "
     "threshold beforehand and watch confusion(t)"
@@ -93,7 +94,6 @@ _CHOSEN: Final = (
 _NO_VARIANCE: Final = "the variance of an arm is 0, which says nothing about other rows"
 # Intervals with bounds of their own, from which those of a difference follow.
 _BOUNDED: Final = ("wilson", "jackknife, wilson", "ranks", "woodruff")
-GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,19 @@ class Arm:
     quantile, from which those of the difference follow, else infinite. rows: the counted rows; n:
     the number of values that the estimate is a mean of. kind, counted: successes and failures of a
     rate; the smallest cell of a view of a confusion matrix; positives and negatives of an area, and
-    of any other function of two classes; rows or lists of a mean. share: successes and n, of
-    independent rows. values: Kish's number of the values of a mean of independent rows, else
-    infinite. replicates: the estimate without each group of users, None for a group without rows
-    and nan if undefined; None if rows are independent. together: the estimate of which they are
-    replicates, `value` or that of coarser scores. direction: the direction in which the view is
-    better, as its result declares it. limits: the least and the greatest value of the view.
-    largest_group: the largest share of the rows in one group of users, 0 if unknown. never: why no
-    interval of the view holds at all looks, or "".
+    of any other function of two classes; rows or lists of a mean; rows below and above a quantile.
+    share: successes and n, of independent rows. values: Kish's number of the values of a mean of
+    independent rows, else infinite. replicates: the estimate without each group of users, None for
+    a group without rows and nan if undefined; None if rows are independent. together: the estimate
+    of which they are replicates, `value` or that of coarser scores. direction: the direction in
+    which the view is better, as its result declares it. limits: the least and the greatest value of
+    the view. largest_group: the largest share of the rows in one group of users, 0 if unknown.
+    never: why no interval of the view holds at all looks, or "". moments: of independent rows whose
+    values are bounded by design, from which follows an interval that is exact at all looks; None
+    for others. quantile: the rows, if the view is a quantile. sides: of a view that is itself an
+    effect, the rows that each variant won. no_jackknife: why `replicates` do not show the variance,
+    so that they are nan, as those of a quantile; "" if they do. known: the control of an effect,
+    which is 0 without any rows.
     """
 
     view: str
@@ -136,6 +141,11 @@ class Arm:
     limits: Range = (-math.inf, math.inf)
     largest_group: float = 0.0
     never: str = ""
+    moments: Moments | None = None
+    quantile: QuantileArm | None = None
+    sides: Successes | None = None
+    known: bool = False
+    no_jackknife: str = ""
 
     @property
     def estimate(self) -> float:
@@ -155,22 +165,27 @@ class Arm:
         least = min(self.counted)
         return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
 
-    def no_sequence(self, other: Arm) -> str:
+    def no_sequence(self, other: Arm | None) -> str:
         """Why there is no always-valid interval although there are enough rows, or "": the rows
         choose the view, or the estimate is too far from normal. Groups of users are judged by their
-        skewness number, unless `least` suffices."""
-        if self.never:
+        skewness number, unless `least` suffices. other: the arm that this one is compared with;
+        None for the interval of this one alone."""
+        if self.never or self.known:
             return self.never
+        if self.quantile is not None:
+            return "" if self.quantile.known else _NO_VARIANCE
         if self.variance == 0:
             return _NO_VARIANCE
+        whose = "an arm's" if other is not None else "the"
         if self.replicates is None:
-            why = _TOO_FEW.format(_rounded_down(self.values), KISH)
+            why = _TOO_FEW.format(whose, _rounded_down(self.values), KISH)
             return why if self.values < KISH else ""
         if self.kind != "mean" and not math.isnan(self.deff):
             return ""
         found = skewness_number([one for one in self.replicates if one is not None])
-        need = needed(self.rows, other.rows)
-        return _TOO_SKEW.format(_rounded_down(found), _rounded_up(need)) if found < need else ""
+        need = MOST if other is None or other.known else needed(self.rows, other.rows)
+        why = _TOO_SKEW.format(whose, _rounded_down(found), _rounded_up(need))
+        return why if found < need else ""
 
 
 class _Result(Protocol):
@@ -197,12 +212,14 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     found = grouped.interval(chosen, level=level) if grouped else plain
     counts, share = counts_of(figures), _share(plain, figures, chosen)
     cell = figures.least_cell(chosen) if isinstance(figures, HasIntervals) else None
-    kind, counted = _counted(share, cell, counts, plain.n)
+    quantile = quantile_arm(figures, chosen, grouped)
+    kind, counted = _counted(share, cell, counts, plain.n, quantile)
     independent = share if share and not grouped and plain.method == "wilson" else None
-    replicates = None
+    replicates, unsound = None, no_jackknife(figures, chosen)
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
-        replicates = tuple(one if weight else None for one, weight in pairs)
+        sound = math.nan if unsound else 1.0
+        replicates = tuple(one * sound if weight else None for one, weight in pairs)
     bounded = found.method in _BOUNDED
     return Arm(
         view=chosen,
@@ -219,22 +236,65 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         kind=kind,
         counted=counted,
         share=independent,
-        values=_values(figures, plain) if kind == "mean" and not grouped else math.inf,
+        values=_values(figures, chosen, plain) if kind == "mean" and not grouped else math.inf,
         replicates=replicates,
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
-        never=_never(figures, chosen, found.method),
+        never=_CHOSEN if is_chosen(figures, chosen) else "",
+        moments=None if grouped else _moments(independent, figures, chosen),
+        quantile=quantile,
+        sides=_sides(figures, chosen),
+        no_jackknife=unsound,
     )
 
 
-def _never(figures: object, view: str, method: str) -> str:
-    """Why no interval of the view holds at all looks, or ""."""
-    if is_chosen(figures, view):
-        return _CHOSEN
-    return _QUANTILE if method in ("ranks", "woodruff") else ""
+def _moments(share: tuple[int, int] | None, figures: object, view: str) -> Moments | None:
+    """Those of a share, whose zeros and ones equal their squares, or of the result."""
+    if share is not None:
+        return Moments(share[1], share[0], share[0])
+    return (
+        figures._moments_of(view_of(figures, view)) if isinstance(figures, HasIntervals) else None
+    )
+
+
+def is_effect(result: object, view: str | None = None) -> bool:
+    """Whether a view of a result, None the headline, is itself an effect."""
+    figures = result.value if isinstance(result, UserGroupsResult) else result
+    if not (isinstance(figures, HasIntervals) and figures.effects):
+        return False
+    return view_of(figures, view).text in figures.effects
+
+
+def _sides(figures: object, view: str) -> Successes | None:
+    """The rows that each variant won, if the view is itself an effect."""
+    return (
+        figures._sides() if isinstance(figures, HasIntervals) and is_effect(figures, view) else None
+    )
+
+
+def without_effect(arm: Arm) -> Arm:
+    """The control of an arm whose view is itself an effect: 0, known without any rows."""
+    groups = arm.replicates
+    return Arm(
+        view=arm.view,
+        value=Fraction(0),
+        variance=0.0,
+        df=math.inf,
+        method=arm.method,
+        rows=0,
+        n=0,
+        deff=1.0,
+        kind=arm.kind,
+        counted=arm.counted,
+        replicates=groups and tuple(None if one is None else 0.0 for one in groups),
+        together=0.0,
+        direction=arm.direction,
+        limits=(0.0, 0.0),
+        known=True,
+    )
 
 
 def _one_metric(state: Accumulator) -> str:
@@ -288,18 +348,25 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
     return None
 
 
-def _values(figures: object, plain: Interval) -> float:
+def _values(figures: object, view: str, plain: Interval) -> float:
     """Kish's number of a mean's values; in [0, 1] the smaller of it and that of 1 - value."""
     n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
-    least = kish_number(n, mean, variance)
-    if isinstance(figures, Averages) and 0 <= mean <= 1:
-        least = min(least, kish_number(n, 1.0 - mean, variance))
-    return least
+    if _sides(figures, view) is not None:  # shares of wins, less the one without an effect
+        mean += 0.5
+    elif not (isinstance(figures, Averages) and 0 <= mean <= 1):
+        return kish_number(n, mean, variance)
+    return min(kish_number(n, mean, variance), kish_number(n, 1.0 - mean, variance))
 
 
 def _counted(
-    share: tuple[int, int] | None, cell: int | None, counts: dict[str, int], n: int
+    share: tuple[int, int] | None,
+    cell: int | None,
+    counts: dict[str, int],
+    n: int,
+    quantile: QuantileArm | None,
 ) -> tuple[Kind, tuple[int, ...]]:
+    if quantile is not None:
+        return "quantile", quantile.beyond
     if share is not None:
         return "rate", (share[0], share[1] - share[0])
     if cell is not None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
-from streammetrics.experiments.confidence_sequence import e_value
 from streammetrics.experiments.numerals import least, plain
+from streammetrics.experiments.one_look import e_value
 from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import chi_square, log_e
 from streammetrics.kernels.inference.normal_mixture import anytime_p
@@ -191,15 +191,16 @@ def in_several_variants(units: float, share: str = "", *, estimated: bool) -> st
     return f"{count}{of_all} {'was' if units == 1 else 'were'} seen in several variants"
 
 
-def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
+def sample_ratio(plan: Plan, units: Found, variants: Sequence[str] = ()) -> SampleRatioFound:
     """The check of each epoch's shares, summed over epochs: ln e, chi-square and its df.
 
-    units: by epoch and variant. A unit counts only in the epoch in which it was first seen: it
-    stays in its variant, so later events are no new assignment, and the epochs would be dependent.
+    units: by epoch and variant. variants: those that get units, by default all. A unit counts only
+    in the epoch in which it was first seen: it stays in its variant, so later events are no new
+    assignment, and the epochs would be dependent.
     """
     if not units:
         return _unknown(NOT_COUNTED)
-    totals: dict[str, int] = dict.fromkeys(plan.variants, 0)
+    totals: dict[str, int] = dict.fromkeys(variants or plan.variants, 0)
     found: list[SampleRatioFound] = []
     seen = np.empty(0, np.uint64)
     for epoch in plan.ordered(units):
@@ -211,7 +212,8 @@ def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
         fresh = {name: len(np.setdiff1d(one, seen, True)) for name, one in hashes.items()}
         seen = np.unique(np.concatenate([seen, *hashes.values()]))
         if any(fresh.values()):
-            found.append(SampleRatio(plan.weights(epoch)).at(dict.fromkeys(totals, 0) | fresh))
+            weights = {name: plan.weights(epoch)[name] for name in totals}
+            found.append(SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh))
             totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
     counts = tuple(sorted(totals.items()))
     if not found:

@@ -18,10 +18,11 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arm import Arm, Kind, arm_of
-from streammetrics.experiments.confidence_sequence import check_share
+from streammetrics.experiments.arm import Arm, Kind, arm_of, is_effect, without_effect
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
-from streammetrics.experiments.shared_users import shared_users
+from streammetrics.experiments.plan import check_share
+from streammetrics.experiments.quantile_arms import QuantileArms
+from streammetrics.experiments.shared_users import correlation_of_quantiles, shared_users
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -139,6 +140,7 @@ def _text(value: object) -> str:
 
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
+_ONE_LOOK: Final = "the interval of two quantiles with the same users is of one look"
 AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
@@ -154,7 +156,8 @@ class Comparison(Shown):
     n / deff. kind: the quantity that a burn-in counts, least_count: the smaller count of both arms,
     each divided by its design effect; no_sequence: why an arm has no always-valid interval, such as
     an estimate that is too far from normal, or "". groups: the smaller number of groups with rows,
-    None if rows are independent. successes, moments: as in `confidence_sequence.Compared`.
+    None if rows are independent. successes, moments: as in `confidence_sequence.Compared`;
+    quantiles: both arms of a quantile.
     resolution: how far buckets may have moved the effect, if that is more than a quarter of the
     standard error, else 0. epochs: those compared; left_out: those in which an arm has too few
     rows.
@@ -184,6 +187,7 @@ class Comparison(Shown):
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
+    quantiles: QuantileArms | None = None
     resolution: float = 0.0
     epochs: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -236,7 +240,9 @@ def compare(
     lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
     error by the delta method. covariate: removes the variance that a pre-exposure covariate
     explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
-    in the jackknife, which has the variance. For states of several allocations with different
+    in the jackknife, which has the variance; the intervals of two quantiles are combined with the
+    correlation of their shares. Without a treatment, a view that is itself an effect,
+    as the preference of Interleaving is, is compared with 0. For several allocations with other
     shares use `Experiment`. SettingsError for unequal settings, InputError for an unknown view, and
     for results in place of states; too few rows are no error. Arms are assumed independent: a
     UserWarning says if both states counted the same rows or users, or may have, as two models do:
@@ -251,6 +257,9 @@ def compare(
     '0.0065 from 0.0002, p 0.044'
     """
     check_share("level", level)
+    if treatment is None and (alone := _effect(control, view, level)) is not None:
+        won = None if alone.sides is None else (alone.sides,)
+        return compared(pair_of(without_effect(alone), alone), level, successes=won)
     control, treatment = _same_metric(control, treatment)
     pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
     if paired:
@@ -277,8 +286,9 @@ def compared(
     *,
     relative: bool = False,
     successes: tuple[Successes, ...] | None = None,
+    correlation: float = 0.0,
 ) -> Comparison:
-    """The comparison of two arms."""
+    """The comparison of two arms. correlation: of two quantiles with the same users."""
     a, b = pair.control, pair.treatment
     std_error = math.sqrt(a.variance + b.variance)
     mover = _method(a, b) == "mover"
@@ -286,7 +296,7 @@ def compared(
     q = critical(level, df)
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
-    lower, upper = _bounds(pair, std_error, q)
+    lower, upper = _bounds(pair, std_error, q, correlation)
     bounds = pair.within((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
@@ -294,10 +304,6 @@ def compared(
         half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
         test_error = half / q
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
-    moments = None
-    if a.share and b.share:  # zeros and ones equal their squares
-        (hits, n), (others, m) = a.share, b.share
-        moments = Moments(n, hits, hits), Moments(m, others, others)
     deff = _deff(a, b)
     n = a.n + b.n
     return Comparison(
@@ -324,7 +330,8 @@ def compared(
         no_sequence=a.no_sequence(b) or b.no_sequence(a),
         groups=_groups(a, b),
         successes=successes,
-        moments=moments,
+        moments=(a.moments, b.moments) if a.moments and b.moments else None,
+        quantiles=None if a.quantile is None or b.quantile is None else (a.quantile, b.quantile),
         resolution=resolution,
         epochs=pair.used,
         left_out=pair.left_out,
@@ -332,10 +339,21 @@ def compared(
     )
 
 
+def _effect(state: object, view: str | None, level: float) -> Arm | None:
+    """The arm of a state whose view is itself an effect; None for others."""
+    if not isinstance(state, Accumulator) or not is_effect(state.compute(), view):
+        return None
+    return arm_of(state, view, level)
+
+
 def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
     """The comparison of two arms with the same users."""
     found = compared(pair, level)
     a, b = pair.control, pair.treatment
+    if (together := correlation_of_quantiles(pair)) is not None:
+        found = compared(pair, level, relative=relative, correlation=together)
+        alike = replace(found, n_eff=math.nan, deff=math.nan, quantiles=None)
+        return replace(alike, method="paired", no_sequence=_ONE_LOOK)
     users = shared_users(pair, _origin(b), a.resolution + b.resolution)
     lift = found.rel_effect_size
     bounds, lift_bounds = pair.within(users.bounds(level)), users.lift_bounds(lift, level)
@@ -356,8 +374,9 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         deff=math.nan,
         successes=None,
         moments=None,
+        quantiles=None,
         resolution=users.resolution,
-        reason=users.difference.reason or found.reason,
+        reason=a.no_jackknife or users.difference.reason or found.reason,
     )
 
 
@@ -377,10 +396,11 @@ def _test_error(a: Arm, b: Arm, std_error: float) -> float:
     return math.sqrt(share_variance(hits + others, n + m) * (n + m) * (1 / n + 1 / m))
 
 
-def _bounds(pair: Pair, std_error: float, q: float) -> Bounds:
+def _bounds(pair: Pair, std_error: float, q: float, correlation: float) -> Bounds:
     a, b = pair.control, pair.treatment
     if _newcombe(a, b):
-        return newcombe_bounds(a.estimate, (a.lower, a.upper), b.estimate, (b.lower, b.upper))
+        ends = (a.lower, a.upper), b.estimate, (b.lower, b.upper)
+        return newcombe_bounds(a.estimate, *ends, correlation)
     return symmetric_bounds(pair.effect, std_error, q)
 
 
@@ -391,7 +411,8 @@ def _newcombe(a: Arm, b: Arm) -> bool:
 def _method(a: Arm, b: Arm) -> str:
     if _newcombe(a, b):
         return "mover" if math.isnan(a.variance + b.variance) else "newcombe"
-    return a.method if a.method == b.method and a.method in ("stratified", "cuped") else "welch"
+    one = a.known or a.method in ("stratified", "cuped")
+    return a.method if a.method == b.method and one else "welch"
 
 
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
@@ -425,8 +446,10 @@ def _deff(a: Arm, b: Arm) -> float:
         return 1.0
     if not (a.deff > 0 and b.deff > 0):
         return math.nan
-    alone = a.variance / a.deff + b.variance / b.deff
-    return (a.variance + b.variance) / alone if alone > 0 else math.nan
+    # Of a quantile the variance is that of the share at or below it.
+    each = [arm.variance if arm.quantile is None else arm.quantile.variance for arm in (a, b)]
+    alone = each[0] / a.deff + each[1] / b.deff
+    return sum(each) / alone if alone > 0 else math.nan
 
 
 def _reason(a: Arm, b: Arm) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
+from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, arm_of
+from streammetrics.experiments.one_look import Anytime, Guarded
+from streammetrics.experiments.plan import Horizon, check_share
 from streammetrics.kernels.inference import empirical_bernstein
+from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import (
     Successes,
     log_e_of_successes,
@@ -16,7 +20,6 @@ from streammetrics.kernels.inference.dirichlet_multinomial import (
 )
 from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.normal_mixture import (
-    anytime_p,
     as_t,
     gaussianised,
     log_e,
@@ -25,8 +28,6 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
-from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, estimates_of
 
 
 class Compared(Protocol):
@@ -35,8 +36,9 @@ class Compared(Protocol):
     effect_size: treatment - control. df: of the standard error, inf if it is not from groups.
     least_count: the smallest burn-in count of either arm: successes and failures of a rate,
     positives and negatives of an area, units of a mean. no_sequence: why there is no always-valid
-    interval of an arm, such as an estimate that is too far from normal, or "". successes: by epoch.
-    moments: of control and treatment, values in [0, 1].
+    interval of an arm, such as an estimate that is too far from normal, or "". groups: of users,
+    None if rows are independent. successes: by epoch.
+    moments: of control and treatment, values with bounds known by design.
     """
 
     @property
@@ -49,6 +51,8 @@ class Compared(Protocol):
     def least_count(self) -> int: ...
     @property
     def no_sequence(self) -> str: ...
+    @property
+    def groups(self) -> int | None: ...
     @property
     def successes(self) -> tuple[Successes, ...] | None: ...
     @property
@@ -64,81 +68,44 @@ class Evidence:
     df: float = math.inf
     least_count: int = 0
     no_sequence: str = ""
+    groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
 
 
-def e_value(log_e: float) -> float:
-    """exp(log_e), infinite past the largest float.
-
-    >>> e_value(0.0), e_value(1000.0)
-    (1.0, inf)
-    """
-    try:
-        return math.exp(log_e)
-    except OverflowError:
-        return math.inf
-
-
-class HasEvidence(Shown):
-    """The e-value and the p-value of one look, from its `log_e`."""
-
-    __slots__ = ()
-    log_e: float
-    reason: str
-
-    @property
-    def e_value(self) -> float:
-        """The e-value; infinite past the largest float."""
-        return e_value(self.log_e)
-
-    @property
-    def p_value(self) -> float:
-        """min(1, 1 / e_value); over several looks the monitor uses the largest e-value."""
-        return anytime_p(self.log_e)
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        """Each value; a bound that is infinite is not known yet."""
-        for row in estimates_of(self, level, headlines):
-            known = math.isfinite(row.value)
-            yield replace(row, reason="" if known else self.reason or "nothing is excluded")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Anytime(HasEvidence):
-    """One look at a confidence sequence.
-
-    lower, upper: they hold the true effect at all looks together; lower > upper if the interval is
-    empty. e_value, p_value: of this look, against no effect (1 if there is none). gated: before
-    the burn-in. reason: why there is no interval, or "".
-    """
-
-    lower: float = -math.inf
-    upper: float = math.inf
-    log_e: float = 0.0
-    gated: bool = False
-    reason: str = ""
-
-
 Kind = Literal["asymptotic", "empirical_bernstein", "label"]
 
+_UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
+# Only lists that two variants drafted have users and successes. If each draft is random, a coin
+# decides for whom a click counts, whoever clicks; another share of wins may depend on the user.
+_SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
+_OF_ROWS: Final = (
+    "the interval of a quantile is tuned by planned rows, which v_opt does not say: declare "
+    "horizon=Horizon(units=...)"
+)
+_ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidenceSequence:
     """A sequence of intervals that all hold the true effect, with probability 1 - alpha.
 
-    v_opt is declared before the data and never changed (`plan.Horizon`): without it there is
-    no interval, and the reason says so.
+    Where it is about the narrowest is declared before the data and never changed; without that
+    there is no interval, and the reason says so. horizon: the planned end, from which the tuning
+    of any view follows. v_opt: instead, the information 1 / std_error² of an estimate that has a
+    standard error, in its own units, so never of a quantile.
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
       v = 1 / std_error², narrowest near v = v_opt. Until every arm has `min_count` successes and
       failures it is gated: p is 1 and the interval infinite.
     - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
       divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
-    - "empirical_bernstein": two means of values in [0, 1], valid at any sample size. v_opt is the
-      planned sum of squares of one arm about `reference`, a mean from before the data.
+      Of interleaving: the lists that the treatment won, divided by those that the control won.
+    - "empirical_bernstein": two means of values in [0, b], b known by design as for shares of rows
+      and clipped off-policy values; valid at any sample size. v_opt, which no horizon replaces, is
+      the planned sum of squares of one arm, of values over b about `reference`, a mean over b
+      from before the data.
 
     Raises SettingsError for settings out of range.
 
@@ -150,7 +117,8 @@ class ConfidenceSequence:
     """
 
     alpha: float = 0.05
-    v_opt: float | None
+    v_opt: float | None = None
+    horizon: Horizon | None = None
     min_count: int = 10
     kind: Kind = "asymptotic"
     reference: float = 0.5
@@ -167,6 +135,13 @@ class ConfidenceSequence:
                 where="kind",
                 hint="leave it out for the asymptotic sequence",
             )
+        if self.horizon is not None and (self.v_opt is not None or self.kind != "asymptotic"):
+            raise SettingsError(
+                expected='either a horizon or v_opt, and a horizon of kind "asymptotic" only',
+                got=shown(self.horizon),
+                where="horizon",
+                hint="leave out v_opt" if self.kind == "asymptotic" else "pass v_opt, or neither",
+            )
         if not 0 <= self.reference <= 1:
             raise SettingsError(
                 expected="a mean in [0, 1]",
@@ -179,11 +154,101 @@ class ConfidenceSequence:
         """The reading at this look; never raises on sparse data."""
         if self.kind == "label":
             return self._label(comparison)
-        if self.v_opt is None:
-            return Anytime(reason=UNDECLARED)
+        v_opt = self.v_opt if self.horizon is None else self.horizon.v_opt
+        if v_opt is None:
+            return self._undeclared
         if self.kind == "asymptotic":
-            return self._asymptotic(comparison, self.v_opt)
-        return self._bounded(comparison, self.v_opt)
+            return self._asymptotic(comparison, v_opt)
+        return self._bounded(comparison, v_opt)
+
+    def of(self, state: Accumulator, view: str | None = None) -> Anytime:
+        """The interval of a view of one state, such as the value of a policy or a p99, at this
+        look; None: the first view.
+
+        A quantile needs a horizon; its interval is exact for independent rows, between two of
+        them, and over users that of the share of rows up to it, mapped to values (Woodruff). Other
+        views have a standard error. The e-value of a view that is itself an effect, such as a
+        preference, is against 0; in others nothing is tested, so it is 1. A view that the rows
+        choose, such as the best threshold, has no interval. InputError for a view that the metric
+        does not have; never raises on sparse data.
+
+        >>> from streammetrics import ExactQuantiles, Ratio
+        >>> from streammetrics.experiments import Horizon
+        >>> ctr, waits = Ratio(), ExactQuantiles()
+        >>> ctr.update([1] * 50 + [0] * 950)
+        >>> found = ConfidenceSequence(v_opt=20_000.0).of(ctr)
+        >>> f"{found.lower:.4f} {found.upper:.4f}"
+        '0.0291 0.0709'
+        >>> waits.update(range(1000))
+        >>> found = ConfidenceSequence(horizon=Horizon(units=2_000)).of(waits, "median")
+        >>> found.lower, found.upper
+        (452.0, 547.0)
+        """
+        arm = arm_of(state, view, 1.0 - self.alpha)
+        if arm.never:
+            return Anytime(reason=arm.never)
+        if self.kind == "label":
+            if arm.sides is None:
+                return Anytime(reason=_ONE_RATE)
+            return self._label(Evidence(successes=(arm.sides,), groups=arm.groups))
+        if self.kind == "empirical_bernstein":
+            return self._of_bounded(arm)
+        error = math.sqrt(arm.variance) if arm.variance >= 0 else math.nan
+        unknown = math.isnan(arm.estimate) or math.isnan(error)
+        if arm.quantile is None and unknown and arm.reason:
+            return Anytime(gated=True, reason=arm.reason)
+        v_opt, rows = (self.v_opt, None) if self.horizon is None else self.horizon.of_one
+        if arm.quantile is not None and rows is None and self.v_opt is not None:
+            return Anytime(reason=_OF_ROWS)
+        if (v_opt if arm.quantile is None else rows) is None:
+            return self._undeclared
+        if arm.groups is not None and arm.groups < GROUPS:
+            why = f"too few groups of users: {arm.groups}, needs {GROUPS}"
+            return Anytime(gated=True, reason=why)
+        if arm.quantile is not None:
+            assert rows is not None
+            return self._of_quantile(arm, rows)
+        assert v_opt is not None
+        found = Evidence(
+            effect_size=arm.estimate,
+            std_error=error,
+            df=arm.df,
+            least_count=arm.least,
+            no_sequence=arm.no_sequence(None),
+        )
+        missing = not_ready(found, max(self.min_count, BURN_IN[arm.kind]))
+        if missing is not None:
+            return missing
+        made = self._asymptotic(found, v_opt)
+        off = arm.resolution if arm.resolution > COARSE * error else 0.0
+        log_e = 0.0 if arm.sides is None else made.log_e
+        return replace(made, lower=made.lower - off, upper=made.upper + off, log_e=log_e)
+
+    @property
+    def _undeclared(self) -> Anytime:
+        return Anytime(reason=UNDECLARED if self.horizon is None else self.horizon.reason)
+
+    def _of_bounded(self, arm: Arm) -> Anytime:
+        if self.v_opt is None:
+            return self._undeclared
+        if arm.moments is None:
+            return Anytime(reason=_UNBOUNDED)
+        settings = (arm.moments, self.reference, self.v_opt, self.alpha)
+        return Anytime(*empirical_bernstein.interval(*settings))
+
+    def _of_quantile(self, arm: Arm, planned: float) -> Anytime:
+        assert arm.quantile is not None
+        if arm.quantile.users is not None:
+            if why := arm.no_sequence(None):
+                return Anytime(gated=True, reason=why)
+            if arm.least < (need := max(self.min_count, BURN_IN[arm.kind])):
+                why = "too few effective rows below or above the quantile"
+                return Anytime(gated=True, reason=f"{why}: {arm.least}, needs {need}")
+        deff = 1.0 if self.horizon is None else self.horizon.deff
+        bounds = arm.quantile.bounds(planned, deff, self.alpha)
+        if bounds != (-math.inf, math.inf):
+            return Anytime(*bounds)
+        return Anytime(gated=True, reason=f"too few rows: {arm.n}" if arm.n else "no rows")
 
     def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
         missing = not_ready(found, self.min_count)
@@ -198,8 +263,10 @@ class ConfidenceSequence:
         if found.successes is None:
             hint = "compare rates of independent rows in an Experiment"
             return Anytime(reason=f"no successes with planned shares: {hint}")
-        low, high = relative_rates(found.successes, self.alpha, self.prior)
-        return Anytime(low, high, log_e_of_successes(found.successes, self.prior))
+        log_e = log_e_of_successes(found.successes, self.prior)
+        if found.groups is not None:
+            return Anytime(log_e=log_e, reason=_SEVERAL)
+        return Anytime(*relative_rates(found.successes, self.alpha, self.prior), log_e)
 
     def _bounded(self, found: Compared, v_opt: float) -> Anytime:
         if found.moments is None:
@@ -225,23 +292,6 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
     return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
 
 
-_SHARES: Final = {
-    "alpha": "pass the probability of error that you accept, such as 0.05",
-    "level": "pass the confidence level as a share of 1, such as 0.95",
-}
-
-
-def check_share(name: str, value: float, most: float = 1) -> None:
-    """Raise SettingsError for a value that is not between 0 and `most`."""
-    if not 0 < value < most:
-        raise SettingsError(
-            expected=f"a number between 0 and {most}",
-            got=shown(value),
-            where=name,
-            hint=_SHARES.get(name, "pass a share"),
-        )
-
-
 def _positive(name: str, value: float | None) -> None:
     if value is not None and not 0 < value < math.inf:
         raise SettingsError(
@@ -250,21 +300,6 @@ def _positive(name: str, value: float | None) -> None:
             where=name,
             hint="derive it from a horizon, or pass None" if name == "v_opt" else "pass one",
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Guarded(HasEvidence):
-    """One look at a guardrail.
-
-    bound: the worst change that is not excluded, in units of the metric, at all looks together.
-    passed: the bound is better than the margin. log_e: against a change by the margin or worse.
-    """
-
-    bound: float
-    passed: bool = False
-    log_e: float = 0.0
-    gated: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,13 @@ from typing import Final
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind
 from streammetrics.experiments.comparison import Comparison, compared
-from streammetrics.experiments.confidence_sequence import (
-    Anytime,
-    ConfidenceSequence,
-    Guarded,
-    Guardrail,
-)
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
+from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
+from streammetrics.experiments.quantile_arms import (
+    anytime_of_quantiles,
+    guarded_of_quantiles,
+)
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.notebook import Shown
@@ -56,12 +56,18 @@ class Contrast(Shown):
     @property
     def label(self) -> Anytime | None:
         """An exact reading of a rate of independent units from its successes alone: an interval of
-        the treatment's rate divided by the control's. None for guardrails and other metrics.
+        the treatment's rate divided by the control's; of interleaving, its wins divided by the
+        control's. None for guardrails and other metrics.
         Computed at each access, in tens of milliseconds."""
         if self.safeguard is not None or self.comparison.successes is None:
             return None
         sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
         return sequence.at(self.comparison)
+
+    @property
+    def no_horizon(self) -> str:
+        """Why the declared horizon gives no interval, or ""."""
+        return no_horizon(self.comparison, self.horizon)
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield self.effect_row(self.anytime.lower, self.anytime.upper, self.anytime.reason)
@@ -153,6 +159,8 @@ def anytime_of(comparison: Comparison, horizon: Horizon, alpha: float) -> Anytim
     missing = _missing(comparison, horizon)
     if missing is not None:
         return missing
+    if comparison.quantiles is not None:
+        return anytime_of_quantiles(comparison.quantiles, horizon, alpha)
     sequence = ConfidenceSequence(
         alpha=alpha, v_opt=horizon.v_opt, min_count=BURN_IN[comparison.kind]
     )
@@ -173,6 +181,9 @@ def guarded_of(
     missing = _missing(comparison, horizon)
     if missing is not None:
         return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
+    if comparison.quantiles is not None:
+        margin, higher = safeguard.margin, sign > 0
+        return guarded_of_quantiles(comparison.quantiles, horizon, alpha, margin, higher)
     rail = Guardrail(
         margin=safeguard.margin,
         v_opt=horizon.v_opt,
@@ -186,9 +197,10 @@ def guarded_of(
 
 def _missing(comparison: Comparison, horizon: Horizon) -> Anytime | None:
     """Why there is no always-valid reading, or not yet; None if there is one."""
-    if horizon.v_opt is None:
-        return Anytime(reason=horizon.reason)
-    if not math.isfinite(comparison.effect_size) or not comparison.std_error > 0:
+    if why := no_horizon(comparison, horizon):
+        return Anytime(reason=why)
+    known = comparison.quantiles is not None or comparison.std_error > 0
+    if not math.isfinite(comparison.effect_size) or not known:
         why = comparison.reason or "the effect or its standard error is undefined"
         return Anytime(gated=True, reason=why)
     if comparison.groups is not None and comparison.groups < GROUPS:
@@ -199,7 +211,16 @@ def _missing(comparison: Comparison, horizon: Horizon) -> Anytime | None:
         effective = "" if comparison.groups is None else "effective "
         why = f"an arm has too few {effective}{_COUNTED[comparison.kind]}: {have}, needs {need}"
         return Anytime(gated=True, reason=why)
+    if comparison.quantiles is not None and comparison.no_sequence:
+        return Anytime(gated=True, reason=comparison.no_sequence)
     return None
+
+
+def no_horizon(comparison: Comparison, horizon: Horizon) -> str:
+    """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
+    any other one needs information."""
+    known = comparison.kind == "quantile" and horizon.planned_rows is not None
+    return "" if known else horizon.reason
 
 
 _COUNTED: Final[Mapping[Kind, str]] = {
@@ -207,15 +228,21 @@ _COUNTED: Final[Mapping[Kind, str]] = {
     "cells": "rows that decide the metric",
     "area": "positives or negatives",
     "mean": "rows or lists",
+    "quantile": "rows below or above the quantile",
 }
 
 
 def _successes(
     plan: Plan, treatment: str, pair: Pair, arms: Mapping[str, tuple[Arm, Arm]]
 ) -> tuple[Successes, ...] | None:
-    """The successes of a rate of independent rows, with the planned share, by epoch; else None."""
+    """The successes of a rate of independent rows, with the planned share, by epoch, or the rows
+    that each variant won; else None."""
     found = []
     for epoch in pair.used:
+        sides = arms[epoch][1].sides
+        if sides is not None and arms[epoch][0].known:
+            found.append(sides)
+            continue
         weights, (a, b) = plan.weights(epoch), arms[epoch]
         control, treated = Fraction(weights[plan.control]), Fraction(weights[treatment])
         if a.share is None or b.share is None or not (control and treated):

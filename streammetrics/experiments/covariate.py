@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,6 +115,9 @@ class PlannedCovariate:
 
     def __post_init__(self) -> None:
         check_slope(self.theta, "PlannedCovariate.theta")
+
+
+_QUANTILE: Final = "no covariate adjusts the always-valid interval of a quantile"
 
 
 def check_slope(value: object, where: str) -> None:
@@ -229,5 +232,7 @@ def _adjusted(y: Arm, x: Arm, theta: float, middle: float) -> Arm:
         share=None,
         replicates=tuple(both and both[0] - theta * (both[1] - middle) for both in groups),
         together=y.together - theta * (x.together - middle),
-        reason=spread.reason or y.reason or x.reason,
+        reason=y.no_jackknife or x.no_jackknife or spread.reason or y.reason or x.reason,
+        never=y.never if y.quantile is None else _QUANTILE,
+        quantile=None,
     )

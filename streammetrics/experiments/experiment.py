@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.experiments.arm import Arm, arm_of, no_arm
+from streammetrics.experiments.arm import Arm, arm_of, is_effect, no_arm, without_effect
 from streammetrics.experiments.assignment import (
     Found,
     SampleRatioFound,
@@ -20,10 +20,10 @@ from streammetrics.experiments.assignment import (
     why_unknown,
 )
 from streammetrics.experiments.comparison import same_rows
-from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.monitor import Watched
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, known
 from streammetrics.experiments.report import Outcome, Report
 
@@ -79,7 +79,7 @@ class Experiment:
 
     def srm(self) -> SampleRatioFound:
         """Whether units fell to the variants as planned, over all epochs."""
-        return sample_ratio(self.plan, self._units())
+        return self._sample_ratio(self._units())
 
     def in_several(self) -> UnitsResult | None:
         """The units that were seen in several variants; None if units are not counted."""
@@ -123,11 +123,25 @@ class Experiment:
         return Outcome(
             self.plan,
             self.contrasts(watched),
-            sample_ratio(self.plan, units),
+            self._sample_ratio(units),
             several,
             contamination(self.plan, units, several),
             tuple(self._of_same_rows()),
         )
+
+    def _sample_ratio(self, units: Found) -> SampleRatioFound:
+        """The sample ratio; of the treatments alone if the control gets no unit, because each
+        metric compares it within the rows of a treatment."""
+        alone = all(self._in_one_stream(*self._named(name)) for name in self.plan.watched)
+        return sample_ratio(self.plan, units, self.plan.treatments if alone else ())
+
+    def _in_one_stream(self, metric: str, view: str | None) -> bool:
+        """Whether the view is itself an effect."""
+        states = (
+            one for of in self.states.values() for arms in of.values() for one in [arms.get(metric)]
+        )
+        state = next((one for one in states if one is not None), None)
+        return state is not None and is_effect(state.empty().compute(), view)
 
     def _of_same_rows(self) -> Iterator[str]:
         """What says that two arms have the same rows or users, unless units are counted, which
@@ -159,7 +173,7 @@ class Experiment:
         seen = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
         for treatment in self.plan.treatments:
             pairs = {
-                epoch: (arms[epoch, self.plan.control], arms[epoch, treatment])
+                epoch: _pair(arms[epoch, self.plan.control], arms[epoch, treatment])
                 for epoch in self.plan.ordered(self.states)
             }
             if not pairs:
@@ -236,3 +250,8 @@ class Experiment:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
             found[epoch] = sum(n for n in sampled if n is not None)
         return found
+
+
+def _pair(control: Arm, treatment: Arm) -> tuple[Arm, Arm]:
+    """Control and treatment; a treatment whose view is itself an effect is compared with 0."""
+    return (without_effect(treatment) if treatment.sides is not None else control), treatment

@@ -16,8 +16,8 @@ from typing import Final, TypeVar
 
 from streammetrics.core.errors import StateError
 from streammetrics.experiments.arm import Arm
-from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
 from streammetrics.present.notebook import Shown

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn
 
 from streammetrics.core.errors import SettingsError, nearest, shown
-from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.kernels.inference.tails import normal_isf
 from streammetrics.present.views import HIGHER, LOWER, NONE, Direction
@@ -46,6 +45,7 @@ def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> flo
     return root * root
 
 
+_ROWS: Final = 10_000.0
 _ONE_OF_TWO: Final = (
     "leave out one: either the units with their variance, or the effect to detect, determines the "
     "information at the horizon"
@@ -60,7 +60,8 @@ class Horizon:
     of one unit. mde: instead, the least absolute effect that matters, detected with this power by
     a fixed test. treatment_share, deff (the design effect): used with units. `v_opt` is the share
     `optimize_at` of the information at that end. It is frozen: changing it once there are data
-    voids the guarantee of the intervals.
+    voids the guarantee of the intervals. Of one state (`ConfidenceSequence.of`) units are its own
+    rows, and the effect is a distance from a fixed number: `of_one` is its tuning.
 
     >>> Horizon(units=10_000, baseline=0.5).v_opt
     5000.0
@@ -101,6 +102,27 @@ class Horizon:
         """The `v_opt` of `ConfidenceSequence`, or None."""
         v = self.optimize_at * self._information()
         return v if 0 < v < math.inf else None
+
+    @property
+    def planned_rows(self) -> tuple[float, float] | None:
+        """The rows of control and treatment at which the interval of a quantile is about the
+        narrowest: a share of the units, and 10,000 with an mde, which does not say how many rows
+        are planned. None without either."""
+        if self.mde is not None:
+            return _ROWS, _ROWS
+        rows = math.nan if self.units is None else self.optimize_at * self.units
+        found = rows * (1.0 - self.treatment_share), rows * self.treatment_share
+        good = all(0 < one < math.inf for one in (*found, self.deff))
+        return found if good else None
+
+    @property
+    def of_one(self) -> tuple[float | None, float | None]:
+        """The `v_opt` and the planned rows of one state, each None if it does not follow."""
+        share, v, rows = self.treatment_share, self.v_opt, self.planned_rows
+        if self.mde is not None:
+            return v, _ROWS
+        alone = None if v is None else v / (share * (1.0 - share))
+        return alone, rows and sum(rows)
 
     @property
     def reason(self) -> str:
@@ -364,3 +386,20 @@ class Plan:
         both = weights[self.control] + weights[treatment]
         units = horizon.units * both / math.fsum(weights.values())
         return replace(horizon, units=units, treatment_share=weights[treatment] / (both or 1))
+
+
+_SHARES: Final = {
+    "alpha": "pass the probability of error that you accept, such as 0.05",
+    "level": "pass the confidence level as a share of 1, such as 0.95",
+}
+
+
+def check_share(name: str, value: float, most: float = 1) -> None:
+    """Raise SettingsError for a value that is not between 0 and `most`."""
+    if not 0 < value < most:
+        raise SettingsError(
+            expected=f"a number between 0 and {most}",
+            got=shown(value),
+            where=name,
+            hint=_SHARES.get(name, "pass a share"),
+        )

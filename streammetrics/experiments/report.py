@@ -428,7 +428,7 @@ def _notes(found: Outcome) -> list[str]:
     unfit = dict.fromkeys(
         one.watched
         for one in contrasts
-        if one.comparison.kind != "rate"
+        if one.comparison.kind not in ("rate", "quantile")
         and one.comparison.least_count  # without rows the kind is unknown
         and plan.is_for_rates(one.watched)
     )

@@ -10,7 +10,7 @@ from streammetrics.core.errors import SettingsError
 from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.strata import Pair
 from streammetrics.kernels.inference.area_interval import COARSE
-from streammetrics.kernels.inference.paired import paired_jackknife
+from streammetrics.kernels.inference.paired import correlation, paired_jackknife
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
     critical,
@@ -77,6 +77,18 @@ def shared_users(pair: Pair, origin: float, off: float) -> SharedUsers:
     difference = paired_jackknife(b, a)
     resolution = off if off > COARSE * difference.se else 0.0
     return SharedUsers(pair.effect, difference, jackknife_variance(lifts), resolution)
+
+
+def correlation_of_quantiles(pair: Pair) -> float | None:
+    """The correlation of both quantiles, that of the shares of rows up to them over users; 0 if all
+    groups of an arm agree. None for views that are no quantiles."""
+    a, b = pair.control.quantile, pair.treatment.quantile
+    if a is None or b is None:
+        return None
+    ends = zip(_left_out(pair.control), _left_out(pair.treatment), strict=True)
+    used = [i for i, one in enumerate(ends) if one != (None, None)]
+    found = correlation([a.replicates[i] for i in used], [b.replicates[i] for i in used])
+    return 0.0 if math.isnan(found) else found
 
 
 def _left_out(arm: Arm) -> Sequence[float | None]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.interval import bounds_within
-from streammetrics.experiments.arm import Arm
+from streammetrics.experiments.arm import Arm, without_effect
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.kernels.inference.variances import jackknife_variance
@@ -88,6 +88,7 @@ def _df(parts: list[Fraction], found: list[Stratum]) -> float:
     return ratio(whole * whole, below) if below else math.inf
 
 
+_ONE_EPOCH: Final = "the always-valid interval of a quantile is of one epoch, and there are several"
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 
 
@@ -106,8 +107,8 @@ class Pair:
 
     def within(self, bounds: Bounds) -> Bounds:
         """The interval of the effect without the values that it cannot have."""
-        least, most = self.control.limits
-        return bounds_within(bounds, least - most, most - least)
+        (least, most), (low, high) = self.control.limits, self.treatment.limits
+        return bounds_within(bounds, low - most, high - least)
 
 
 def pair_of(control: Arm, treatment: Arm) -> Pair:
@@ -138,8 +139,9 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
         Stratum(n, Fraction(b.value) - Fraction(a.value), 0)
         for n, a, b in zip(sizes, controls, treatments, strict=True)
     ]
-    effect = combined(differences).effect
-    return Pair(_one(controls, sizes), _one(treatments, sizes), effect, tuple(used), left_out)
+    effect, treated = combined(differences).effect, _one(treatments, sizes)
+    control = without_effect(treated) if controls[0].known else _one(controls, sizes)
+    return Pair(control, treated, effect, tuple(used), left_out)
 
 
 def _difference(control: Arm, treatment: Arm) -> float:
@@ -169,7 +171,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         replicates = _stratified_replicates(arms, sizes)
         spread = jackknife_variance([one for one in replicates if one is not None])
         variance, df = spread.variance, spread.df
-        reason = spread.reason
+        reason = first.no_jackknife or spread.reason
     weights = [n / sum(sizes) for n in sizes]
     alone = math.fsum(
         w * w * arm.variance / arm.deff for w, arm in zip(weights, arms, strict=True) if arm.deff
@@ -193,7 +195,16 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         reason=reason,
         direction=first.direction,
         limits=first.limits,
+        never=_never(arms),
+        no_jackknife=first.no_jackknife,
     )
+
+
+def _never(arms: Sequence[Arm]) -> str:
+    """Why no interval over several epochs holds at all looks, or ""."""
+    if any(arm.quantile is not None for arm in arms):
+        return _ONE_EPOCH
+    return next((arm.never for arm in arms if arm.never), "")
 
 
 def _stratified_replicates(arms: Sequence[Arm], sizes: Sequence[int]) -> tuple[float | None, ...]:

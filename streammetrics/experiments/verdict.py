@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from streammetrics.experiments.arm import GROUPS, Arm
-from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading, treatment_is_nearer
 from streammetrics.experiments.numerals import least
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Safeguard
 
 LARGE_GROUP = 0.25  # share of an arm's rows in one group, above which a warning follows
@@ -20,13 +20,13 @@ LARGE_GROUP = 0.25  # share of an arm's rows in one group, above which a warning
 def why_not_started(contrast: Contrast, reading: Reading) -> str:
     """Why there is no interval; if the last look is older than the states, its own reason."""
     infinite = _infinite(contrast)
-    if infinite and contrast.horizon.v_opt is not None:
+    if infinite and not contrast.no_horizon:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
         return reading.last.reason or "the last look has no interval"
     found = contrast.comparison
-    if contrast.horizon.v_opt is None:
-        return contrast.horizon.reason
+    if why := contrast.no_horizon:
+        return why
     if why := why_never(contrast):
         return why
     for test, said in (
@@ -53,8 +53,8 @@ def cannot_start(contrast: Contrast) -> bool:
     """Whether waiting would not help: no horizon was declared, an estimate is infinite (an infinite
     log loss stays infinite), there is no standard error for such rows, or no interval of the
     view holds at all looks."""
-    never = contrast.horizon.v_opt is None or bool(why_never(contrast))
-    return never or bool(_infinite(contrast)) or has_no_error(contrast)
+    never = contrast.no_horizon or why_never(contrast)
+    return bool(never) or bool(_infinite(contrast)) or has_no_error(contrast)
 
 
 def why_never(contrast: Contrast) -> str:
@@ -67,7 +67,8 @@ def has_no_error(contrast: Contrast) -> bool:
     """Whether an arm has an estimate from several rows, but no formula for its standard error."""
 
     def unknown(arm: Arm) -> bool:
-        known = arm.replicates is not None or not math.isnan(arm.variance)
+        known = arm.replicates is not None or arm.quantile is not None
+        known = known or not math.isnan(arm.variance)
         return arm.rows > 1 and math.isfinite(arm.value) and not known
 
     return bool(_variants(contrast, unknown))
@@ -101,9 +102,10 @@ def _variants(contrast: Contrast, test: Callable[[Arm], bool]) -> list[str]:
 
 
 def _arms(contrast: Contrast) -> list[tuple[str, Arm]]:
-    """Both arms by their variants; none if unknown."""
+    """Both arms by their variants; none if unknown, and no control that has no rows of its own."""
     names, pair = (contrast.control_variant, contrast.treatment_variant), contrast.pair
-    return [] if pair is None else list(zip(names, (pair.control, pair.treatment), strict=True))
+    arms = [] if pair is None else zip(names, (pair.control, pair.treatment), strict=True)
+    return [(name, arm) for name, arm in arms if not arm.known]
 
 
 Verdict = Literal[

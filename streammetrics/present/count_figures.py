@@ -41,15 +41,22 @@ _CELL: Final = 44  # the least width of a cell, in pixels
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Counts by score. scores: [k], ascending; counts: int64 [2, k], negatives and positives at
-    each score. reason: why they are unknown, or ""."""
+    each score. reason: why they are unknown, or "". classes: other names of the two rows, the
+    second one first."""
 
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     reason: str = ""
+    classes: tuple[str, str] = CLASSES
 
 
 def distribution(
-    found: Mapping[str, Scores], *, title: str = "Scores", theme: str = "light"
+    found: Mapping[str, Scores],
+    *,
+    title: str = "Scores",
+    theme: str = "light",
+    kind: str = "scores",
+    x: str = "score",
 ) -> Spec:
     """The share of each class in each bin, as steps.
 
@@ -64,21 +71,23 @@ def distribution(
     rows = [row for name, one in known.items() for row in _binned(name, one, log)]
     names = list(known) or [""]
     several = names != [""]
-    x = quantity("x", "score", scale={"type": "log"} if log else {"zero": False})
-    y = quantity("y", "share of the class in a bin", axis={"format": "~%"})
+    classes = next((one.classes for one in found.values()), CLASSES)
+    horizontal = quantity("x", x, scale={"type": "log"} if log else {"zero": False})
+    said = "share of the class in a bin" if classes == CLASSES else "share of the rows in a bin"
+    y = quantity("y", said, axis={"format": "~%"})
     legend = {"title": None, "columns": legend_columns(names)}
     below = {"title": None, "orient": "bottom"}  # there is no room beside the other legend
     of_class: Spec = {"field": "class", "type": "nominal", "sort": None, "legend": below}
-    of_class["scale"] = {"domain": list(CLASSES), "range": list(DASHES[:2])}
+    of_class["scale"] = {"domain": list(classes), "range": list(DASHES[:2])}
     colour: Spec = {"field": "series", "type": "nominal", "sort": None, "legend": legend}
     colour["scale"] = {"domain": names}
     if not several:
-        colour = {**of_class, "scale": {"domain": list(CLASSES)}}
-    seen = tooltip(("series", "series"), ("class", "class"), ("x", "from score"), ("y", "share"))
+        colour = {**of_class, "scale": {"domain": list(classes)}}
+    seen = tooltip(("series", "series"), ("class", "class"), ("x", f"from {x}"), ("y", "share"))
     line: Spec = {
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
         "encoding": {
-            "x": x,
+            "x": horizontal,
             "y": y,
             "color": colour,
             "strokeDash": of_class,
@@ -88,11 +97,11 @@ def distribution(
     }
     reason = next((one.reason for one in found.values() if one.reason), "")
     if len({row["x"] for row in rows}) == 1:
-        rows, reason = [], f"all scores are {rows[0]['x']:.4g}"
+        rows, reason = [], f"all {x}s are {rows[0]['x']:.4g}"
     return figure(
-        "scores",
+        kind,
         title=title,
-        description="Share of the positives and of the negatives in each bin of scores.",
+        description=f"Share of the {classes[0]} and of the {classes[1]} in each bin of {x}s.",
         rows=rows,
         layers=[line],
         series=names,
@@ -121,7 +130,7 @@ def _binned(name: str, one: Scores, log: bool) -> list[dict[str, object]]:
     starts = np.unique(np.searchsorted(scores, goals, "left"))
     starts = starts[starts < len(scores)]
     rows: list[dict[str, object]] = []
-    for label, of_class in zip(reversed(CLASSES), counts, strict=True):
+    for label, of_class in zip(reversed(one.classes), counts, strict=True):
         all_ = int(of_class.sum())
         if not all_:
             continue

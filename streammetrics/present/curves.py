@@ -1,16 +1,18 @@
-"""ROC, precision-recall, gain and lift, each with a band that certainly holds the exact curve."""
+"""ROC, precision-recall, gain, lift and uplift, each with a band that certainly holds the exact
+curve."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.steps import Steps
+from streammetrics.kernels.curves.uplift import ArmSteps, heights
 from streammetrics.present.spec import (
     Row,
     between,
@@ -27,11 +29,14 @@ from streammetrics.present.themes import Spec
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float, float]  # a value and its certain bounds
+C = TypeVar("C")
 
 PARTS: Final = 20  # equal parts of the rows, for gain and lift
 _ROUNDED: Final = 2.0**-50  # exceeds a few roundings of counts and shares
 _ONE_CLASS: Final = "a class has no rows"
 _NO_POSITIVES: Final = "there are no positives"
+_ONE_ARM: Final = "an arm has no rows"
+_SHARE: Final = "share of the rows, highest scores first"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,16 @@ class Curve:
     """
 
     steps: Steps
+    thresholds: NDArray[np.floating]
+    exact: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """The data of the uplift curve, as in `Curve`."""
+
+    steps: ArmSteps
     thresholds: NDArray[np.floating]
     exact: bool
     reason: str = ""
@@ -120,6 +135,39 @@ def pr_points(curve: Curve, most: int) -> Drawn:
     return _drawn(x, y, curve.thresholds[at], band)
 
 
+def uplift_points(found: Effects, most: int) -> Drawn:
+    """The uplift curve, thinned to `most` points; both arms must have rows."""
+    steps = found.steps
+    rows, uplift = steps.rows.astype(np.float64), heights(steps)
+    along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(uplift)))])
+    at = kept(rows / rows[-1] + along / max(along[-1], 1.0), most)
+    x, y = rows[at] / rows[-1], uplift[at]
+    band = None
+    if not found.exact or len(at) < len(rows):
+        # Least with all successes of the control first, greatest with those of the treated first.
+        y_c, y_t = (np.diff(some[at].astype(np.float64)) for some in (steps.y_c, steps.y_t))
+        low, high = y[:-1] - y_c / steps.control, y[:-1] + y_t / steps.treated
+        low, high = (low - _ROUNDED).clip(-1.0, 1.0), (high + _ROUNDED).clip(-1.0, 1.0)
+        band = np.append(low, low[-1:]), np.append(high, high[-1:])
+    return Drawn(x, y, found.thresholds[at].astype(np.float64), band)
+
+
+def uplift(
+    curves: Mapping[str, Effects], *, title: str = "Uplift curve", theme: str = "light"
+) -> Spec:
+    """Y_t/N_t - Y_c/N_c over the share of rows above a cut, and its chord as a thin line."""
+    reasons = {
+        name: one.reason or ("" if one.steps.both else _ONE_ARM) for name, one in curves.items()
+    }
+    usable, reason = _with_reason(curves, reasons)
+    points = {name: uplift_points(one, each(len(usable))) for name, one in usable.items()}
+    x = quantity("x", _SHARE, scale={"domain": [0, 1]})
+    y = quantity("y", "effect of treating these rows, per row of all", scale={"zero": True})
+    chords = [straight((0, 0), (1, float(one.y[-1]))) for one in points.values()]
+    described = "Effect of treating the rows with the highest scores, over their share."
+    return _curves("uplift", points, chords, (x, y), title, described, reason, theme)
+
+
 def roc(curves: Mapping[str, Curve], *, title: str = "ROC curve", theme: str = "light") -> Spec:
     """True positive rate over false positive rate, and chance as a thin line.
 
@@ -155,16 +203,20 @@ def pr(
 
 
 def _usable(curves: Mapping[str, Curve], *, both: bool) -> tuple[dict[str, Curve], str]:
-    found, reason = {}, ""
-    for name, one in curves.items():
-        why = one.reason
-        if not why and not (one.steps.positives and (one.steps.negatives or not both)):
-            why = _ONE_CLASS if both else _NO_POSITIVES
-        if why:
-            reason = reason or (f"{name}: {why}" if name else why)
-        else:
-            found[name] = one
-    return found, "" if found else reason or "there is no curve"
+    why = _ONE_CLASS if both else _NO_POSITIVES
+    reasons = {
+        name: one.reason
+        or ("" if one.steps.positives and (one.steps.negatives or not both) else why)
+        for name, one in curves.items()
+    }
+    return _with_reason(curves, reasons)
+
+
+def _with_reason(curves: Mapping[str, C], reasons: Mapping[str, str]) -> tuple[dict[str, C], str]:
+    """The curves without a reason against them; if there are none, the first reason."""
+    found = {name: one for name, one in curves.items() if not reasons[name]}
+    texts = (f"{name}: {why}" if name else why for name, why in reasons.items() if why)
+    return found, "" if found else next(texts, "there is no curve")
 
 
 def _drawn(
@@ -248,7 +300,7 @@ def gain(
     [0.0, 0.5, 1.0]
     """
     with_start = {name: [(0.0, 0.0, 0.0), *ends] for name, ends in found.items()}
-    x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
+    x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "share of the positives found", scale={"domain": [0, 1]})
     described = "Share of the positives over the share of the rows with the highest scores."
     chance = straight((0, 0), (1, 1))
@@ -259,10 +311,20 @@ def lift(
     found: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
 ) -> Spec:
     """Rate of positives among the highest i/k of the scores, divided by that of all rows."""
-    x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
+    x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "rate of positives over that of all rows", scale={"zero": True})
     described = "Rate of positives in the rows with the highest scores over that of all rows."
     return _shares("lift", found, 1, level("y", 1), (x, y), title, described, theme)
+
+
+def uplift_parts(
+    found: Mapping[str, Sequence[Bounds]], *, title: str = "Uplift by part", theme: str = "light"
+) -> Spec:
+    """The effect in each of k equal parts of the rows, by series."""
+    x = quantity("x", _SHARE, scale={"domain": [0, 1]})
+    y = quantity("y", "success rate of the treated less that of the control", scale={"zero": True})
+    described = "Effect in equal parts of the rows, by score."
+    return _shares("uplift_parts", found, 1, level("y", 0), (x, y), title, described, theme)
 
 
 def _shares(

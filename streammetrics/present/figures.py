@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,22 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves.steps import Steps
+from streammetrics.kernels.curves.uplift import ArmSteps
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.count_figures import Bin, Scores, confusion, distribution, reliability
-from streammetrics.present.curves import PARTS, Bounds, Curve, gain, lift, pr, roc
+from streammetrics.present.curves import (
+    PARTS,
+    Bounds,
+    Curve,
+    Effects,
+    gain,
+    lift,
+    pr,
+    roc,
+    uplift,
+    uplift_parts,
+)
 from streammetrics.present.named_values import NamedValue, values
 from streammetrics.present.spec import head
 from streammetrics.present.texts import ci_title, decimals_for, name_text, number
@@ -49,6 +61,23 @@ class HasCurve(Protocol):
     def lift(self, k: int) -> Sequence[Value]: ...
 
 
+class HasUplift(Protocol):
+    """A result with the curve of two arms."""
+
+    exact: bool
+    reason: str
+    _steps: ArmSteps
+
+    def curve(self) -> _Points: ...
+    def uplift_by_part(self) -> Sequence[Value]: ...
+
+
+class _HasDistributions(Protocol):
+    reason: str
+
+    def _distributions(self) -> tuple[NDArray[np.floating], NDArray[np.int64]]: ...
+
+
 class _HasClasses(Protocol):
     def auc(self, average: None) -> Sequence[Value]: ...
     def f1(self, average: None) -> Sequence[Value]: ...
@@ -73,6 +102,17 @@ def curve_of(found: HasCurve) -> Curve:
     return Curve(found._steps, found.roc().thresholds, found.exact, found.reason)
 
 
+def uplift_in(result: object) -> Mapping[str, HasUplift]:
+    """The curve of two arms, if the result has one."""
+    has = callable(getattr(result, "uplift_by_part", None))
+    return {"": cast("HasUplift", result)} if has else {}
+
+
+def effects_by_score(found: HasUplift) -> Effects:
+    """The data of the uplift curve."""
+    return Effects(found._steps, found.curve().thresholds, found.exact, found.reason)
+
+
 def bins_of(result: object) -> Sequence[Bin]:
     """The bins of calibration; with Wilson's interval if no row is weighted."""
     table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
@@ -83,6 +123,12 @@ def bins_of(result: object) -> Sequence[Bin]:
         interval = wilson_bounds(round(share * n), n, q) if n and not any(weighted) else _NONE
         found.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
     return found
+
+
+def sides_of(result: object) -> Scores:
+    """The values of a reference and of current rows."""
+    known = cast("_HasDistributions", result)
+    return Scores(*known._distributions(), known.reason, ("current rows", "reference"))
 
 
 def table_of(result: object) -> NDArray[np.int64] | None:
@@ -164,22 +210,45 @@ def _bounded(value: Value) -> Bounds:
 
 
 KINDS: Final = (
-    *("roc", "pr", "scores", "gain", "lift"),
+    *("roc", "pr", "scores", "gain", "lift", "uplift", "uplift_parts", "distributions"),
     *("reliability", "confusion", "classes", "windows", "effects", "values"),
 )
 MOST: Final = 20  # series of a figure
-_CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] = {
-    "roc": (curve_of, roc),
-    "pr": (curve_of, pr),
-    "scores": (lambda found: Scores(found.scores, found.counts, found.reason), distribution),
-    "gain": (lambda found: list(map(bounds, found.gain(PARTS))), gain),
-    "lift": (lambda found: list(map(bounds, found.lift(PARTS))), lift),
+# By kind, the curves of a result by name, the data of one, and how several are drawn.
+_CURVES: Final[
+    Mapping[
+        str,
+        tuple[Callable[[object], Mapping[str, Any]], Callable[..., object], Callable[..., Spec]],
+    ]
+] = {
+    "roc": (curves_in, curve_of, roc),
+    "pr": (curves_in, curve_of, pr),
+    "scores": (
+        curves_in,
+        lambda found: Scores(found.scores, found.counts, found.reason),
+        distribution,
+    ),
+    "gain": (curves_in, lambda found: list(map(bounds, found.gain(PARTS))), gain),
+    "lift": (curves_in, lambda found: list(map(bounds, found.lift(PARTS))), lift),
+    "uplift": (uplift_in, effects_by_score, uplift),
+    "uplift_parts": (
+        uplift_in,
+        lambda found: list(map(bounds, found.uplift_by_part())),
+        uplift_parts,
+    ),
 }
 
 
-_VIEWS: Final = {"roc": "auc", "pr": "ap", "reliability": "ece"}  # the value that a figure shows
+_VIEWS: Final = {
+    "roc": "auc",
+    "pr": "ap",
+    "uplift": "qini",
+    "reliability": "ece",
+    "distributions": "psi",
+}  # the value that a figure shows
 _NAME: Final = 24  # characters of a series beside its value
 _ACRONYM: Final = 4  # letters of a view that is written in capitals
+_NAMES: Final = {"qini": "Qini"}  # other texts of views
 
 
 def kinds_of(result: object) -> tuple[str, ...]:
@@ -201,7 +270,8 @@ def kinds_of(result: object) -> tuple[str, ...]:
     if effects_of(result, "") is not None:
         return ("effects",)
     has = {
-        **dict.fromkeys(_CURVES, bool(curves_in(inner))),
+        **{kind: bool(found(inner)) for kind, (found, _, _) in _CURVES.items()},
+        "distributions": hasattr(inner, "_distributions"),
         "reliability": callable(getattr(inner, "reliability", None)),
         "confusion": table_of(inner) is not None,
         "classes": bool(classes_title(inner)),
@@ -260,13 +330,18 @@ def figure_by_series(
     named = {"title": title} if title else {}
     inner = {series: _inner(one) for series, one in chosen.items()}
     if kind in _CURVES:
-        source, draw = _CURVES[kind]
+        found_in, source, draw = _CURVES[kind]
         curves = {
             ": ".join(filter(None, (series, name))): source(one)
             for series, of in inner.items()
-            for name, one in curves_in(of).items()
+            for name, one in found_in(of).items()
         }
         return _with_values(draw(curves, theme=theme, **named), inner, _VIEWS.get(kind, ""))
+    if kind == "distributions":
+        sides = {series: sides_of(one) for series, one in inner.items()}
+        titled = {"title": "Distributions", **named}
+        drawn = distribution(sides, theme=theme, kind=kind, x="value", **titled)
+        return _with_values(drawn, inner, _VIEWS[kind])
     if kind == "reliability":
         bins = {series: bins_of(one) for series, one in inner.items()}
         return _with_values(reliability(bins, theme=theme, **named), inner, _VIEWS[kind])
@@ -310,6 +385,7 @@ def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:
     if not texts or meta["reason"]:
         return spec
     name = view.upper() if len(view) <= _ACRONYM else view.replace("_", " ")
+    name = _NAMES.get(view, name)
     said = f"{name}: {', '.join(texts)}" if "" not in inner else f"{name} {texts[0]}"
     title = cast("str | list[str]", cast("Spec", spec["title"])["text"])
     text = title if isinstance(title, str) else " ".join(title)

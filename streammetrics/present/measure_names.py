@@ -22,11 +22,15 @@ _OTHERS: Final[Mapping[str, str]] = MappingProxyType(
         "PooledHR": "pooled_hr",
         "P": "p prec precision",
         "R": "r recall",
+        "F1": "f1 f1_score",
         "RPrec": "rprec r_prec r_precision",
         "AP": "ap map average_precision mean_average_precision",
         "ERR": "err expected_reciprocal_rank",
         "RBP": "rbp rank_biased_precision",
         "Bpref": "bpref",
+        "AlphaNDCG": "alpha_ndcg andcg",
+        "ERRIA": "err_ia",
+        "StRecall": "strec st_recall subtopic_recall s_recall",
     }
 )
 # trec_eval joins the cut by an underscore, and pytrec_eval also by a dot.
@@ -41,7 +45,9 @@ _TREC_EVAL: Final[Mapping[str, str]] = MappingProxyType(
 )
 _LONGEST: Final = 200  # characters
 _FORM: Final = re.compile(
-    r"\s*([A-Za-z][A-Za-z_-]{0,39})\s*(\([^()]*\)\s*)?(?:@\s*([0-9]{1,9})\s*)?", re.ASCII
+    r"\s*([A-Za-z][A-Za-z_-]{0,39}|[Ff]1(?:[_-]score)?)\s*(\([^()]*\)\s*)?"
+    r"(?:@\s*([0-9]{1,9})\s*)?",
+    re.ASCII,
 )
 _JOINED: Final = re.compile(r"\s*([A-Za-z][A-Za-z_-]{0,39}?)[_.]([0-9]{1,9})\s*", re.ASCII)
 _ENDS_IN_CUT: Final = re.compile(

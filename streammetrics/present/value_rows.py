@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -147,8 +147,9 @@ def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) ->
 
 def rows_of_views(result: object, level: float, headlines: bool) -> Iterator[ValueRow]:
     """A row for each view of a result without parts."""
-    counts, reason = counts_of(result), texts_of(result).get("reason", "")
+    counts = counts_of(result)
     for name, value in views_of(result, headlines=headlines).items():
+        reason = reason_of(result, name)
         interval = interval_of(result, result, name, level)
         why = reason or (interval.reason if interval.formula else "")
         if not math.isfinite(value):
@@ -160,6 +161,22 @@ def estimates_of(result: object, level: float, headlines: bool) -> Iterator[Valu
     """The same, of values that are no exact figures of rows, such as p-values."""
     for row in rows_of_views(result, level, headlines):
         yield replace(row, exact=False)
+
+
+class HasReasons(Protocol):
+    """A result that is undefined for a reason that only its rows show."""
+
+    def _reason_of(self, view: str) -> str:
+        """Why a view is undefined, or ""."""
+        ...
+
+
+def reason_of(result: object, view: str) -> str:
+    """Why a view, by its name, is undefined for these rows; "" if it is not, or if its class says
+    why in `reasons`."""
+    if hasattr(type(result), "_reason_of"):
+        return cast("HasReasons", result)._reason_of(view)
+    return texts_of(result).get("reason", "")
 
 
 def why_undefined(

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from streammetrics.ranking.catalog import CatalogMetrics
     from streammetrics.ranking.grouped_auc import GroupedAUC
     from streammetrics.ranking.grouped_scores import GroupedScores
+    from streammetrics.ranking.item_exposure import ItemExposure
     from streammetrics.ranking.list_similarity import IntraListSimilarity, register_similarity
     from streammetrics.ranking.measure import Measure
     from streammetrics.ranking.measures import (
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         CG,
         DCG,
         ERR,
+        F1,
         HR,
         MRR,
         NDCG,
@@ -27,27 +29,33 @@ if TYPE_CHECKING:
         parse_measure,
     )
     from streammetrics.ranking.ranking_metrics import RankingMetrics
+    from streammetrics.ranking.subtopic_measures import ERRIA, AlphaNDCG, StRecall
 
 __all__ = [
     "AP",
     "CG",
     "DCG",
     "ERR",
+    "ERRIA",
+    "F1",
     "HR",
     "MRR",
     "NDCG",
     "RBP",
+    "AlphaNDCG",
     "Bpref",
     "CatalogMetrics",
     "GroupedAUC",
     "GroupedScores",
     "IntraListSimilarity",
+    "ItemExposure",
     "Measure",
     "P",
     "PooledHR",
     "R",
     "RPrec",
     "RankingMetrics",
+    "StRecall",
     "parse_measure",
     "register_similarity",
 ]
@@ -59,11 +67,13 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.ranking.catalog": "CatalogMetrics",
             "streammetrics.ranking.grouped_auc": "GroupedAUC",
             "streammetrics.ranking.grouped_scores": "GroupedScores",
+            "streammetrics.ranking.item_exposure": "ItemExposure",
             "streammetrics.ranking.list_similarity": "IntraListSimilarity register_similarity",
             "streammetrics.ranking.measure": "Measure",
             "streammetrics.ranking.measures": (
-                "AP CG DCG ERR HR MRR NDCG RBP Bpref P PooledHR R RPrec parse_measure"
+                "AP CG DCG ERR F1 HR MRR NDCG RBP Bpref P PooledHR R RPrec parse_measure"
             ),
             "streammetrics.ranking.ranking_metrics": "RankingMetrics",
+            "streammetrics.ranking.subtopic_measures": "AlphaNDCG ERRIA StRecall",
         },
     )

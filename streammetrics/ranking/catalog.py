@@ -17,11 +17,16 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.exact.elementary import mean_self_information
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.ranking.item_lists import INPUTS, ItemLists, checked_cut, first_of, item_lists
+from streammetrics.ranking.item_lists import (
+    INPUTS,
+    MAX_CATALOG,
+    ItemLists,
+    checked_cut,
+    first_of,
+    fullness,
+    item_lists,
+)
 from streammetrics.results.list_results import CatalogShare
-
-MAX_CATALOG = 1 << 40  # items; cells of a few thousand such states fit into an int64
-_FULL, _UNDER_K, _EMPTY = range(3)
 
 
 class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
@@ -108,8 +113,7 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         found = batch.as_lists("lists")
         sizes = found.sizes
-        kinds = np.where(sizes >= self.k, _FULL, np.where(sizes > 0, _UNDER_K, _EMPTY))
-        self.lists.add(kinds.astype(np.intp, copy=False), slots)
+        self.lists.add(fullness(found, self.k), slots)
         owners = None if slots is None else np.repeat(slots, sizes)
         self.shows.add(found.values.astype(np.intp, copy=False), owners)
 

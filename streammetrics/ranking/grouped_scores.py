@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
@@ -37,7 +37,7 @@ from streammetrics.ranking.list_values import (
     list_terms,
     measured,
 )
-from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure import Measure, refused
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages
 
@@ -145,6 +145,10 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         for name, choices in _CHOICES.items():
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
+        for measure in measures_of(self.measures):
+            if measure.subtopics:
+                expected, hint = "measures without subtopics", "use RankingMetrics or evaluate"
+                raise refused(expected, str(measure), "GroupedScores.measures", hint)
 
     if TYPE_CHECKING:
 
@@ -198,6 +202,31 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         order = self.bag.order(groups.indices[at])
         found = list_terms(pieces, measures, self.ties, rule)
         return [Terms(v[order], None if w is None else w[order]) for v, w in found]
+
+    def of(self, measures: Measure | str | Iterable[Measure | str]) -> Averages:
+        """The means of other measures over the same lists, chosen when reading.
+
+        So the grade from which on an item is relevant can be one of many: `P(rel=2) @ 10`. Raises
+        SettingsError for a measure whose highest grade is below one of the rows, and for one of
+        subtopics.
+
+        >>> metric = GroupedScores("NDCG@10")
+        >>> metric.update([2, 1, 0], [0.4, 0.9, 0.1], groups=[1, 1, 1])
+        >>> metric.of(["P@2", "P(rel=2)@2"]).means
+        {'P@2': 1.0, 'P(rel=2)@2': 0.5}
+        """
+        self._flush()
+        settings: dict[str, Any] = {**self.settings(), "measures": measures_of(measures)}
+        asked = type(self)(**settings)
+        highest = asked._strictest()
+        labels = self.bag.labels()
+        most = int(labels[labels < NOT_JUDGED].max(initial=0))
+        if most > highest.highest:
+            hint = f"pass {highest.name} the highest grade: {highest.name}(max_grade=...)"
+            expected = f"a measure of grades up to {most}, the highest of the rows"
+            raise refused(expected, str(highest), "GroupedScores.of(measures)", hint)
+        asked.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
+        return asked.compute()
 
     def compute(self) -> Averages:
         """The means over all lists, and the number of lists of each kind."""

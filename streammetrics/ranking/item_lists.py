@@ -26,6 +26,7 @@ INPUTS: Final[Mapping[str, Unchecked]] = {
     "offsets": Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
     "group_sizes": Unchecked("[lists], in place of offsets", keyword=True, optional=True),
 }
+MAX_CATALOG: Final = 1 << 40  # items; cells of a few thousand such states fit into an int64
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
 
 
@@ -68,6 +69,12 @@ def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
     np.cumsum(kept, out=ends[1:])
     inside = np.arange(ends[-1]) - np.repeat(ends[:-1], kept)
     return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept) + inside], ends)
+
+
+def fullness(lists: Ragged[np.int64], k: int) -> NDArray[np.intp]:
+    """0 for a list with k items or more, 1 for one with fewer, 2 for one with none; [n]."""
+    sizes = lists.sizes
+    return np.where(sizes >= k, 0, np.where(sizes > 0, 1, 2)).astype(np.intp, copy=False)
 
 
 def _flat(

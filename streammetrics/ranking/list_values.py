@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Writer, require
 from streammetrics.core.declared import Declared
-from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn, dyadic
+from streammetrics.core.errors import InputError
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
+from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.core.parts.part import SLOT_0, Column, Part, Slots
 from streammetrics.core.rows import Terms
+from streammetrics.kernels.exact.double_double import Pair, scaled, times
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
 from streammetrics.kernels.ranking.ranked import ranked
-from streammetrics.ranking.measure import Measure, Values, too_high
+from streammetrics.ranking.measure import Floats, Measure, Values, refused, too_high
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.list_results import Averages, ListMoments
@@ -63,15 +66,33 @@ def measured(
         yield slice(first, first + part.n), part.relevant == 0, values
 
 
+def weighed(found: Sequence[Values], weights: Pair) -> list[tuple[Values, Floats]]:
+    """The same values of n lists with these weights, and what the weights leave out; [n]."""
+    weighted = []
+    for one in found:
+        rest = np.zeros_like(one.values) if one.rest is None else one.rest
+        values = times(Pair(one.values, rest), weights)
+        below = weights if one.weights is None else scaled(weights, one.weights)
+        weighted.append((Values(*values, below.high), below.low))
+    return weighted
+
+
 def list_terms(
-    pieces: Iterable[Lists], measures: Sequence[Measure], ties: str, rule: str
+    pieces: Iterable[Lists],
+    measures: Sequence[Measure],
+    ties: str,
+    rule: str,
+    by_list: Pair | None = None,
 ) -> list[Terms]:
     """For each measure its value of each list and the list's weight: 0 for an empty list, unless it
-    counts as 0 by the rule "zero"; a pooled measure weighs by its own weights."""
+    counts as 0 by the rule "zero"; a pooled measure weighs by its own weights. by_list: weights of
+    the lists of the only piece."""
     values: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     weights: list[list[NDArray[np.float64]]] = [[np.empty(0)] for _ in measures]
     for lists in pieces:
-        for _, is_empty, found in measured(lists, measures, ties):
+        for some, is_empty, found in measured(lists, measures, ties):
+            if by_list is not None:
+                found = [one for one, _ in weighed(found, by_list.take(some))]
             kept = np.where(is_empty & (rule == "skip"), 0.0, 1.0)
             for j, one in enumerate(found):
                 values[j].append(one.values)
@@ -98,6 +119,43 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)
 
 
+def require_expected(measures: Sequence[Measure], ties: str) -> None:
+    """SettingsError for a measure of subtopics where ties have the worst or the best order: the
+    best order for one subtopic may be the worst for another."""
+    for measure in measures:
+        if measure.subtopics and ties not in ("expected", "trec_eval"):
+            raise refused(f'ties="expected" for {measure}', f'"{ties}"', "ties", "leave ties out")
+
+
+def require_subtopics(lists: Lists, measures: Sequence[Measure]) -> None:
+    """InputError if a measure of subtopics has none to read."""
+    unseen = lists.unseen is not None and bool(lists.unseen[:, 1:].any())
+    if lists.subtopics is not None or not (unseen or bool(lists.grades.any())):
+        return
+    for measure in measures:
+        if measure.subtopics:
+            raise InputError(
+                expected=f"the subtopics that items answer, which {measure} reads",
+                got="none",
+                where="subtopics",
+                hint="pass subtopics= beside labels; for ids, {id: subtopics} as truth",
+            )
+
+
+def require_no_unseen(lists: Lists, measures: Sequence[Measure]) -> None:
+    """InputError if lists lack known items whose subtopics a measure would have to know."""
+    of_subtopics = [measure for measure in measures if measure.subtopics]
+    if of_subtopics and lists.unseen is not None and bool(lists.unseen.any()):
+        rows = np.flatnonzero(lists.unseen.any(axis=1))
+        raise InputError(
+            expected=f"the subtopics of all known items, which {of_subtopics[0]} reads",
+            got="the number of items that the list lacks",
+            where=f"n_relevant[{rows[0]}]",
+            hint="pass these items too, with the score -inf and their subtopics",
+            rows=rows,
+        )
+
+
 # The sums for means over lists and for their intervals.
 
 _PLAIN: Final = 2  # sums of values v, v²
@@ -112,9 +170,12 @@ class MomentsColumn(Column):
         self.sums, self.width = sums, width
 
     @classmethod
-    def of(cls, measures: Sequence[Measure], width: int = 1) -> MomentsColumn:
-        """Empty sums for these measures."""
-        return cls([[ExactSumColumn(width) for _ in range(_n_sums(m))] for m in measures], width)
+    def of(
+        cls, measures: Sequence[Measure], width: int = 1, *, weighted: bool = False
+    ) -> MomentsColumn:
+        """Empty sums for these measures; weighted: lists have weights."""
+        sizes = [_POOLED if weighted or measure.pooled else _PLAIN for measure in measures]
+        return cls([[ExactSumColumn(width) for _ in range(size)] for size in sizes], width)
 
     @property
     def total_count(self) -> int:
@@ -124,8 +185,15 @@ class MomentsColumn(Column):
     def nbytes(self) -> int:
         return sum(column.nbytes for columns in self.sums for column in columns)
 
-    def add(self, measure: int, found: Values, slots: Slots | None = None) -> None:
-        """Add one measure's values [n] to the states at `slots`, or all to state 0."""
+    def add(
+        self,
+        measure: int,
+        found: Values,
+        slots: Slots | None = None,
+        weights_rest: Floats | None = None,
+    ) -> None:
+        """Add one measure's values [n] to the states at `slots`, or all to state 0. weights_rest:
+        what the weights leave out."""
         sums, v, w = self.sums[measure], found.values, found.weights
         sums[0].add(v, slots)
         if found.rest is not None:
@@ -134,6 +202,8 @@ class MomentsColumn(Column):
         if w is not None:
             for column, values in zip(sums[2:], (w, w * w, v * w), strict=True):
                 column.add(values, slots)
+            if weights_rest is not None:
+                sums[2].add(weights_rest, slots)
 
     def require_possible(self, lists: int, slot: int = 0) -> None:
         """StateError unless this number of lists can have these sums."""
@@ -173,21 +243,16 @@ class Moments(Part[MomentsColumn]):
     """The moments of each entry of the setting `measures`, of the owner or of its `metric`."""
 
     def empty(self, owner: Declared, width: int) -> MomentsColumn:
-        return MomentsColumn.of(_measures(owner), width)
+        return MomentsColumn.of(_measures(owner), width, weighted=_weighted(owner))
 
     def decode(self, owner: Declared, width: int, data: Reader) -> MomentsColumn:
-        part = ExactSum()
-        return MomentsColumn(
-            [
-                [part.decode(owner, width, data) for _ in range(_n_sums(measure))]
-                for measure in _measures(owner)
-            ],
-            width,
-        )
+        part, empty = ExactSum(), self.empty(owner, 1)
+        sums = [[part.decode(owner, width, data) for _ in columns] for columns in empty.sums]
+        return MomentsColumn(sums, width)
 
 
-def _n_sums(measure: Measure) -> int:
-    return _POOLED if measure.pooled else _PLAIN
+def _weighted(owner: Declared) -> bool:
+    return owner.__dict__.get("examination") is not None
 
 
 def _measures(owner: Declared) -> tuple[Measure, ...]:

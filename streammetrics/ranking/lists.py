@@ -1,11 +1,10 @@
-"""Validation of ranked lists, graded or of ids, into one form."""
+"""Validation of ranked lists of grades, into one form."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.conversion import array_of, list_column
-from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.parts.score_bits import Scores
+from streammetrics.core.errors import InputError, bad_rows
 from streammetrics.core.rows import exact_total, offsets_of
-from streammetrics.core.slips import ids_instead
 from streammetrics.kernels.ranking.graded_lists import Lists
+from streammetrics.ranking.subtopic_rows import subtopics_of_items
 
 # Where flat lists begin and end.
 
@@ -106,6 +104,7 @@ def graded_lists(
     n_relevant: ArrayLike | None,
     judged: ArrayLike | None = None,
     group_sizes: ArrayLike | None = None,
+    subtopics: object = None,
     *,
     graded_from: int,
 ) -> Lists:
@@ -146,7 +145,10 @@ def graded_lists(
     except InputError as error:
         raise form.of_lists(error) from None
     known = None if judged is None else _judged(judged, grades, form)
-    lists = Lists(grades, flat_scores, ends, None, known)
+    of_items = None
+    if subtopics is not None:
+        of_items = subtopics_of_items(subtopics, array.shape, ends, nested is not None, grades)
+    lists = Lists(grades, flat_scores, ends, None, known, of_items)
     if n_relevant is None:
         return lists
     unseen = _unseen(lists, array_of(n_relevant, "n_relevant"), graded_from)
@@ -298,172 +300,35 @@ def _refuse(rows: NDArray[np.intp], expected: str, got: str, hint: str) -> None:
     )
 
 
-# Ranked lists of ids against their known relevant ids.
+# The logged rank of the click of each list.
 
 
-def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]) -> Lists:
-    """Ranked lists of ids, each with its relevant ids or a mapping id -> grade.
+def logged_positions(
+    positions: object, lists: Lists, examination: Sequence[float | Fraction] | None
+) -> NDArray[np.int64]:
+    """The logged rank of each list, from 1, or 0 for a list with nothing relevant; [n].
 
-    A list is a sequence of ids in rank order, or a mapping id -> score. A mapping of grades judges
-    its ids, those of grade 0 as not relevant; all other ids are not judged. Refused are an id that
-    is twice in one list, an id of another type than those of its truth, and a string in place of a
-    list of ids.
+    InputError if they do not fit the lists, or the ranks whose examination is declared.
     """
-    for given, name in ((lists, "lists"), (truths, "truths")):
-        _require_no_mapping(given, name)
-    lists = list(lists)
-    ranked = [_ids(ids, "lists", i, ordered=True) for i, ids in enumerate(lists)]
-    known = [_known(truth, i) for i, truth in enumerate(truths)]
-    if len(ranked) != len(known):
+    if examination is None or positions is None:
         raise InputError(
-            expected=f"{len(ranked)} truths, one for each list",
-            got=f"{len(known)}",
-            where="truths",
-            hint="pass as many truths as lists, an empty one if nothing is known",
+            expected="positions with the setting examination, and none without it",
+            got="positions alone" if examination is None else "no positions",
+            where="positions",
+            hint="declare examination=(1, 0.6, ...) by rank, or leave positions out"
+            if examination is None
+            else "pass the rank, from 1, at which the click of each list was logged",
         )
-    duplicates = [i for i, ids in enumerate(ranked) if len(set(ids)) != len(ids)]
-    if duplicates:
-        [(twice, _)] = Counter(ranked[duplicates[0]]).most_common(1)
-        raise InputError(
-            expected="each id once in a list",
-            got=f"{shown(twice)} twice",
-            where=f"lists[{duplicates[0]}]",
-            hint=f"drop the later ones in these {len(duplicates)} list(s)",
-            rows=np.array(duplicates, np.intp),
-        )
-    _refuse_other_types(ranked, known)
-    unseen = np.zeros((len(ranked), MAX_GRADE + 1), np.int64)
-    grades: list[int] = []
-    judged: list[bool] = []
-    for i, (ids, truth) in enumerate(zip(ranked, known, strict=True)):
-        found = [truth.get(id_) for id_ in ids]
-        judged += [grade is not None for grade in found]
-        grades += [grade or 0 for grade in found]
-        for grade in truth.values():
-            unseen[i, grade] += 1
-        for seen in found:
-            if seen is not None:
-                unseen[i, seen] -= 1
-    ends = np.zeros(len(ranked) + 1, np.int64)
-    np.cumsum([len(ids) for ids in ranked], out=ends[1:])
-    scores = _scores(lists, ranked, ends)
-    return Lists(np.array(grades, np.uint8), scores, ends, unseen, np.array(judged, np.bool_))
-
-
-def _require_no_mapping(given: object, name: str) -> None:
-    if isinstance(given, Mapping):
-        raise InputError(
-            expected=f"a sequence of {name}",
-            got=f"a mapping ({type(given).__name__})",
-            where=name,
-            hint="for two mappings by query, pass [run[q] for q in truth] and [truth[q] for q in "
-            "truth]",
-        )
-
-
-def _scores(
-    lists: Sequence[Iterable[Hashable]],
-    ranked: Sequence[Sequence[Hashable]],
-    ends: NDArray[np.int64],
-) -> Scores | None:
-    """The scores of all ids, or None if no list is a mapping; those of a ranked list descend."""
-    if not any(isinstance(ids, Mapping) for ids in lists):
-        return None
-    flat: list[float] = []
-    for ids, listed in zip(lists, ranked, strict=True):
-        flat += ids.values() if isinstance(ids, Mapping) else range(0, -len(listed), -1)
-    try:
-        return checks.scores(flat, "lists")
-    except InputError as error:
-        at = int(error.rows[0])
-        rows = np.unique(np.searchsorted(ends, error.rows, side="right") - 1)
-        id_ = ranked[rows[0]][at - ends[rows[0]]]
-        raise InputError(
-            expected=f"{error.expected} as scores",
-            got=shown(flat[at]),
-            where=f"lists[{rows[0]}][{shown(id_)}]",
-            hint="pass a mapping id -> score, or ids in the order of their ranks",
-            rows=rows,
-        ) from None
-
-
-def _refuse_other_types(
-    ranked: Sequence[Sequence[Hashable]], known: Sequence[Mapping[Hashable, int]]
-) -> None:
-    """Refuse an id that cannot equal one of its truth: the string "5" is not the integer 5."""
-    types = [(_types(ids), _types(truth)) for ids, truth in zip(ranked, known, strict=True)]
-    bad = [i for i, (mine, theirs) in enumerate(types) if theirs and not mine <= theirs]
-    if not bad:
-        return
-    i = bad[0]
-    theirs = types[i][1]
-    got = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in theirs)
-    hint = "convert the ids on one side, for example with str(id)"
-    if isinstance(got, float):
-        of_scores = "for scores, pass a mapping id -> score"
-        hint = (ids_instead(got) if theirs == {"int"} else None) or of_scores
-    if isinstance(got, tuple) and len(got) == 2:
-        hint = "for pairs (id, score), pass dict(pairs), a mapping id -> score"
-    elif theirs == {"tuple"}:
-        hint = "for pairs (id, grade) in the truth, pass dict(pairs), a mapping id -> grade"
-    raise InputError(
-        expected=f"ids of the same type as in its truth, {' or '.join(sorted(theirs))}",
-        got=f"{shown(got)} ({type(got).__name__})",
-        where=f"lists[{i}]",
-        hint=hint,
-        rows=np.array(bad, np.intp),
-    )
-
-
-def _types(ids: Iterable[Hashable]) -> set[str]:
-    return {_type_name(kind) for kind in set(map(type, ids))}
-
-
-@cache
-def _type_name(kind: type) -> str:
-    """The name of a type of ids; a numpy type has the name of its Python type."""
-    for known in ((str,), (bool, np.bool_), (int, np.integer), (float, np.floating)):
-        if issubclass(kind, known):
-            return known[0].__name__
-    return kind.__name__
-
-
-def _ids(
-    ids: Iterable[Hashable], name: str, i: int, *, ordered: bool = False
-) -> Sequence[Hashable]:
-    if isinstance(ids, np.ndarray):
-        found: list[Hashable] = ids.tolist()
-        return found
-    unfit = (str, bytes, set, frozenset) if ordered else (str, bytes)
-    if not isinstance(ids, unfit):
-        try:
-            listed = list(ids)
-            set(listed)
-            return listed
-        except TypeError:  # not a sequence, or not of ids
-            pass
-    raise InputError(
-        expected="ids in the order of their ranks" if ordered else "ids",
-        got=shown(ids),
-        where=f"{name}[{i}]",
-        hint="pass a sequence of strings or integers for each list, or a mapping id -> score"
-        if ordered
-        else "pass a sequence of strings or integers for each list, or a mapping id -> grade",
-        rows=np.array([i], np.intp),
-    )
-
-
-def _known(truth: Iterable[Hashable], i: int) -> Mapping[Hashable, int]:
-    if not isinstance(truth, Mapping):
-        return dict.fromkeys(_ids(truth, "truths", i), 1)
-    for id_, grade in truth.items():
-        whole = isinstance(grade, (int, np.integer)) and not isinstance(grade, bool)
-        if not whole or not 0 <= grade <= MAX_GRADE:
-            raise InputError(
-                expected="grades from 0 to 15",
-                got=shown(grade),
-                where=f"truths[{i}][{shown(id_)}]",
-                hint="map your grades to these first",
-                rows=np.array([i], np.intp),
-            )
-    return {id_: int(grade) for id_, grade in truth.items()}
+    found = checks.integers(positions, "positions")  # type: ignore[arg-type]
+    checks.same_length(len(lists), found, "positions", of="lists")
+    owners = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
+    relevant = np.bincount(owners[lists.grades > 0], minlength=len(lists)) > 0
+    if lists.unseen is not None:
+        relevant |= lists.unseen[:, 1:].any(axis=1)
+    most = len(examination)
+    bad = np.flatnonzero((found < relevant) | (found > most))
+    if len(bad):
+        expected = f"ranks from 1 to {most}, as examination has, or 0 for a list without a click"
+        hint = "declare the examination of more ranks, or leave these lists out"
+        raise bad_rows(found, bad, "positions", expected, hint)
+    return np.where(relevant, found, 0)

@@ -21,6 +21,8 @@ Parameter: TypeAlias = str | int | float
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_CUT: Final = 999_999_999
+SHARE: Final = (0.0, 1.0)
+CHOOSE: Final = "choose one of these"
 WRITE: Final = "write it as NDCG @ 10 in Python, or as its printed text"
 
 
@@ -46,6 +48,7 @@ class Measure(ABC):
     name: ClassVar[str]
     cuts: ClassVar[str] = "may"  # "may", "must" or "cannot" have a cut
     rational: ClassVar[bool] = True  # values have a rest, so that their mean is correctly rounded
+    subtopics: ClassVar[bool] = False  # reads the subtopics that items answer
     pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights
     limits: ClassVar[tuple[float, float]] = (-inf, inf)  # the least and the greatest value
 
@@ -124,3 +127,42 @@ def too_high(measure: Measure, got: str, where: str, rows: NDArray[np.intp]) -> 
         hint=f"pass {measure.name} the highest grade: {measure.name}(max_grade=...)",
         rows=rows,
     )
+
+
+# Parameters.
+
+
+def check_parameter(measure: Measure, name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a parameter that is not one of these texts."""
+    if not isinstance(value, str) or value not in choices:
+        expected = " or ".join(f'"{choice}"' for choice in choices)
+        raise refused(expected, shown(value), f"{measure.name}.{name}", CHOOSE)
+
+
+def check_share(measure: Measure, name: str, value: object, least: float) -> None:
+    """Refuse a parameter that is not a float from `least` to 1; keep it as a plain float."""
+    whole = type(value) is int and value in (0, 1)
+    if not (isinstance(value, float) or whole) or not least <= value <= 1:  # type: ignore[operator]
+        expected, where = f"a float from {least:g} to 1", f"{measure.name}.{name}"
+        raise refused(expected, shown(value), where, "pass a share such as 0.5")
+    plain = float(value)  # type: ignore[arg-type]  # a numpy float prints differently
+    object.__setattr__(measure, name, plain)
+
+
+@dataclass(frozen=True, repr=False)
+class Thresholded(Measure):
+    """`rel`: the grade from which on an item is relevant, 1 to 15 (1 by default)."""
+
+    rel: int = 1
+
+    def __post_init__(self) -> None:
+        if type(self.rel) is not int or not 1 <= self.rel <= MAX_GRADE:
+            raise refused("a grade from 1 to 15", shown(self.rel), f"{self.name}.rel", CHOOSE)
+
+
+def at_level(measure: Measure, rel: int) -> Measure:
+    """The measure with this grade as `rel`, if it has the parameter and no grade of its own."""
+    defaults = measure._defaults()
+    if "rel" not in defaults or getattr(measure, "rel", None) != defaults["rel"]:
+        return measure
+    return measure(rel=rel)

@@ -37,17 +37,20 @@ from streammetrics.present.measure_names import (
     printed_text,
     text_of_ir_measures,
 )
-from streammetrics.ranking.measure import WRITE, Measure, Parameter, Values, refused
+from streammetrics.ranking.measure import (
+    CHOOSE,
+    SHARE,
+    WRITE,
+    Measure,
+    Parameter,
+    Thresholded,
+    Values,
+    check_parameter,
+    refused,
+)
+from streammetrics.ranking.subtopic_measures import ERRIA, AlphaNDCG, StRecall
 
-_SHARE: Final = (0.0, 1.0)
-_CHOOSE: Final = "choose one of these"
 _PASS: Final = "pass the probability that a user continues to the next item"
-
-
-def _check_choice(measure: Measure, name: str, value: object, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        expected = " or ".join(f'"{choice}"' for choice in choices)
-        raise refused(expected, shown(value), f"{measure.name}.{name}", _CHOOSE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,22 +60,11 @@ class _Gained(Measure):
     gain: str = "exponential"
 
     def __post_init__(self) -> None:
-        _check_choice(self, "gain", self.gain, tuple(GAINS))
+        check_parameter(self, "gain", self.gain, tuple(GAINS))
 
 
 @dataclass(frozen=True, repr=False)
-class _Thresholded(Measure):
-    """`rel`: the grade from which on an item is relevant, 1 to 15 (1 by default)."""
-
-    rel: int = 1
-
-    def __post_init__(self) -> None:
-        if type(self.rel) is not int or not 1 <= self.rel <= MAX_GRADE:
-            raise refused("a grade from 1 to 15", shown(self.rel), f"{self.name}.rel", _CHOOSE)
-
-
-@dataclass(frozen=True, repr=False)
-class _OverKnown(_Thresholded):
+class _OverKnown(Thresholded):
     """A measure whose value depends on the number of known items of grade `rel` or more."""
 
     @property
@@ -95,7 +87,7 @@ class _NDCG(_Gained):
     """DCG over the DCG of all known relevant items in their best order, both cut at k."""
 
     name = "NDCG"
-    limits = _SHARE
+    limits = SHARE
     rational = False
 
     @property
@@ -118,21 +110,21 @@ class _CG(_Gained):
         return Values(*cumulative_gain(lists, self.gain, self.cut))
 
 
-class _MRR(_Thresholded):
+class _MRR(Thresholded):
     """1/rank of the first relevant item, 0 if none is among the first k."""
 
     name = "MRR"
-    limits = _SHARE
+    limits = SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.reciprocal_rank(lists, self.rel, self.cut))
 
 
-class _HR(_Thresholded):
+class _HR(Thresholded):
     """1 if any of the first k items is relevant, else 0."""
 
     name = "HR"
-    limits = _SHARE
+    limits = SHARE
 
     def of(self, lists: Ranked) -> Values:
         return Values(*hits.hit(lists, self.rel, self.cut))
@@ -142,7 +134,7 @@ class _PooledHR(_OverKnown):
     """Relevant items among the first k of all lists, over all known relevant items of all lists."""
 
     name = "PooledHR"
-    limits = _SHARE
+    limits = SHARE
     pooled = True
 
     def of(self, lists: Ranked) -> Values:
@@ -150,11 +142,11 @@ class _PooledHR(_OverKnown):
         return Values(*relevant_shown(lists, self.rel, self.cut), known)
 
 
-class _P(_Thresholded):
+class _P(Thresholded):
     """Relevant items among the first k, over k, even if the list is shorter."""
 
     name = "P"
-    limits = _SHARE
+    limits = SHARE
     cuts = "must"
 
     def of(self, lists: Ranked) -> Values:
@@ -167,10 +159,26 @@ class _R(_OverKnown):
     """Relevant items among the first k, over all known relevant items."""
 
     name = "R"
-    limits = _SHARE
+    limits = SHARE
 
     def of(self, lists: Ranked) -> Values:
         divisors = np.maximum(lists.known(self.rel), 1).astype(np.float64)
+        return Values(*relevant_shown(lists, self.rel, self.cut, divisors))
+
+
+class _F1(_OverKnown):
+    """Twice the relevant items among the first k, over k plus all known relevant items.
+
+    It is the harmonic mean of P@k and R@k (van Rijsbergen 1979, chapter 7).
+    """
+
+    name = "F1"
+    limits = SHARE
+    cuts = "must"
+
+    def of(self, lists: Ranked) -> Values:
+        assert self.cut is not None
+        divisors = (lists.known(self.rel) + self.cut) / 2
         return Values(*relevant_shown(lists, self.rel, self.cut, divisors))
 
 
@@ -178,7 +186,7 @@ class _RPrec(_OverKnown):
     """R-precision: relevant items among the first R, over R, the number of known relevant ones."""
 
     name = "RPrec"
-    limits = _SHARE
+    limits = SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
@@ -197,11 +205,11 @@ class _AP(_OverKnown):
 
     denominator: str = "all"
     name = "AP"
-    limits = _SHARE
+    limits = SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_choice(self, "denominator", self.denominator, ("all", "min"))
+        check_parameter(self, "denominator", self.denominator, ("all", "min"))
 
     def of(self, lists: Ranked) -> Values:
         cut_denominator = self.denominator == "min"
@@ -218,12 +226,12 @@ class _ERR(Measure):
 
     max_grade: int = 4
     name = "ERR"
-    limits = _SHARE
+    limits = SHARE
 
     def __post_init__(self) -> None:
         if type(self.max_grade) is not int or not 1 <= self.max_grade <= MAX_GRADE:
             where = f"{self.name}.max_grade"
-            raise refused("a grade from 1 to 15", shown(self.max_grade), where, _CHOOSE)
+            raise refused("a grade from 1 to 15", shown(self.max_grade), where, CHOOSE)
 
     @property
     def highest(self) -> int:
@@ -234,7 +242,7 @@ class _ERR(Measure):
 
 
 @dataclass(frozen=True, repr=False)
-class _RBP(_Thresholded):
+class _RBP(Thresholded):
     """Rank-biased precision: (1 - p) times the sum of p**(rank - 1) over relevant ranks.
 
     `p`: the probability that a user continues to the next item (0.8 by default), taken as its
@@ -243,7 +251,7 @@ class _RBP(_Thresholded):
 
     p: float = 0.8
     name = "RBP"
-    limits = _SHARE
+    limits = SHARE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -260,7 +268,7 @@ class _Bpref(_OverKnown):
     """Binary preference: how few items judged not relevant rank above the relevant ones."""
 
     name = "Bpref"
-    limits = _SHARE
+    limits = SHARE
     cuts = "cannot"
 
     def of(self, lists: Ranked) -> Values:
@@ -275,6 +283,7 @@ HR: Final = _HR()
 PooledHR: Final = _PooledHR()
 P: Final = _P()
 R: Final = _R()
+F1: Final = _F1()
 RPrec: Final = _RPrec()
 AP: Final = _AP()
 ERR: Final = _ERR()
@@ -284,7 +293,10 @@ Bpref: Final = _Bpref()
 MEASURES: Final[Mapping[str, Measure]] = MappingProxyType(
     {
         measure.name: measure
-        for measure in (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, RPrec, AP, ERR, RBP, Bpref)
+        for measure in (
+            *(NDCG, DCG, CG, MRR, HR, PooledHR, P, R, F1, RPrec, AP, ERR, RBP, Bpref),
+            *(AlphaNDCG, ERRIA, StRecall),
+        )
     }
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,17 +18,25 @@ from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import Ragged, Terms
+from streammetrics.kernels.exact.double_double import Pair
+from streammetrics.kernels.ranking.examination import checked_examination, inverse_propensities
 from streammetrics.kernels.ranking.graded_lists import Lists
+from streammetrics.kernels.ranking.subtopics import Subtopics
+from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
     EmptySetting,
     Moments,
     averages,
     list_terms,
     measured,
+    require_expected,
     require_grades,
+    require_no_unseen,
+    require_subtopics,
+    weighed,
 )
-from streammetrics.ranking.lists import graded_lists, id_lists
-from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.lists import graded_lists, logged_positions
+from streammetrics.ranking.measure import Measure, refused
 from streammetrics.ranking.measures import measures_of
 from streammetrics.results.list_results import Averages
 
@@ -41,6 +50,10 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         orders, by formula; "worst" or "best": the worst or best grades first.
         empty: lists with nothing relevant are left out ("skip", default) or count 0 ("zero");
         both kinds are counted either way.
+        examination: the probability that a user examines rank 1, 2, ..., as the decimals that they
+        are written as. A list, with the click of its label, then weighs one over the probability of
+        its logged rank (`positions`), which corrects for position bias: clicks at ranks that few
+        users examine stand for more. None (default): each list weighs 1.
     Rows
         A row is a whole list. labels: grades, integers from 0 to 15; an item is relevant from
         grade 1 on. scores: floats without NaN, compared in their own precision, -0.0 equal to 0.0;
@@ -71,7 +84,9 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     Source
         Jaervelin and Kekaelaeinen (2002), "Cumulated gain-based evaluation of IR techniques", TOIS
         20(4); McSherry and Najork (2008), "Computing information retrieval performance measures
-        efficiently in the presence of tied scores", ECIR; each measure names its own.
+        efficiently in the presence of tied scores", ECIR; each measure names its own. Weights:
+        Wang, Bendersky, Metzler and Najork (2016), "Learning to rank with selection bias in
+        personal search", SIGIR, section 5 (weighted MRR).
 
     >>> from streammetrics import MRR, NDCG, RankingMetrics
     >>> metric = RankingMetrics([NDCG @ 3, MRR])
@@ -88,6 +103,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     measures: Sequence[Measure | str]
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
+    examination: Sequence[float | Fraction] | None = None
     inputs = Inputs(
         labels=Unchecked(
             "grades from 0 to 15 [lists, items], lists of lists, or flat with offsets"
@@ -97,7 +113,19 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         n_relevant=Unchecked("[lists] or [lists, g]: known items", keyword=True, optional=True),
         judged=Unchecked("bool like labels", keyword=True, optional=True),
         group_sizes=Unchecked("[lists], in place of offsets", keyword=True, optional=True),
+        subtopics=Unchecked(
+            "for each label the ids of the subtopics that the item answers, or 0 and 1 in columns",
+            keyword=True,
+            optional=True,
+            type_text="object",
+        ),
+        positions=Unchecked(
+            "[lists] the rank, from 1, at which the click of each list was logged",
+            keyword=True,
+            optional=True,
+        ),
     )
+    _later = frozenset({"examination"})
     lists = Counts(2)  # kept, empty
     moments = Moments()
 
@@ -105,6 +133,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
+        require_expected(self._asked, self.ties)
+        if self.examination is None:
+            return
+        where = "RankingMetrics.examination"
+        self._set("examination", checked_examination(self.examination, where, named=False))
+        if self.settings()["empty"] == "zero":
+            hint = "a list without a click has no position, hence no weight"
+            raise refused('empty="skip" with examination', '"zero"', "RankingMetrics.empty", hint)
 
     if TYPE_CHECKING:
 
@@ -117,25 +153,42 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
             n_relevant: ArrayLike | None = None,
             judged: ArrayLike | None = None,
             group_sizes: ArrayLike | None = None,
+            subtopics: object | None = None,
+            positions: ArrayLike | None = None,
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        return self._batch(graded_lists(**given, graded_from=self._graded_from))
+        positions = given["positions"]
+        of_lists = {name: column for name, column in given.items() if name != "positions"}
+        lists = graded_lists(**of_lists, graded_from=self._graded_from)
+        if given["n_relevant"] is not None:
+            require_no_unseen(lists, self._asked)
+        return self._batch(lists, positions)
 
     def update_ranked(
-        self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
+        self,
+        lists: Iterable[Iterable[Hashable]],
+        truths: Iterable[Iterable[Hashable]],
+        *,
+        positions: ArrayLike | None = None,
     ) -> None:
         """Add lists of ids, each with its relevant ids or a mapping id -> grade.
 
-        A list is a sequence of ids in rank order, or a mapping id -> score.
+        A list is a sequence of ids in rank order, or a mapping id -> score. In place of a grade an
+        id may have the ids of its subtopics, or a mapping subtopic -> grade. positions: as in
+        `update`.
         """
-        self._update(self.check_ranked(lists, truths))
+        self._update(self.check_ranked(lists, truths, positions=positions))
 
     def check_ranked(
-        self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
+        self,
+        lists: Iterable[Iterable[Hashable]],
+        truths: Iterable[Iterable[Hashable]],
+        *,
+        positions: ArrayLike | None = None,
     ) -> Batch:
         """The checked lists, or InputError; changes nothing."""
-        return self._batch(id_lists(lists, truths))
+        return self._batch(id_lists(lists, truths), positions)
 
     def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
         new = super()._read(columns, width)
@@ -153,28 +206,46 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def _graded_from(self) -> int:
         return min([measure.graded_from for measure in self._asked])
 
-    def _batch(self, lists: Lists) -> Batch:
+    def _batch(self, lists: Lists, positions: object) -> Batch:
         require_grades(lists, self._asked)
+        require_subtopics(lists, self._asked)
         columns: dict[str, Column] = {"labels": Ragged(lists.grades, lists.offsets)}
         for name, values in (("scores", lists.scores), ("judged", lists.judged)):
             if values is not None:
                 columns[name] = Ragged(values, lists.offsets)
         if lists.unseen is not None:
             columns["unseen"] = lists.unseen
+        if lists.subtopics is not None and any(one.subtopics for one in self._asked):
+            columns["places"] = lists.subtopics.places
+            columns["answers"] = lists.subtopics.answers
+        if positions is not None or self.examination is not None:
+            columns["positions"] = logged_positions(positions, lists, self.examination)
         return Batch(len(lists), columns)
+
+    def _weights(self, batch: Batch) -> Pair | None:
+        """The weights of lists, 1 / the probability that the logged rank was examined."""
+        if self.examination is None:
+            return None
+        return inverse_propensities(self.examination).take(batch.positions)
 
     def _mean_views(self) -> tuple[str, ...]:
         return tuple(map(str, self._asked))
 
     def _row_terms(self, batch: Batch) -> Sequence[Terms]:
-        return list_terms([_lists(batch)], self._asked, self.ties, str(self.settings()["empty"]))
+        rule = str(self.settings()["empty"])
+        return list_terms([_lists(batch)], self._asked, self.ties, rule, self._weights(batch))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        weights = self._weights(batch)
         for some, empty, values in measured(_lists(batch), self._asked, self.ties):
             here = None if slots is None else slots[some]
             self.lists.add(empty.astype(np.intp), here)
-            for j, found in enumerate(values):
-                self.moments.add(j, found, here)
+            if weights is None:
+                for j, found in enumerate(values):
+                    self.moments.add(j, found, here)
+                continue
+            for j, (found, rest) in enumerate(weighed(values, weights.take(some))):
+                self.moments.add(j, found, here, rest)
 
     def compute(self) -> Averages:
         """The means, and the numbers of lists."""
@@ -192,4 +263,8 @@ def _lists(batch: Batch) -> Lists:
     grades, given = batch.as_lists("labels"), batch.columns
     scores = batch.as_lists("scores").values if "scores" in given else None
     judged = batch.as_lists("judged").values if "judged" in given else None
-    return Lists(grades.values, scores, grades.offsets, batch.optional("unseen"), judged)
+    subtopics = None
+    if "answers" in given:
+        subtopics = Subtopics(batch.as_lists("places"), batch.as_lists("answers"))
+    unseen = batch.optional("unseen")
+    return Lists(grades.values, scores, grades.offsets, unseen, judged, subtopics)

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
         texts_of,
         views_of,
     )
+    from streammetrics.results.drift_result import Drift
+    from streammetrics.results.has_intervals import band_of
     from streammetrics.results.join_results import ClosedRows, OutcomeDelays, PendingRows
 
 __all__ = [
     "Bounded",
     "ClosedRows",
     "Direction",
+    "Drift",
     "OutcomeDelays",
     "PendingRows",
+    "band_of",
     "counts_of",
     "direction_of",
     "figure_by_series",
@@ -53,6 +57,8 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.present.views": (
                 "Direction counts_of direction_of headlines_of range_of texts_of views_of"
             ),
+            "streammetrics.results.drift_result": "Drift",
+            "streammetrics.results.has_intervals": "band_of",
             "streammetrics.results.join_results": "ClosedRows OutcomeDelays PendingRows",
         },
     )

@@ -123,7 +123,7 @@ class GroupedArea(RoundedWeights):
             return None
         return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
 
-    def _no_interval(self) -> str:
+    def _no_interval(self, view: str = "") -> str:
         return self.reason  # groups are independent, whatever their rows weigh
 
     def _interval(self, asked: Asked) -> Interval | None:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts.exact_sum import dyadic
-from streammetrics.kernels.exact.exact_products import of_scales
+from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from streammetrics.core.conversion import whole
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference import agreement
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.inference.term_means import Hits, cells_number
+from streammetrics.kernels.inference.term_means import Hits, cells_number, counts_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, ViewText, directed, ranged
 from streammetrics.results.has_intervals import Asked
-from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
+from streammetrics.results.one_vs_rest import Ints, OneVsRest, averaged_influence, mean_interval
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
 
@@ -41,16 +42,17 @@ class ClassRates(OneVsRest):
     """
 
     directions: ClassVar[Directions] = directed(
-        higher="accuracy balanced_accuracy mcc kappa weighted_kappa top_k_accuracy "
+        higher="accuracy balanced_accuracy g_mean mcc kappa weighted_kappa top_k_accuracy "
         "top_k_accuracies",
         lower="error_rate",
     )
     reasons: ClassVar[Reasons] = {
         "mcc": "all rows are of one class, or all predictions are",
         "kappa": "all rows and all predictions are of one class",
+        "g_mean": "no class has rows",
     }
     ranges: ClassVar[Ranges] = ranged(
-        shares="accuracy balanced_accuracy top_k_accuracy top_k_accuracies error_rate",
+        shares="accuracy balanced_accuracy g_mean top_k_accuracy top_k_accuracies error_rate",
         signed="mcc kappa weighted_kappa",
     )
     n_classes: int
@@ -75,6 +77,20 @@ class ClassRates(OneVsRest):
     def balanced_accuracy(self) -> float:
         """The mean recall of the classes that occur."""
         return self.recall("macro")
+
+    @property
+    def g_mean(self) -> float:
+        """The geometric mean of the recalls of the classes that occur, the nearest float to it.
+
+        0 if one of them is 0. (Kubat & Matwin, ICML 1997; of many classes: Sun, Kamel & Wang, ICDM
+        2006.)
+        """
+        return geometric_mean([Fraction(*pair) for pair in self._recalls])
+
+    @property
+    def _recalls(self) -> list[tuple[int, int]]:
+        pairs = zip(self._right, self._true, strict=True)
+        return [(right, rows) for right, rows in pairs if rows]
 
     @property
     def mcc(self) -> float:
@@ -168,12 +184,24 @@ class ClassRates(OneVsRest):
             codes = self._first[int(given[0])]
             return asked.share(codes[1] + codes[3], n)
         cells = (*np.divmod(self.cells, self.n_classes), self.counts)
+        if name == "g_mean":
+            return self._of_g_mean(asked, *cells)
         if name == "mcc":
             return asked.spread(matthews_variance(*cells, self.n_classes), n)
         if name in ("kappa", "weighted_kappa"):
             power = self._power(given[0]) if given else 0
             return asked.spread(kappa_variance(*cells, self.n_classes, power), n)
         return mean_interval(asked, *cells, self._hits)
+
+    def _of_g_mean(self, asked: Asked, truth: Ints, predicted: Ints, counts: Ints) -> Interval:
+        """By delta: a row of class t adds G/m (hit - r_t) / (r_t n_t) for m recalls r."""
+        found, n = self.g_mean, self._units
+        if not found > 0:
+            return asked.none("a class without a right prediction makes the mean 0", n=n)
+        rows = np.array(self._true, np.float64)[truth]
+        recalls = np.array(self._right, np.float64)[truth] / rows
+        psi = ((truth == predicted) - recalls) / (recalls * rows) * (found / len(self._recalls))
+        return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
 
     def _least_cell(self, view: ViewText) -> int | None:
         if view.name in ("mcc", "kappa", "weighted_kappa"):

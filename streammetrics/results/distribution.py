@@ -16,11 +16,16 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refused
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.core.parts.exact_sums import SCALES, of_scales
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
-from streammetrics.kernels.exact.exact_products import SCALES, exact_parts, of_scales, ordinary
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of
+from streammetrics.kernels.inference.quantile_ranks import (
+    fixed_ranks,
+    rank_of,
+    uniform_band,
+)
 from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import (
@@ -32,6 +37,7 @@ from streammetrics.results.has_intervals import (
 )
 
 _EXTREMES: Final = "the least and the greatest value of more rows are not known"
+Share = float | Fraction
 _HALF: Final = Fraction(1, 2)
 _QUARTER: Final = Fraction(1, 4)
 _NAMED: Final = {
@@ -66,7 +72,7 @@ class Distribution(Generic[V_co], RoundedWeights):
         none="median p90 p95 p99 iqr mean minimum maximum quantile inter_quantile_range "
         "share_below share_up_to trimmed_mean winsorised_mean"
     )
-    headlines: ClassVar[tuple[str, ...]] = ("median", "p90", "p99")
+    headlines: ClassVar[tuple[str, ...]] = ("median", "p90", "p95", "p99")
     ranges: ClassVar = ranged(shares="share_below share_up_to", positive="iqr inter_quantile_range")
     reasons: ClassVar[Reasons] = dict.fromkeys(
         ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
@@ -75,6 +81,10 @@ class Distribution(Generic[V_co], RoundedWeights):
         **dict.fromkeys(("minimum", "maximum"), _EXTREMES),
         **dict.fromkeys(("iqr", "inter_quantile_range"), "no formula for a range of quantiles"),
     }
+    banded: ClassVar = frozenset(
+        {"median", "p90", "p95", "p99", "iqr", "quantile", "inter_quantile_range"}
+        | {"share_below", "share_up_to"}
+    )
     values: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -144,6 +154,19 @@ class Distribution(Generic[V_co], RoundedWeights):
     def share_up_to(self, x: float) -> V_co:
         """The share of the rows that are at or below x."""
         return self._share(self._ordered.at_most, x, "Distribution.share_up_to(x)")
+
+    def band(self, level: float = 0.95) -> float:
+        """The greatest distance, at this level, of the share of rows up to each x from that of the
+        distribution of the rows: for all x and at all looks together, if rows are independent.
+        Infinite without rows, and if they are weighted. `interval(view, method="band")` follows
+        from it. (Howard and Ramdas 2022, theorem 2.)
+        """
+        share = as_float(level)
+        if share is None or not 0 < share < 1:
+            where = "Distribution.band(level)"
+            raise refused(where, "a number between 0 and 1, such as 0.95", level)
+        n = 0 if self._no_interval() else self._ordered.n
+        return uniform_band(n, 1 - share, 1)
 
     def trimmed_mean(self, share: float | Fraction) -> V_co:
         """The mean without this share of the rows at each end, rounded down to whole rows, as in
@@ -227,14 +250,18 @@ class Distribution(Generic[V_co], RoundedWeights):
         if p is not None:
             return self._by_ranks(asked, p)
         if name in ("share_below", "share_up_to"):
-            count = self._ordered.below if name == "share_below" else self._ordered.at_most
-            (x,) = asked.view.arguments or ()
-            fewest, most = count(float(x))
+            fewest, most = self._counted(asked.view)
             found = asked.share(fewest, self._ordered.n)
             return replace(found, upper=asked.share(most, self._ordered.n).upper)
         if name in ("mean", "trimmed_mean"):
             return self._by_yuen(asked)
         return None
+
+    def _counted(self, view: ViewText) -> tuple[int, int]:
+        """The fewest and the most rows that a share below a value has."""
+        count = self._ordered.below if view.name == "share_below" else self._ordered.at_most
+        (x,) = view.arguments or ()
+        return count(float(x))
 
     def _p_of(self, view: ViewText) -> Fraction | None:
         """The p of a view that is a quantile."""
@@ -250,27 +277,55 @@ class Distribution(Generic[V_co], RoundedWeights):
         if p is None or not n or p in (0, 1):
             return None
         end = of.at(rank_of(n, p))[2]  # up to the end of a bucket, rows are counted exactly
+        return Behind(f"share_up_to({end!r})", float(p), self._between_shares, "woodruff")
 
-        def bounds(lower: float, upper: float) -> tuple[float, float]:
-            low = of.at(rank_of(n, Fraction(lower)))[1] if lower > 0 else -math.inf
-            high = of.at(rank_of(n, Fraction(upper)))[2] if upper <= 1 else math.inf
-            return low, high
+    def _between_shares(self, lower: Share, upper: Share) -> tuple[float, float]:
+        """The values between which a quantile is if its share is between these."""
+        of, n = self._ordered, self._ordered.n
+        first = rank_of(n, Fraction(lower)) if lower > 0 else 0
+        return of.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
-        return Behind(f"share_up_to({end!r})", float(p), bounds, "woodruff")
+    def _band(self, asked: Asked) -> Interval:
+        view, n, reach = asked.view, self._ordered.n, self.band(asked.level)
+        if not n:
+            return asked.none("no rows")
+        off = Fraction(reach)
+        if view.name in ("share_below", "share_up_to"):
+            fewest, most = self._counted(view)
+            found = float(Fraction(fewest, n) - off), float(Fraction(most, n) + off)
+            return asked.bounds(found, math.nan, n, "band")
+        ends = [self._between_shares(p - off, p + off) for p in self._ps_of(view)]
+        if len(ends) == 2:
+            (low, high), (least, greatest) = ends
+            ends = [(_less(least, high, -math.inf), _less(greatest, low, math.inf))]
+        if any(p in (0, 1) for p in self._ps_of(view)):
+            return asked.none(_EXTREMES, n=n)
+        if ends == [(-math.inf, math.inf)]:
+            return asked.none(f"too few rows: {n}", n=n)
+        return asked.bounds(ends[0], math.nan, n, "band")
+
+    def _ps_of(self, view: ViewText) -> tuple[Fraction, ...]:
+        """The p of a quantile, or those of a range of quantiles."""
+        if view.name == "iqr":
+            return _QUARTER, 3 * _QUARTER
+        if view.name == "inter_quantile_range":
+            where = "Distribution.inter_quantile_range(low, high)"
+            return tuple(decimal_share(p, where) for p in view.arguments or ())
+        p = self._p_of(view)
+        return () if p is None else (p,)
 
     def _by_ranks(self, asked: Asked, p: Fraction) -> Interval:
         """Between two order statistics, whatever the distribution."""
-        of, n, method = self._ordered, self._ordered.n, asked.choose("ranks")
+        n, method = self._ordered.n, asked.choose("ranks")
         if not n:
             return asked.none("no rows")
         if p in (0, 1):
             return asked.none(_EXTREMES, n=n)
         first, last = fixed_ranks(n, p, asked.level)
-        lower = of.at(first)[1] if first else -math.inf
-        upper = of.at(last)[2] if last <= n else math.inf
+        found = self._ordered.between(first, last)
         if first == 0 and last > n:
             return asked.none(f"too few rows: {n}", n=n)
-        return asked.bounds((lower, upper), math.nan, n, method)
+        return asked.bounds(found, math.nan, n, method)
 
     def _by_yuen(self, asked: Asked) -> Interval:
         """Student's t with the variance of the winsorised rows. (Yuen 1974, Biometrika 61.)"""
@@ -288,6 +343,12 @@ class Distribution(Generic[V_co], RoundedWeights):
         found = asked.spread(variance, n, df=left - 1.0, methods=("t",))
         value = value_of(self, asked.view.text)
         return widened(found, value) if isinstance(value, Bounded) else found
+
+
+def _less(a: float, b: float, otherwise: float) -> float:
+    """The difference a - b; another value if both are infinite."""
+    found = a - b
+    return otherwise if math.isnan(found) else found
 
 
 def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:

@@ -14,6 +14,8 @@ from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.kernels.inference.area_interval import COARSE
+from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+from streammetrics.kernels.inference.empirical_bernstein import Moments
 from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
@@ -27,8 +29,12 @@ from streammetrics.present.views import ViewText, range_of, value_of, view_of
 # "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
 # which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
 # a standard error, on the logit or its own scale. "t": for means. "delong": for areas. "ranks": for
-# quantiles.
-METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong", "ranks")
+# quantiles. "newcombe": for differences of shares. "band": for quantiles, all of them and at all
+# looks together; never by "auto". "jackknife": over users.
+METHODS: Final = (
+    *("auto", "wilson", "mapped", "logit", "delta", "t", "delong", "ranks", "newcombe", "band"),
+    "jackknife",
+)
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
 _SCARCE: Final = "{} {}: at least 2 needed"
@@ -149,8 +155,13 @@ class HasIntervals(Shown):
     # Views that the rows themselves choose, such as the best threshold: their jackknife chooses
     # anew, and they have no confidence sequence.
     chosen: ClassVar[frozenset[str]] = frozenset()
+    # Views that are themselves the effect of a treatment on the control, both in the same rows, so
+    # that 0 is no effect: an experiment compares them with 0.
+    effects: ClassVar[frozenset[str]] = frozenset()
     # Views without an interval, also over users, with the reason: no jackknife holds for them.
     without: ClassVar[Mapping[str, str]] = {}
+    # Views that have an interval by the method "band".
+    banded: ClassVar[frozenset[str]] = frozenset()
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -159,8 +170,9 @@ class HasIntervals(Shown):
 
         view: a name, also with arguments or of a part: "f_beta(2)", "recall(micro)",
         "rates(1).precision"; None: the headline. level: in (0, 1). method: "auto", or one of the
-        view's. InputError for others; with too little data, or without a formula, the interval is
-        infinite and its `reason` says why. The interval is within the range of the view.
+        view's; "band", of quantiles and of shares below a value, holds for all of these and at all
+        looks together. InputError for others; with too little data, or without a formula, the
+        interval is infinite and its `reason` says why. It is within the range of the view.
 
         >>> from streammetrics.results.rates import Rates
         >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
@@ -181,14 +193,23 @@ class HasIntervals(Shown):
                 return part.interval(text.rest, level=share, method=method)
             return asked.none(f"no formula for {text.text}", formula=False)
         rows = getattr(self, "rows", 0)
-        if why := self._no_interval():
+        if why := self._no_interval(text.name):
             return asked.none(why, n=rows)
+        if method == "band":
+            if text.name not in self.banded:
+                known = ", ".join(sorted(self.banded)) or "none of this result"
+                raise _refused("method", '"auto", or a method of this view', method,
+                               f"views with a band: {known}")  # fmt: skip
+            return interval_within(self._band(asked), *range_of(self, text.text))
         if why := self.without.get(text.name, ""):
             return asked.none(why, n=rows, formula=False)
         found = self._interval(asked)
         if found is None:
             why = f"no formula for {text.text}; {USERS}"
             return asked.none(why, n=rows, formula=False)
+        doubts = self._doubts(text)
+        if doubts and found.defined:
+            found = replace(found, reason="; ".join(filter(None, (found.reason, *doubts))))
         return interval_within(found, *range_of(self, text.text))
 
     def least_cell(self, view: object = None) -> int | None:
@@ -211,9 +232,13 @@ class HasIntervals(Shown):
     def _least_cell(self, view: ViewText) -> int | None:
         return None
 
-    def _no_interval(self) -> str:
-        """Why no view has an interval, or ""."""
-        if why := str(getattr(self, "reason", "")):
+    def _reason_of(self, view: str) -> str:
+        """Why this view is undefined, or ""; without its arguments."""
+        return str(getattr(self, "reason", ""))
+
+    def _no_interval(self, view: str = "") -> str:
+        """Why a view has no interval, or ""."""
+        if why := self._reason_of(view):
             return why
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
         return WEIGHTED if any(one is not None and one != 0 for one in weighted) else ""
@@ -222,9 +247,48 @@ class HasIntervals(Shown):
         """The interval by a formula; None if there is none."""
         return None
 
+    def _doubts(self, view: ViewText) -> tuple[str, ...]:
+        """Reasons to doubt a view that is defined, and its interval."""
+        return ()
+
+    def _replicated(self, view: ViewText) -> str:
+        """The view whose values without each group of users show the variance of this one: another
+        one where a view is nan for too few rows, of which there may be enough in all groups."""
+        return view.text
+
+    def _moments_of(self, view: ViewText) -> Moments | None:
+        """The moments of a mean of values that are bounded by design; None for most views."""
+        return None
+
+    def _band(self, asked: Asked) -> Interval:
+        """The interval of one of the views in `banded`, which holds for all of them and at all
+        looks together."""
+        raise NotImplementedError
+
+    def _sides(self) -> Successes | None:
+        """The rows that the control and the treatment won, of those that one of them won, and the
+        treatment's share if there is no effect; None for results without `effects`."""
+        return None
+
     def _behind(self, view: ViewText) -> Behind | None:
         """The share from whose interval over users that of a view follows; None for most views."""
         return None
+
+
+def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
+    """The interval of a view that holds for all views with one, and at all looks together, if rows
+    are independent; None for a view without one.
+
+    >>> from streammetrics import ExactQuantiles
+    >>> metric = ExactQuantiles()
+    >>> metric.update(range(1000))
+    >>> band = band_of(metric.compute(), "median")
+    >>> (band.lower, band.upper), band_of(metric.compute(), "mean") is None
+    ((414.0, 585.0), True)
+    """
+    if not isinstance(result, HasIntervals) or view.partition("(")[0] not in result.banded:
+        return None
+    return result.interval(view, level=level, method="band")
 
 
 class RoundedWeights(HasIntervals):

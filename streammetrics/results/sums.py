@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts.exact_sum import dyadic, nearest
-from streammetrics.kernels.exact.exact_products import of_scales
+from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.float_bits import dyadic, nearest
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged

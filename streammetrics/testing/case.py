@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from hypothesis import strategies as st
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.present.views import value_of
 
 Row = TypeVar("Row")
 Exact: TypeAlias = "Fraction | int | Mapping[Any, Exact] | None"  # None: undefined
@@ -25,8 +26,8 @@ class Case(Generic[Row]):
     columns: the keywords of `update` for some rows; `strategies.columns` makes it for tuples.
     refused: keywords that `update` must refuse with InputError.
     others: metrics that must refuse to merge with this one.
-    oracle: exact values of attributes (or keys) of the result by brute force from the rows; a
-    mapping for nested results.
+    oracle: exact values of attributes (or keys, or views such as "quantile(0.3)") of the result by
+    brute force from the rows; a mapping for nested results.
     small: a few different rows; `check_exhaustively` can try every small multiset of them.
 
     >>> from hypothesis import strategies as st
@@ -64,8 +65,8 @@ def compare(where: str, result: object, exact: Exact) -> None:
     if isinstance(exact, Mapping):
         for name, inner in exact.items():
             known = isinstance(result, Mapping) and name in result
-            value = result[name] if known else getattr(result, str(name))  # type: ignore[index]
-            compare(f"{where}[{name!r}]" if known else f"{where}.{name}", value, inner)
+            found = result[name] if known else _view(result, str(name))  # type: ignore[index]
+            compare(f"{where}[{name!r}]" if known else f"{where}.{name}", found, inner)
         return
     low, high = (getattr(result, name, result) for name in ("low", "high"))
     if not (isinstance(low, int | float) and isinstance(high, int | float)):
@@ -77,9 +78,14 @@ def compare(where: str, result: object, exact: Exact) -> None:
     if low is result:  # a number, no interval
         assert result == _rounded(exact), f"{where} is {result!r}, expected {_rounded(exact)!r}"
         return
-    value = getattr(result, "value", result)
+    value: Any = getattr(result, "value", result)
     assert low <= value <= high, f"{where} is {value!r}, outside its bounds [{low!r}, {high!r}]"
     assert low <= exact <= high, f"{where} is in [{low!r}, {high!r}], expected {exact}"
+
+
+def _view(result: object, name: str) -> object:
+    """An attribute, or a view with arguments such as `quantile(0.3)`."""
+    return value_of(result, name) if name.endswith(")") else getattr(result, name)
 
 
 def _rounded(exact: Fraction | int) -> float | int:

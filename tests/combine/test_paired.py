@@ -29,8 +29,10 @@ from streammetrics import (
     Regression,
     UserGroups,
     hash_ids,
+    load,
 )
 from streammetrics.combine import PairedResult
+from streammetrics.core.errors import StateError
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.kernels.inference.paired import paired_jackknife
 from streammetrics.kernels.inference.t_interval import critical, two_sided_p
@@ -344,3 +346,24 @@ def test_models_are_paired_for_each_key() -> None:
         of_key = {name: column[keys == key] for name, column in ROWS.items()}
         assert by_key.compute()[key] == fed(Calibration(), **of_key)
         assert by_key.compute()[key].interval() == fed(Calibration(), **of_key).interval()
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-200, 1.1e-162, 1e-100])
+@pytest.mark.parametrize("large", [0.0, 1.0, 1e100])
+def test_differences_whose_squares_are_0_as_floats_are_read(tiny: float, large: float) -> None:
+    paired = Paired(Regression())
+    paired.update(
+        labels=[0.0, 0.0, large], scores_a=[tiny, -tiny, large], scores_b=[0.0, tiny, 2 * large]
+    )
+    assert load(paired.to_bytes()) == paired
+
+
+def test_sums_that_no_differences_have_are_refused() -> None:
+    for cell in range(3):  # d, w and d²
+        paired = Paired(Regression())
+        paired.update(labels=[0.0, 1.0], scores_a=[0.5, 0.5], scores_b=[0.25, 1.0])
+        paired.compute()
+        change = -1.0 if cell == 2 else 9.0
+        paired.row_sums.add(np.array([change]), np.array([cell]))
+        with pytest.raises(StateError, match="impossible differences"):
+            load(paired.to_bytes())

@@ -16,11 +16,13 @@ from streammetrics import (
     Calibration,
     DictionaryColumn,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     HistogramAUC,
     MulticlassAUC,
     Panel,
     PerKey,
+    Quantiles,
     RankingMetrics,
     Ratio,
     SettingsError,
@@ -279,6 +281,26 @@ def test_the_variance_of_an_area_is_that_of_the_scores_within_a_few_percent() ->
             state.update(labels, scores if logit else 1 / (1 + np.exp(-scores)))
             variances.append(state.confidence_interval().se ** 2)
         assert math.isclose(*variances, rel_tol=off), (shift, logit)
+
+
+def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -> None:
+    rng = np.random.default_rng(17)
+    who = rng.integers(0, 2_000, 20_000)
+    amounts = rng.lognormal(rng.normal(0, 0.5, 2_000)[who], 1)
+    for values in (amounts, np.round(amounts) + 100, -amounts, np.where(amounts < 3, 5.01, 5.3)):
+        exact, coarse = UserGroups(ExactQuantiles()), UserGroups(Quantiles())
+        for metric in (exact, coarse):
+            metric.update(who, values=values)
+        for view in ("median", "p90", "p99"):
+            one, other = (m.compute().interval(view) for m in (exact, coarse))
+            assert other.lower <= one.lower and one.upper <= other.upper, view
+            if values is amounts:
+                assert 0.95 < other.deff / one.deff < 1.15
+    assert coarse_form(Quantiles()) == Quantiles(resolution=4) == coarse_form(coarse.group_metric)
+    plain = Quantiles(grid="edges", edges=(1.0, 2.0))
+    assert coarse_form(plain) == plain and coarse_form(ExactQuantiles()) == ExactQuantiles()
+    of_shares = Quantiles(grid="equal", range="probability", resolution=12)
+    assert coarse_form(of_shares).resolution == 8  # type: ignore[attr-defined]
 
 
 def test_a_grid_of_65_buckets_has_a_coarse_form_and_one_of_64_has_none() -> None:

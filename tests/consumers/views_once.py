@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.query import results
 from streammetrics_consumers.query.answers import Result, Window
+from streammetrics_consumers.query.lines import Views
 from streammetrics_consumers.query.query import Slice
 from streammetrics_consumers.query.slices import Computed
 
@@ -26,12 +27,11 @@ def views_computed_once() -> Iterator[None]:
         slice_: Slice,
         metric: str,
         computed: Computed,
-        *,
-        headlines: bool,
+        views: Callable[[object], Views],
     ) -> Found:
-        key = metric, computed.digest, headlines
+        key = metric, computed.digest, views
         if key not in known:
-            known[key] = real(window, slice_, metric, computed, headlines=headlines)
+            known[key] = real(window, slice_, metric, computed, views)
         rows, *rest = known[key]
         return [replace(row, window=window, slice=slice_) for row in rows], *rest
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import Quantiles, StateError
-from streammetrics.core.parts.score_bits import codes_of, integers_of
+from streammetrics import ExactQuantiles, PerKey, Quantiles, StateError
+from streammetrics.core.parts.score_bits import codes_of, integers_of, ordered_integers
 
 
 def state(values: list[float], **settings: Any) -> Quantiles:
@@ -26,14 +26,14 @@ def ordered(value: float) -> np.ndarray:
 @pytest.mark.parametrize("value", [0.5, -7.0, 2.0**30, math.inf])
 def test_a_least_value_outside_of_the_lowest_bucket_is_refused(value: float) -> None:
     altered = state([1.0, 2.0, 3.0])
-    altered.least.values[:] = ordered(value) * altered.least.sign
+    altered.least.values[:] = ordered(value)
     with pytest.raises(StateError, match="extremes outside of the occupied buckets"):
         Quantiles.from_bytes(altered.to_bytes())
 
 
 def test_a_least_value_above_the_greatest_of_one_bucket_is_refused() -> None:
     altered = state([1.001, 1.002])
-    altered.least.values[:] = ordered(1.003) * altered.least.sign
+    altered.least.values[:] = ordered(1.003)
     with pytest.raises(StateError, match="extremes outside of the occupied buckets"):
         Quantiles.from_bytes(altered.to_bytes())
 
@@ -54,3 +54,38 @@ def test_extremes_and_buckets_at_their_edges_are_read_back() -> None:
         found = Quantiles.from_bytes(whole.to_bytes())
         assert found == whole
         assert (found.compute().minimum, found.compute().maximum) == (min(some), max(some))
+
+
+def test_results_by_key_are_those_of_each_key_alone() -> None:
+    rng = np.random.default_rng(4)
+    keys = rng.integers(0, 40, 3_000)
+    values = np.where(keys % 3 == 0, -1.0, 1.0) * rng.lognormal(0, 3, 3_000)
+    values[::50] = 0.0
+    for kind in (
+        Quantiles(),
+        Quantiles(grid="edges", edges=(0.0, 2.0)),
+        ExactQuantiles(max_rows=80),
+    ):
+        metric = PerKey(kind)
+        for some in np.array_split(np.arange(3_000), 7):
+            metric.update(keys[some], values=values[some])
+        found = metric.compute()
+        for key in range(40):
+            alone = kind.empty()
+            alone.update(values[keys == key])
+            one, other = found[key], alone.compute()
+            for name in ("values", "low", "high", "counts"):
+                assert np.array_equal(getattr(one, name), getattr(other, name)), (key, name)
+            assert (one.rows, one.reason) == (other.rows, other.reason)
+            assert (one.minimum, one.maximum) == pytest.approx(
+                (other.minimum, other.maximum), rel=0, nan_ok=True
+            )
+        assert any(found[key].reason for key in range(40)) == (type(kind) is ExactQuantiles)
+
+
+def test_extremes_are_kept_in_the_order_of_floats() -> None:
+    values = np.array([-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 2.0, math.inf])
+    found = ordered_integers(values)
+    assert found.tolist() == integers_of(codes_of(values)).tolist()
+    assert ordered_integers(values[4:]).tolist() == found[4:].tolist()  # none is negative
+    assert ordered_integers(values.astype(np.float32)[[1, 6]]).tolist() == found[[1, 6]].tolist()

@@ -6,7 +6,7 @@ import numpy as np
 
 from streammetrics import Accumulator, HistogramAUC, Ratio, Units, UserGroups
 from streammetrics.experiments import Contrast, Experiment, Finding, Horizon, Look, Monitor, Plan
-from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.one_look import Anytime
 
 NAME = "ctr.ratio/bts"
 UP = {"better": {"ctr": "higher"}}

@@ -10,12 +10,11 @@ from streammetrics import Ratio
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import compare
 from streammetrics.experiments.confidence_sequence import (
-    Anytime,
     ConfidenceSequence,
     Evidence,
     Guardrail,
-    e_value,
 )
+from streammetrics.experiments.one_look import Anytime, e_value
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, relative_rates
 from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
 from streammetrics.kernels.inference.normal_mixture import (

@@ -18,7 +18,7 @@ from streammetrics.experiments import (
     Report,
     Safeguard,
 )
-from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.one_look import Anytime
 from tests.experiments.arms import of_states, two
 
 BAD = re.compile(

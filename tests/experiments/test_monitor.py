@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import StateError
-from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.monitor import Look, Monitor
+from streammetrics.experiments.one_look import Anytime
 
 GATED = Anytime(gated=True, reason="burn-in")
 

@@ -15,7 +15,7 @@ from streammetrics.experiments import (
     Recommendation,
     Safeguard,
 )
-from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.one_look import Anytime
 from tests.experiments.arms import area, clicks, units
 
 OWN = {"auc": Horizon(mde=0.02)}

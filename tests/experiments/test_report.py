@@ -18,7 +18,7 @@ from streammetrics.experiments import (
     adjust_fdr,
     adjust_fwer,
 )
-from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.sentence import more_units
 from tests.experiments.arms import (
     NAME,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import Calibration, HistogramAUC, InputError, Quantiles, Ratio, UserGroups
+from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGroups
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import (
     Experiment,
@@ -15,7 +15,7 @@ from streammetrics.experiments import (
     Horizon,
     Safeguard,
 )
-from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.one_look import Anytime
 from tests.experiments.arms import (
     UP,
     area,
@@ -252,6 +252,11 @@ def test_the_best_threshold_has_no_always_valid_interval_and_its_sentence_says_w
     assert "the rows choose the threshold of this view" in best.sentence
     assert "If this is the only look" in best.sentence
     assert found("confusion(0.5).f_beta(2)").verdict != "not_started"
+    # Nor over several epochs.
+    arms = {"random": {"auc": grouped_scores(0)}, "bts": {"auc": grouped_scores(5_000)}}
+    of_epochs = plan(decision=("auc.best_f_beta(2)",), horizon=Horizon(mde=0.1))
+    both = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
+    assert "the rows choose the threshold of this view" in both.sentence
 
 
 def grouped_scores(first: int) -> UserGroups:
@@ -260,20 +265,3 @@ def grouped_scores(first: int) -> UserGroups:
     scores, users = rng.random(10_000), first + rng.integers(0, 1_000, 10_000)
     state.update(users, labels=rng.random(10_000) < scores, scores=scores)
     return state
-
-
-def test_quantiles_are_compared_at_one_look_and_say_what_to_decide_on() -> None:
-    states = []
-    for first in (0, 5_000):
-        state = UserGroups(Quantiles())
-        rng = np.random.default_rng(first + 1)
-        state.update(
-            first + rng.integers(0, 1_000, 10_000), values=rng.lognormal(first / 5_000, 1, 10_000)
-        )
-        states.append(state)
-    watched = {"decision": ("wait.p90",), "horizon": Horizon(mde=0.1)}
-    found = finding(of_states(states[0], states[1], "wait", **watched))
-    assert found.verdict == "not_started"
-    assert "the interval of a quantile is of one look" in found.sentence
-    assert "If this is the only look" in found.sentence
-    assert found.contrast.comparison.pvalue < 1e-6  # as its interval is far from 0

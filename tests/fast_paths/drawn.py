@@ -20,6 +20,8 @@ from streammetrics import (
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
+    Interleaving,
+    Moments,
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
@@ -40,6 +42,7 @@ UNIT = np.unique(
 )
 UNIT_32 = np.unique(UNIT.astype(np.float32)).astype(np.float64)
 REAL = np.concatenate([UNIT, -UNIT, [-0.0, 3.0, 1e300, -1e300, 2.0**24, np.inf, -np.inf]])
+_CLICKS = np.array([0.0, -0.0, 1.0, 2.0, 0.5, 1e-40, 2.0**60])
 FINITE = np.concatenate([UNIT, -UNIT, [1e300, -1e300, 1e16, -1e16, 1e-320, 1.7e308]])
 
 
@@ -110,6 +113,11 @@ METRICS: Mapping[str, tuple[Accumulator, Draw]] = {
     "GroupedAUC": (GroupedAUC(), _with(_binary(REAL), groups=_ids)),
     "GroupedAUC on a grid": (GroupedAUC(grid="relative"), _with(_binary(UNIT), groups=_ids)),
     "GroupedScores": (GroupedScores(("NDCG@3", "AP")), _with(_binary(REAL), groups=_ids)),
+    "Interleaving": (
+        Interleaving(),
+        lambda n, rng: {side: rng.choice(_CLICKS, n) for side in ("clicks_a", "clicks_b")},
+    ),
+    "Moments": (Moments(), lambda n, rng: {"values": rng.choice(FINITE, n)}),
     "MulticlassConfusion": (MulticlassConfusion(5), _classes),
     "MulticlassConfusion of scores": (MulticlassConfusion(3, (1, 2)), _class_scores("predictions")),
     "MulticlassAUC": (MulticlassAUC(3, resolution=4), _class_scores("scores")),

@@ -130,7 +130,7 @@ def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
         at = int(rng.integers(3))
         state, rows, sums = states[at]
         pool = [key for key in pools[rng.integers(len(pools))] if rng.random() < 0.5] or [None]
-        n = 9_000 if step == 7 else int(rng.choice([1, 3, 60, 300]))
+        n = 9_000 if step in (7, 10, 14, 20) else int(rng.choice([1, 3, 60, 300]))
         codes, values = rng.integers(0, len(pool), n), rng.integers(0, 9, n)
         form = FORMS[rng.integers(len(FORMS))]
         if step % 3:
@@ -189,7 +189,7 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
         }
 
 
-@pytest.mark.parametrize("form", [as_list, as_codes])
+@pytest.mark.parametrize("form", [as_list, as_codes, as_array])
 @pytest.mark.parametrize(
     "bad", [True, 1.0, float("nan"), b"1", (True,), (1.0,), ((1,),), "x" * 5_000], ids=repr
 )
@@ -197,10 +197,31 @@ def test_what_equals_a_key_without_being_one_is_refused(form: Any, bad: object) 
     state = PerKey(Ratio())
     state.update([1, "a", (1,)], numerators=[1, 1, 1])
     before = state.to_bytes()
-    for keys in ([1, bad], [bad, 1], [(1,), "a", bad]):
-        with pytest.raises(InputError):
-            state.update(form(keys, np.arange(len(keys))), numerators=np.ones(len(keys)))
+    for keys in ([1, bad], [bad, 1], [(1,), "a", bad], [(1,), bad]):
+        for n in (len(keys), 9_000):
+            codes = np.maximum(np.arange(n) - n + len(keys), 0)
+            with pytest.raises(InputError):
+                state.update(form(keys, codes), numerators=np.ones(n))
+    for bad_codes in (np.arange(1 - 9_000, 1), np.arange(9_000) + 30_000):
+        with pytest.raises(InputError, match="codes from 0"):
+            state.update(as_codes([*range(30_001)], bad_codes), numerators=np.ones(9_000))
     assert state.to_bytes() == before
+
+
+def test_keys_that_were_looked_up_before_some_were_evicted_are_looked_up_again() -> None:
+    names, others = [f"{i % 7}" for i in range(20_000)], [f"other {i}" for i in range(40)]
+    ones = np.ones(20_000)
+    state, expected = PerKey(Ratio(), max_keys=7), PerKey(Ratio(), max_keys=7)
+    state.update(names, numerators=ones)
+    checked = state.check(names, numerators=ones)
+    state.update(others, numerators=ones[:40])
+    assert not {*names} <= {*state.keys()}
+    state._update(checked)
+    every = [*names, *others, *names]
+    for i in range(0, len(every), 1_000):
+        some = every[i : i + 1_000]
+        expected.update(some, numerators=ones[: len(some)])
+    assert state.to_bytes() == expected.to_bytes()
 
 
 @pytest.mark.parametrize("bad", [{}, {1: ["a"]}, {"x": ["a", "b"]}, {"x" * 5_000: ["a"]}])

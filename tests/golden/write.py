@@ -22,10 +22,12 @@ from typing import Any, Final
 import numpy as np
 
 from streammetrics import (
+    ERRIA,
     HR,
     MRR,
     NDCG,
     Accumulator,
+    AlphaNDCG,
     BinaryConfusion,
     Bounded,
     Bpref,
@@ -33,10 +35,16 @@ from streammetrics import (
     CatalogMetrics,
     ExactAUC,
     ExactQuantiles,
+    ExactUplift,
     GroupedAUC,
+    GroupedInterleaving,
     GroupedScores,
     HistogramAUC,
+    Interleaving,
     IntraListSimilarity,
+    ItemExposure,
+    Moments,
+    OffPolicy,
     P,
     Paired,
     Panel,
@@ -45,7 +53,9 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Regression,
+    StRecall,
     Units,
+    Uplift,
     UserGroups,
     Windows,
 )
@@ -53,6 +63,16 @@ from streammetrics.results import counts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.golden.joins import JOINS
+from tests.golden.list_rows import (
+    ITEMS,
+    item_features,
+    item_lists,
+    item_vectors,
+    lists,
+    lists_with_positions,
+    lists_with_subtopics,
+    shown_items,
+)
 from tests.golden.many_classes import MANY_CLASSES
 
 FOLDER: Final = Path(__file__).parent
@@ -89,61 +109,6 @@ def columns(n: int, *, real: bool = False) -> dict[str, Any]:
     }
 
 
-def lists(n: int) -> dict[str, Any]:
-    """`n` lists of 0 to 19 graded items with some ties."""
-    random = Random(20191124)
-    sizes = [random.randrange(20) for _ in range(n)]
-    items = range(sum(sizes))
-    return {
-        "labels": np.array([random.choice((0, 0, 0, 1, 2, 5)) for _ in items]),
-        "scores": np.array([random.randrange(64) / 64 for _ in items], np.float32),
-        "offsets": np.cumsum([0, *sizes]),
-    }
-
-
-def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
-    """`n` rows of lists of some ten items with many ties; `named`: with an item in each row,
-    which now and then comes twice."""
-    random = Random(20191124)
-    owners = [random.randrange(n // 10) - n // 20 for _ in range(n)]
-    grades = [random.choice((0, 0, 0, 0, 1, 2, 5)) for _ in range(n)]
-    rows = {
-        "labels": np.array(grades),
-        "scores": np.array([random.randrange(-40, 40) / 64 for _ in range(n)]),
-        "groups": np.array(owners),
-        "judged": np.array([grade > 0 or random.random() < 0.5 for grade in grades]),
-    }
-    if not named:
-        return rows
-    items = [f"item {random.randrange(300)}" for _ in range(n)]
-    names = np.array([f"list {owner}" for owner in owners])
-    return {**rows, "groups": names, "items": np.array(items)}
-
-
-ITEMS: Final = 40
-
-
-def item_lists(n: int) -> dict[str, Any]:
-    """`n` lists of 0 to 11 different items."""
-    random = Random(20191124)
-    shown = [random.sample(range(ITEMS), random.randrange(12)) for _ in range(n)]
-    return {"lists": shown}
-
-
-def item_vectors() -> list[list[float]]:
-    """Five numbers for each item, of both signs and of different sizes."""
-    random = Random(20191124)
-    return [
-        [math.ldexp(random.random() - 0.25, random.randrange(-9, 9)) for _ in range(5)]
-        for _ in range(ITEMS)
-    ]
-
-
-def item_features() -> list[list[object]]:
-    """Three features of each item, two of them texts."""
-    return [[("shirt", "hat")[i % 2], i % 7, f"colour {i * i % 5}"] for i in range(ITEMS)]
-
-
 def _taken(*names: str, real: bool = False, **renamed: str) -> Callable[[int], dict[str, Any]]:
     def given(n: int) -> dict[str, Any]:
         every = columns(n, real=real)
@@ -169,8 +134,47 @@ def _weighted(n: int) -> dict[str, Any]:
     return {**_SCORED(n), "weights": np.arange(n) % 31 / 10}
 
 
+def _clicked_lists(n: int) -> dict[str, Any]:
+    random = Random(20191124)
+    clicks = [[random.choice((0, 0, 0, 1, 1, 2.5)) for _ in range(n)] for _ in range(2)]
+    return dict(zip(("clicks_a", "clicks_b"), map(np.array, clicks), strict=True))
+
+
+def _clicked_items(n: int) -> dict[str, Any]:
+    given = _taken("labels", "groups")(n)
+    return {**given, "teams": np.arange(n) * np.arange(n) % 3 % 2}
+
+
+def _finite_values(n: int) -> dict[str, Any]:
+    values = columns(n)["revenues"] - 0.25
+    values[:4] = 1e-200, -1e200, 5e-324, -0.0  # cubes beyond both ends of the floats
+    return {"values": values}
+
+
 def _weighted_values(n: int) -> dict[str, Any]:
     return {**_VALUES(n), "weights": np.arange(n) % 31 / 10}
+
+
+def _logged(n: int) -> dict[str, Any]:
+    """Weights from 0 to 32; rewards of which a part is 0."""
+    every = columns(n)
+    logged = np.maximum(every["scores"], 1 / 32)
+    rewards = every["labels"] * every["revenues"]
+    return {"logged": logged, "target": every["others"], "rewards": rewards}
+
+
+def _predicted(n: int) -> dict[str, Any]:
+    every, rows = columns(n), _logged(n)
+    rows["rewards"] = every["labels"]
+    return {**rows, "predicted_logged": every["scores"], "predicted_target": every["others"]}
+
+
+def _treated(n: int) -> dict[str, Any]:
+    return {**_REAL(n), "treated": columns(n)["groups"] % 3 == 0}
+
+
+def _weighted_treated(n: int) -> dict[str, Any]:
+    return {**_treated(n), "weights": np.arange(n) % 31 / 10}
 
 
 GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
@@ -195,6 +199,8 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
     "exact-quantiles": (ExactQuantiles(), _VALUES),
     "exact-quantiles-weighted": (ExactQuantiles(weight_unit="1/10"), _weighted_values),
+    "exact-uplift": (ExactUplift(), _treated),
+    "exact-uplift-weighted": (ExactUplift(weight_unit="1/10"), _weighted_treated),
     "grouped-auc": (GroupedAUC(score_type="float32"), _taken("labels", "scores", "groups")),
     "grouped-auc-auto": (GroupedAUC(), _taken("labels", "scores", "groups")),
     "grouped-auc-exact": (
@@ -217,6 +223,11 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
         GroupedAUC(score_type="float32", weight_unit="1/10"),
         lambda n: {**_weighted(n), "groups": columns(n)["groups"]},
     ),
+    "grouped-interleaving": (GroupedInterleaving(), _clicked_items),
+    "grouped-interleaving-names": (
+        GroupedInterleaving(ids="exact", max_rows=1_000_000),
+        lambda n: {**_clicked_items(n), "groups": columns(n)["names"]},
+    ),
     "grouped-scores": (
         GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3], score_type="float32"),
         shown_items,
@@ -238,6 +249,9 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "histogram-auc-weighted": (HistogramAUC(weight_unit="1/10"), _weighted),
     "histogram-auc-equal": (HistogramAUC(grid="equal", resolution=5), _SCORED),
     "histogram-auc-real": (HistogramAUC(range="real", resolution=4), _REAL),
+    "item-exposure": (ItemExposure(n_items=ITEMS, k=10), item_lists),
+    "interleaving": (Interleaving(), _clicked_lists),
+    "interleaving-balanced": (Interleaving(method="balanced"), _clicked_lists),
     "intra-list-similarity": (IntraListSimilarity(item_vectors(), k=8), item_lists),
     "intra-list-similarity-features": (
         IntraListSimilarity(item_features(), similarity="share_equal"),
@@ -245,6 +259,17 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     ),
     **JOINS,
     **MANY_CLASSES,
+    "moments": (Moments(), _finite_values),
+    "moments-rounded": (
+        Moments(round_weights=True),
+        lambda n: {**_finite_values(n), "weights": np.arange(n) % 31 / 10},
+    ),
+    "moments-weighted": (
+        Moments(weight_unit="1/10"),
+        lambda n: {**_finite_values(n), "weights": np.arange(n) % 31 / 10},
+    ),
+    "off-policy": (OffPolicy(clip=4.0), _logged),
+    "off-policy-predicted": (OffPolicy(reward_limit=1.0), _predicted),
     "paired": (Paired(HistogramAUC()), _taken("labels", scores_a="scores", scores_b="others")),
     "paired-exact": (
         Paired(ExactAUC(score_type="float64")),
@@ -261,6 +286,14 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
+    "ranking-metrics-positions": (
+        RankingMetrics([NDCG @ 10, MRR], examination=(1, 0.6, 0.3)),
+        lists_with_positions,
+    ),
+    "ranking-metrics-subtopics": (
+        RankingMetrics([AlphaNDCG @ 10, ERRIA(alpha=0.3) @ 5, StRecall]),
+        lists_with_subtopics,
+    ),
     "quantiles": (Quantiles(), _VALUES),
     "quantiles-weighted": (Quantiles(weight_unit="1/10"), _weighted_values),
     "ratio": (Ratio(), _taken(numerators="labels", denominators="revenues")),
@@ -271,6 +304,8 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     ),
     "units": (Units(), _taken(units="groups")),
     "units-sampled": (Units(share=0.75, max_units=10_000), _taken(units="names")),
+    "uplift": (Uplift(treated_share=0.3), _treated),
+    "uplift-weighted": (Uplift(weight_unit="1/10"), _weighted_treated),
     "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", groups="names")),
     "user-groups-exact": (
         UserGroups(ExactAUC(score_type="float64"), buckets=16),

@@ -48,7 +48,8 @@ def test_the_page_has_every_command_with_its_words() -> None:
     assert [words[0] for words in on_the_page] == list(parsers())
     for command, *words in on_the_page:
         taken = [action for action in parsers()[command]._actions if not action.option_strings]
-        assert len(words) == len(taken), command
+        numbers = [action.nargs if isinstance(action.nargs, int) else 1 for action in taken]
+        assert len(words) == sum(numbers), command
 
 
 def test_the_page_has_every_flag_of_a_command() -> None:
@@ -97,7 +98,8 @@ def words_of(flag: Flag) -> tuple[str, list[str]]:
 def test_every_flag_has_the_variable_that_the_page_says(command: str) -> None:
     assert "STREAMMETRICS_UNTIL_END=1" in spans(PAGE)
     [known] = [one for one in COMMANDS if one.name == command]
-    words = [command, *(["x"] if known.metavar else [])]
+    taken = known.nargs if isinstance(known.nargs, int) else int(bool(known.metavar))
+    words = [command, *["x"] * taken]
     for flag in known.flags:
         value, given = words_of(flag)
         variable = "STREAMMETRICS_" + flag.name.upper().replace("-", "_")

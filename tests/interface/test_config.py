@@ -172,6 +172,9 @@ JOIN: Mapping[str, object] = {
 }
 HORIZON: Mapping[str, object] = {"experiment.horizon": 1000, "experiment.baseline": 0.1}
 ROLES: Mapping[str, object] = {"metrics.top.inputs": None, "event.list": "l", "event.item": "i"}
+OF_SUBTOPICS: Mapping[str, object] = {
+    "type": "RankingMetrics", "measures": ["StRecall"], "inputs": {"labels": "y", "scores": "z"}
+}  # fmt: skip
 # Of each key, what stands beside it and another value of its own.
 CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     **{f"event.{name}": (LABEL, "other") for name in ("time", "variant", "user", "score", "epoch")},
@@ -179,6 +182,7 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
     "event.time_unit": (LABEL, "ms"),
     "event.variants": (LABEL, ["a", "c"]),
     "event.label": (LABEL, "other"),
+    "event.subtopics": (LABEL | {"event.subtopics": "t", "metrics.all": OF_SUBTOPICS}, "other"),
     "event.weight": (LABEL | {"metrics.all": {"type": "HistogramAUC"}}, "w"),
     "event.where": (LABEL, {"bot": False}),
     "windows.size_s": (LABEL, 7200),

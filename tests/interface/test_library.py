@@ -10,7 +10,7 @@ from ast import literal_eval
 from collections.abc import Iterator, Mapping
 
 import streammetrics
-from streammetrics import Accumulator, Measure, SlidingAUC, parse_measure
+from streammetrics import Accumulator, Measure, SlidingAUC, drift, parse_measure
 from streammetrics.core.errors import StreamMetricsError
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.part import Part
@@ -106,6 +106,19 @@ def test_the_page_has_every_attribute_of_a_result() -> None:
         assert any(span.startswith("result[") for span in spans(row[3])) == isinstance(
             result, Mapping
         )
+
+
+def test_the_page_has_every_attribute_of_a_drift() -> None:
+    said = PAGE.partition("### Drift")[2].partition("\n###")[0]
+    state = streammetrics.Quantiles()
+    found = drift(state, state)
+    names = {name for span in spans(said) for name in span.partition("(")[0].split()}
+    assert public(found) | {"interval"} <= names
+    calls = {span.partition("(")[0]: span for span in spans(said) if "(" in span}
+    assert signature(calls["drift"].partition("(")[2].removesuffix(")")) == bare(drift)
+    for name in ("psi_with", "band", "certain", "interval"):
+        given = calls[name].partition("(")[2].removesuffix(")")
+        assert signature(given) == bare(getattr(found, name)), name
 
 
 def test_every_result_has_the_plot_and_the_kinds_that_the_page_names() -> None:

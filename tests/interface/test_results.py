@@ -21,8 +21,10 @@ from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.openapi import QUERY
 
+from streammetrics import HistogramAUC
 from tests.consumers import verdict_cases
 from tests.consumers.server.asking import Client
+from tests.consumers.stores import make_store
 from tests.interface.page import PAGE, block, spans, table
 
 Capture = pytest.CaptureFixture[str]
@@ -90,10 +92,12 @@ def test_the_results_of_the_page_are_those_of_a_real_run(store: Path, capsys: Ca
 def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capture) -> None:
     state = str(store.parent / "all.state")
     assert main(["export", str(store), "-o", state, "--where", "variant=bts"]) == 0
-    given = {"status": str(store), "quarantine": str(store), "show": state}
+    scores = store.parent / "scores.state"
+    scores.write_bytes(HistogramAUC().to_file_bytes())
+    given = {"status": [store], "quarantine": [store], "show": [state], "drift": [scores, scores]}
     assert [spans(row[0])[0] for row in table("document")] == [f"{one} --json" for one in given]
-    for (command, word), row in zip(given.items(), table("document"), strict=True):
-        _, found = document(capsys, command, word)
+    for (command, words), row in zip(given.items(), table("document"), strict=True):
+        _, found = document(capsys, command, *map(str, words))
         assert found.pop("format") == spans(row[1])[0]
         assert set(found) == set(spans(row[2]))
         if command == "quarantine":
@@ -117,15 +121,20 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
 
 def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     store = verdict_cases.store(tmp_path, verdict_cases.CASES["kept"])
+    wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
+    (tmp_path / "quantiles").mkdir()
+    quantiles = make_store(tmp_path / "quantiles", more=wait)
     place = PartitionStatus("t", 0, 0, 1, record_ms=0)
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = Watched(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
-    with closing(Ledger.open(str(store))) as ledger:
-        text = exposition(ledger, watched).decode()
     told: dict[str, set[str]] = {}
-    for family in text_string_to_metric_families(text):
-        name = family.name + ("_total" if family.type == "counter" else "")
-        told[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    for path in (store, quantiles):
+        with closing(Ledger.open(str(path))) as ledger:
+            text = exposition(ledger, watched).decode()
+        for family in text_string_to_metric_families(text):
+            name = family.name + ("_total" if family.type == "counter" else "")
+            labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+            told[name] = told.get(name, set()) | labels
     on_the_page: dict[str, set[str]] = {}
     for row in table("series"):
         labels = set() if row[1] == "none" else {"worker", *spans(row[1])}

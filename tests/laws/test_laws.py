@@ -80,7 +80,7 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return SMALL_ROWS.get(str(case)) or SMALL_ROWS[name]
         case "Calibration" | "Regression" as name, _:
             return SMALL_SCORED[name], 3
-        case "IntraListSimilarity" | "CatalogMetrics", _:
+        case "IntraListSimilarity" | "CatalogMetrics" | "ItemExposure", _:
             return [[], [0], [0, 1], [3, 1, 2], [1, 5, 0, 4]], 4
         case _:
             return LISTS, 4

@@ -15,16 +15,22 @@ from streammetrics import (
     CatalogMetrics,
     ExactAUC,
     ExactQuantiles,
+    ExactUplift,
     GroupedAUC,
+    GroupedInterleaving,
     GroupedScores,
     HistogramAUC,
+    Interleaving,
     IntraListSimilarity,
+    ItemExposure,
     Joined,
     JoinRows,
     LabelDelays,
+    Moments,
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
+    OffPolicy,
     P,
     Paired,
     Panel,
@@ -36,6 +42,7 @@ from streammetrics import (
     SettingsError,
     SlidingAUC,
     Units,
+    Uplift,
     UserGroups,
     Windows,
     registry,
@@ -67,6 +74,11 @@ REFUSED: dict[Callable[..., object], Rows] = {
     ],
     CatalogMetrics: [(CUTS, "n_items", (*NO_COUNT, (1 << 40) + 1)), (CUTS, "k", (*NO_COUNT, None))],
     ExactQuantiles: [({}, "value_type", ("float16",)), ({}, "max_rows", NO_COUNT)],
+    ExactUplift: [
+        ({}, "score_type", ("float16",)),
+        ({}, "max_rows", NO_COUNT),
+        ({}, "treated_share", (0, 1, 1.5, NAN, "half", True)),
+    ],
     ExactAUC: [({}, "score_type", ("float16",)), ({}, "max_rows", NO_COUNT)],
     GroupedAUC: [
         ({}, "weight", ("views",)),
@@ -77,6 +89,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({"grid": "relative"}, "score_type", ("float64",)),
         *(({}, name, (value,)) for name, value in WITHOUT_GRID.items()),
     ],
+    GroupedInterleaving: [({}, "ids", ("string", None)), ({}, "max_rows", (-1, 1.5))],
     GroupedScores: [
         ({"measures": [MRR]}, name, ("other", None))
         for name in ("ties", "empty", "score_type", "ids", "item_ids", "duplicates")
@@ -91,9 +104,15 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({}, "edges", ((0.5,),)),
         ({"grid": "edges"}, "edges", ((0.5, 0.5), (NAN,), (0.1, "0.2"), 0.5)),
     ],
+    Interleaving: [({}, "method", ("probabilistic", None))],
     IntraListSimilarity: [
         ({"vectors": [[1.0]]}, "k", (*NO_COUNT, 1 << 31)),
         ({"vectors": [[1.0]]}, "similarity", ("euclid", "", 3)),
+    ],
+    ItemExposure: [
+        (CUTS, "n_items", (*NO_COUNT, 1 << 40)),
+        (CUTS, "k", (*NO_COUNT, None, 1025)),
+        (CUTS, "examination", ("linear", (), (1,), (1, 0), (1, 1.5), (1, NAN), (1, "0.5"), 0.5)),
     ],
     JoinRows: [
         (JOIN, "columns", ({"score": "double"}, {"ids": "int64"}, None)),
@@ -108,6 +127,7 @@ REFUSED: dict[Callable[..., object], Rows] = {
         ({**CLICKS, "columns": {"click": "bool"}}, "inputs", (None,)),
     ],
     LabelDelays: [({"label_window_ms": 9}, "outcomes", ((), ("a", "a"), ("",), (1,), "click"))],
+    Moments: [({}, "weight_unit", NO_UNIT)],
     MulticlassAUC: [
         ({}, "n_classes", (1, True, 2.0, 1 << 16)),
         ({"n_classes": 3}, "exact", (1,)),
@@ -141,6 +161,10 @@ REFUSED: dict[Callable[..., object], Rows] = {
             ({"a": {"labels": "x"}}, {"a": {"numerators": 3}}),
         ),
     ],
+    OffPolicy: [
+        ({}, "clip", (0, -1.0, INF, NAN, True, "10", None, 1e300)),
+        ({}, "reward_limit", (0, INF, NAN, True, "1")),
+    ],
     PerKey: [({"metric": Ratio()}, "max_keys", (*NO_COUNT, None, (1 << 31) + 1))],
     Quantiles: [
         *GRID,
@@ -165,6 +189,12 @@ REFUSED: dict[Callable[..., object], Rows] = {
     Units: [
         ({}, "share", (0, -0.5, 1.5, NAN, INF, True, "1", None)),
         ({}, "max_units", (0, -1, 1.0, True, "9", 1 << 63)),
+    ],
+    Uplift: [
+        *GRID,
+        ({}, "range", ("unit",)),
+        ({}, "resolution", (-1, 8.0, 20)),
+        ({}, "treated_share", (0, 1, 1.5, NAN, "half", True)),
     ],
     UserGroups: [
         ({"metric": Ratio()}, "buckets", (0, 1, 3, 8192, True, 64.0)),

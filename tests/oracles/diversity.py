@@ -89,3 +89,28 @@ def _bits(shares: Sequence[Fraction]) -> Fraction | None:
         for share in shares:
             total += (Decimal(share.denominator) / share.numerator).log10() / Decimal(2).log10()
         return Fraction(round(total / len(shares), 50))
+
+
+def exposure(n_items: int, weights: Sequence[Fraction]) -> Callable[[Lists], dict[str, Any]]:
+    """The Gini coefficient as the mean difference of all pairs of items, over twice the mean."""
+    k = len(weights)
+
+    def oracle(lists: Lists) -> dict[str, Any]:
+        kept = [list(items[:k]) for items in lists if items]
+        each = [Fraction(0)] * n_items
+        for items in kept:
+            for item, weight in zip(items, weights, strict=False):
+                each[item] += weight
+        different = [(value, each.count(value)) for value in set(each)]
+        pairs = sum((abs(a - b) * m * n for a, m in different for b, n in different), Fraction(0))
+        total = sum(each, Fraction(0))
+        return {
+            "gini": pairs / (2 * n_items * total) if total else None,
+            "lists_kept": len(kept),
+            "lists_under_k": sum(len(items) < k for items in kept),
+            "shown": sum(map(len, kept)),
+            "items_shown": len({item for items in kept for item in items}),
+            "rows": len(lists),
+        }
+
+    return oracle

@@ -13,6 +13,7 @@ from streammetrics.ranking import (
     CG,
     DCG,
     ERR,
+    F1,
     HR,
     MRR,
     NDCG,
@@ -105,6 +106,7 @@ def _at(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[
         yield Truth(cut(R(rel=rel)), one.recall(rel, k), mean.recall(rel, k))
         if k is not None:
             yield Truth(P(rel=rel) @ k, one.precision(rel, k), mean.precision(rel, k))
+            yield Truth(F1(rel=rel) @ k, one.f1(rel, k), mean.f1(rel, k))
         for over in ("all", "min"):
             yield Truth(
                 cut(AP(rel=rel, denominator=over)),

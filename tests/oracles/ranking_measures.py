@@ -86,6 +86,17 @@ def recall(rel: int, cut: int | None) -> Formula:
     return formula
 
 
+def f1(rel: int, cut: int) -> Formula:
+    """The harmonic mean of precision and recall; 0 where both are 0."""
+    p, r = precision(rel, cut), recall(rel, cut)
+
+    def formula(ranked: Grades, known: Grades) -> Fraction:
+        a, b = p(ranked, known), r(ranked, known)
+        return 2 * a * b / (a + b) if a + b else Fraction(0)
+
+    return formula
+
+
 def average_precision(rel: int, denominator: str, cut: int | None) -> Formula:
     """Sum of the precisions at the relevant ranks, over R ("all") or min(R, cut) ("min")."""
 

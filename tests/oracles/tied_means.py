@@ -84,6 +84,11 @@ def precision(rel: int, cut: int) -> Mean:
     return lambda ties, known: found(ties, known) / cut
 
 
+def f1(rel: int, cut: int) -> Mean:
+    found = hits(rel, cut)
+    return lambda ties, known: 2 * found(ties, known) / (cut + measures.n_relevant(known, rel))
+
+
 def recall(rel: int, cut: int | None) -> Mean:
     found = hits(rel, cut)
 

@@ -38,6 +38,25 @@ def kappa(pairs: Sequence[Pair], cost: Callable[[int, int], int]) -> brute.Exact
     return None if ratio is None else 1 - ratio
 
 
+def g_mean(pairs: Sequence[Pair], n_classes: int) -> brute.Exact:
+    """The root of the product of recalls, cut after 200 binary digits."""
+    product, n = Fraction(1), 0
+    for label in range(n_classes):
+        rows = [(p == label, w) for t, p, w in pairs if t == label]
+        total = sum(w for _, w in rows)
+        if total:
+            product, n = product * Fraction(sum(w for right, w in rows if right), total), n + 1
+    if not n:
+        return None
+    low, high = 0, 1 << 200
+    while low < high:  # the greatest number whose n-th power is not above the product
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high) if Fraction(middle, 1 << 200) ** n <= product else (low, middle - 1)
+        )
+    return Fraction(low, 1 << 200)
+
+
 def average_precision(rows: Sequence[Scored]) -> brute.Exact:
     """Σ (R_i - R_{i-1}) P_i over the distinct scores from high to low."""
     positives = sum(w for y, _, w in rows if y)
@@ -61,6 +80,7 @@ def confusion(pairs: Sequence[Pair], n_classes: int) -> dict[str, Any]:
         "accuracy": brute.over(right, n),
         "error_rate": brute.over(n - right, n),
         "balanced_accuracy": found["recall", "macro"],
+        "g_mean": g_mean(pairs, n_classes),
         "macro_f1": found["f1", "macro"],
         "kappa": kappa(pairs, lambda i, j: int(i != j)),
         "rows": len(pairs),

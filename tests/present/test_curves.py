@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import ExactAUC, HistogramAUC
-from streammetrics.present.curves import Drawn, kept, pr, pr_points, roc, roc_points
-from streammetrics.present.figures import curve_of
+from streammetrics import ExactAUC, ExactUplift, HistogramAUC, Uplift
+from streammetrics.present.curves import (
+    Drawn,
+    kept,
+    pr,
+    pr_points,
+    roc,
+    roc_points,
+    uplift,
+    uplift_points,
+)
+from streammetrics.present.figures import curve_of, effects_by_score
 from streammetrics.present.spec import CURVE
 from tests.present.specs import check, fed, pair
 
@@ -51,6 +60,29 @@ def test_a_long_exact_curve_has_a_band_that_holds_the_points_between_and_a_short
     assert drawn.band is None
     assert drawn.x.tolist() == short.roc().fpr.tolist()
     assert drawn.y.tolist() == short.roc().tpr.tolist()
+
+
+def test_the_band_of_uplift_holds_every_point_of_the_exact_curve_also_of_one_thinned() -> None:
+    treated = [0, 1] * 1000
+    coarse = fed(Uplift(resolution=0), 2000, treated=treated)
+    exact = fed(ExactUplift(), 2000, treated=treated)
+    whole, few = exact.curve(), fed(ExactUplift(), 100, treated=[0, 1] * 50)
+    for most in (5, 20, CURVE):
+        for one in (coarse, exact):
+            drawn = uplift_points(effects_by_score(one), most)
+            assert len(drawn.x) <= most and not outside(drawn, whole.share, whole.uplift)
+    assert drawn.band is not None and np.max(drawn.band[1] - drawn.band[0]) < 0.05
+    drawn = uplift_points(effects_by_score(few), CURVE)
+    assert drawn.band is None and drawn.y.tolist() == few.curve().uplift.tolist()
+
+
+def test_uplift_ends_at_the_effect_as_its_chord_does_and_needs_both_arms() -> None:
+    result = fed(ExactUplift(), 100, treated=[0, 1] * 50)
+    spec = check(uplift({"": effects_by_score(result)}))
+    assert spec["data"]["values"][-1]["y"] == result.ate
+    assert spec["layer"][0]["encoding"]["y2"] == {"datum": result.ate}
+    spec = check(uplift({"bts": effects_by_score(fed(ExactUplift(), 100, treated=[1] * 100))}))
+    assert spec["usermeta"]["reason"] == "bts: an arm has no rows"
 
 
 def test_one_class_has_no_curve_and_says_why() -> None:

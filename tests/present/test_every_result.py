@@ -26,17 +26,21 @@ from streammetrics import (
     Bounded,
     Calibration,
     ExactAUC,
+    ExactUplift,
     HistogramAUC,
     Interval,
     JoinRows,
     LabelDelays,
     Paired,
     PerKey,
+    Quantiles,
     Ratio,
     SlidingAUC,
+    Uplift,
     UserGroups,
     compare,
     compare_runs,
+    drift,
     evaluate,
 )
 from streammetrics.core.bounded import equal
@@ -59,7 +63,9 @@ OTHERS = {
         "Guardrail Horizon Measure Monitor Plan PlannedCovariate Ragged Safeguard SampleRatio "
         "UserTotals"
     ),
-    "statistics between a state and a result": "Arm Moments Pair Successes ValueRow",
+    "statistics between a state and a result": (
+        "Arm Moments Ordered Pair QuantileArm Sided Successes ValueRow"
+    ),
     "sentences and records, without a value": "Look Recommendation",
 }
 
@@ -160,6 +166,9 @@ def curves() -> list[object]:
             curve = metric.compute()
             found += [curve.roc(), curve.pr(), curve.best(), curve.confusion(0.41)]
             found += [*curve.best().points, curve.threshold_for(predicted_positive=0.3)]
+        for effect in (Uplift(resolution=0), ExactUplift()):
+            effect.update(labels, scores, [i % 2 for i in range(rows)])
+            found += [effect.compute().curve(), effect.compute().by_part(3)]
         bins = Calibration(bins=4)
         bins.update(labels, scores)
         found.append(bins.compute().reliability())
@@ -183,6 +192,10 @@ def comparisons() -> list[object]:
     models = Paired(BinaryConfusion())
     models.update(labels=[1, 0, 1], scores_a=[0.9, 0.2, 0.7], scores_b=[0.9, 0.8, 0.1])
     found.append(models.compute().mcnemar())
+    values, none = UserGroups(Quantiles()), Quantiles()
+    values.update(range(40), values=range(40))
+    found += [drift(none, none), drift(values, values), drift(values.metric_state(), none)]
+    found.append(drift(values.metric_state(), values.metric_state()))
     experiment = two((46, 10_000), (69, 10_000))
     outcome, report = experiment.outcome(), experiment.report()
     found += [outcome, report, *report.findings, *outcome.contrasts, outcome.srm]

@@ -19,15 +19,18 @@ from streammetrics import (
     MulticlassAUC,
     Panel,
     PerKey,
+    Quantiles,
     RankingMetrics,
     Ratio,
     SlidingAUC,
+    Uplift,
     UserGroups,
     Windows,
     compare,
+    drift,
 )
 from streammetrics.present.figures import KINDS
-from streammetrics.results import figure_by_series, figure_of, html_table, kinds_of
+from streammetrics.results import Drift, figure_by_series, figure_of, html_table, kinds_of
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.experiments.arms import two
@@ -84,9 +87,19 @@ def check_all_it_shows(case: Case[Any]) -> None:
     shows()
 
 
+def moved() -> Drift:
+    states = Quantiles(), Quantiles()
+    for state, shift in zip(states, (0, 40), strict=True):
+        state.update(range(shift, shift + 200))
+    return drift(*states)
+
+
 BUCKETS = fed(HistogramAUC(resolution=3), 500)
+EFFECTS = fed(Uplift(resolution=3), 500, treated=[0, 1] * 250)
 KINDLY: dict[str, Any] = {
     **dict.fromkeys(("roc", "pr", "scores", "gain", "lift"), BUCKETS),
+    "distributions": moved(),
+    **dict.fromkeys(("uplift", "uplift_parts"), EFFECTS),
     "reliability": fed(Calibration(), 500),
     "confusion": fed(BinaryConfusion(), 500),
     "classes": MulticlassAUC(3).compute(),

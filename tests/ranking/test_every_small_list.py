@@ -16,8 +16,9 @@ import pytest
 
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking import CG, HR, MRR, NDCG, Bpref, Measure, RankingMetrics
+from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import measured
-from streammetrics.ranking.lists import graded_lists, id_lists
+from streammetrics.ranking.lists import graded_lists
 from tests.depth import further_are_slow
 from tests.oracles.measure_table import Truth, differences, truths
 from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists

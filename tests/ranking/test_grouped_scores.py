@@ -24,6 +24,7 @@ from streammetrics import (
     PooledHR,
     RankingMetrics,
     RPrec,
+    SettingsError,
     StateError,
     load,
 )
@@ -247,3 +248,19 @@ def test_ids_that_mixing_makes_equal_are_looked_at_as_they_are() -> None:
     metric = GroupedScores([MRR])
     metric.update([0, 1], [0.1, 0.2], groups=[0, 1], items=[0, item])
     assert metric.compute().lists_kept == 1
+
+
+def test_other_measures_may_be_chosen_when_reading() -> None:
+    columns = {"labels": [3, 0, 2, 1, 0], "scores": [0.1, 0.5, 0.5, 0.9, 0.2]}
+    metric = GroupedScores("NDCG@2", ids="hashed")
+    metric.update(**columns, groups=["a", "a", "a", "b", "b"])
+    before = metric.to_bytes()
+    found = metric.of(["P(rel=2)@2", "map", "NDCG@2"])
+    again = GroupedScores(["P(rel=2)@2", "map", "NDCG@2"], ids="hashed")
+    again.update(**columns, groups=["a", "a", "a", "b", "b"])
+    assert found == again.compute() and metric.to_bytes() == before
+    assert found.interval("map").se == again.compute().interval("map").se
+    with pytest.raises(SettingsError, match="grades up to 3"):
+        metric.of("ERR(max_grade=2)@2")
+    with pytest.raises(SettingsError, match="without subtopics"):
+        metric.of("StRecall")

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from streammetrics import GroupedAUC, GroupedScores, R, RankingMetrics
 from streammetrics.core.errors import InputError
 from streammetrics.kernels.ranking.graded_lists import Lists
-from streammetrics.ranking.lists import graded_lists, id_lists
+from streammetrics.ranking.id_lists import id_lists
+from streammetrics.ranking.lists import graded_lists
 
 
 def lists_of(

@@ -19,23 +19,28 @@ from streammetrics.ranking import (
     CG,
     DCG,
     ERR,
+    ERRIA,
+    F1,
     HR,
     MRR,
     NDCG,
     RBP,
+    AlphaNDCG,
     Bpref,
     Measure,
     P,
     PooledHR,
     R,
     RPrec,
+    StRecall,
 )
 from streammetrics.ranking.measures import MEASURES, measures_of, parse_measure
 from tests.depth import EXAMPLES
 
-EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP, RPrec, Bpref)
+SUBTOPICS = (AlphaNDCG, ERRIA, StRecall)
+EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, F1, AP, ERR, RBP, RPrec, Bpref, *SUBTOPICS)
 WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))
-WITH_REL = (MRR, HR, PooledHR, P, R, AP, RBP, RPrec, Bpref)
+WITH_REL = (MRR, HR, PooledHR, P, R, F1, AP, RBP, RPrec, Bpref, *SUBTOPICS)
 NO_GRADES = (0, 16, 1.0, True, "1", None)
 
 
@@ -179,7 +184,7 @@ REFUSED_TEXTS = {
         *("NDCG@١", "NDCG(gain=__import__('os'))", "__import__('os')@1"),
         *("NDCG" + " " * 10**6 + "@10", "(" * 10**6),
     ],
-    "one of NDCG": ["nonsense", "auc", "f1@10", "hits@10"],
+    "one of NDCG": ["nonsense", "auc", "f2@10", "hits@10"],
     "name=value": [
         *("NDCG(gain=Linear)", 'NDCG(gain="linear",)', "RBP(p=-0.5)", "RBP(p=8e-1)", "RBP(p=.8)"),
     ],
@@ -211,6 +216,7 @@ TYPED = {
     "map@5 map_cut_5": AP @ 5,
     "mrr@10 RR@10": MRR @ 10,
     "mrr recip_rank mean_reciprocal_rank": MRR,
+    "f1@10 F1@10 f1_score@10": F1 @ 10,
     "recall@100 recall_100 Recall@100 R@100": R @ 100,
     "success@1 success_1 hit_rate@1 hr@1 Success@1": HR @ 1,
     "P_5 precision@5 p@5 P.5": P @ 5,

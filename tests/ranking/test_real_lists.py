@@ -19,6 +19,7 @@ from streammetrics.ranking import (
     AP,
     DCG,
     ERR,
+    F1,
     HR,
     MRR,
     NDCG,
@@ -55,6 +56,7 @@ FAMILIES: dict[str, Measure] = {
     "mean_rr_at_k": MRR,
     "mean_p_at_k": P,
     "mean_r_at_k": R,
+    "mean_f1_at_k": F1,
     "mean_success_at_k": HR,
     "hr_at_k_pooled": PooledHR,
     "mean_rprec": RPrec,
@@ -85,7 +87,6 @@ LISTS: dict[str, Callable[[Path], dict[str, Add]]] = {
 
 ELSEWHERE = {
     "*/mean_ap_at_k_hits/*": "AP over the hits among the first k, which no setting gives",
-    "*/mean_f1_at_k/*": "no measure is the harmonic mean of P@k and R@k",
     "ltr_test/*/mean_list_auc/*": "GroupedAUC: tests/ranking/test_real_groups.py",
     "ltr_test/*/gauc*": "GroupedAUC: tests/ranking/test_real_groups.py",
     "ltr_test/pooled,*": "one curve over the rows of all lists, of streammetrics.classification",

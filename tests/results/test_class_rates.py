@@ -145,7 +145,7 @@ def numeric(view: str) -> float:
 
 def test_a_view_of_many_classes_has_its_multinomial_variance() -> None:
     for view in (
-        *("macro_f1", "balanced_accuracy", "mcc", "kappa", "weighted_kappa(linear)"),
+        *("macro_f1", "balanced_accuracy", "g_mean", "mcc", "kappa", "weighted_kappa(linear)"),
         *("weighted_kappa(quadratic)", "precision(macro)", "recall(weighted)", "f1(weighted)"),
         *("specificity(macro)", "specificity(weighted)", "specificity(micro)", "jaccard(micro)"),
         *("jaccard(weighted)", "f_beta(2)", "f_alpha(0.25,weighted)", "precision(weighted)"),
@@ -153,6 +153,13 @@ def test_a_view_of_many_classes_has_its_multinomial_variance() -> None:
         found = rates(MATRIX).interval(view)
         assert found.se == approx(math.sqrt(numeric(view)), rel=1e-6), view
         assert found.lower < found.estimate < found.upper and found.n == 140, view
+
+
+def test_the_geometric_mean_of_recalls_is_0_without_interval_where_a_class_is_never_right() -> None:
+    found = rates(np.array([[3, 1, 0], [2, 0, 0], [0, 0, 0]]))
+    assert found.g_mean == 0
+    assert "without a right prediction" in found.interval("g_mean").reason
+    assert rates(np.array([[1, 3, 0], [0, 4, 0], [0, 0, 0]])).g_mean == 0.5  # two classes occur
 
 
 def test_what_is_accuracy_under_another_name_has_its_interval() -> None:

@@ -63,11 +63,13 @@ class Command:
     metavar: str
     words_about: str
     flags: tuple[Flag, ...]
-    nargs: str | None = None
+    nargs: str | int | None = None
     choices: tuple[str, ...] = ()
 
 
 JSON: Final = Flag("json", "print JSON", bool)
+LABEL: Final = Flag("label", "only the scores of rows with this label, 0 or 1", int, metavar="N")
+BINS: Final = Flag("bins", "bins of PSI (default: 10)", int, metavar="N", default=10)
 OUTPUT: Final = Flag("output", "the file to write", short="o", metavar="FILE")
 WINDOW: Final = Flag(
     "window", "total (default), all, latest, or START/END in ISO UTC", metavar="WINDOW",
@@ -196,10 +198,28 @@ DEMO: Final = (
     PORT,
     Flag("print-config", "print the config, to copy it, and do nothing else", bool),
 )
+# The columns that metrics of `eval` read: what each holds, by the argument of the metric.
+COLUMNS: Final[Mapping[str, str]] = {
+    "labels": "labels: 0 and 1, or grades",
+    "scores": "scores",
+    "values": "numbers, for mean, std, p99 and the like",
+    "lists": "lists: which query, session or user a row is of",
+    "teams": "teams of interleaved items: 0 and 1",
+    "treated": "treatment: 0 and 1, whether a row was treated",
+    "logged": "probabilities with which the policy of the log took the actions of the rows",
+    "target": "probabilities of the same actions under the target policy",
+    "rewards": "rewards of the actions, such as clicks or amounts",
+    "predicted_logged": "predicted rewards of the actions, for dr and sndr",
+    "predicted_target": "predicted mean rewards of the target policy, for dr and sndr",
+}
 EVAL: Final = (
-    Flag("labels", "the column of labels: 0 and 1, or grades", metavar="COLUMN"),
-    Flag("scores", "the column of scores", metavar="COLUMN"),
-    Flag("lists", "the column that says which list or group a row is of", metavar="COLUMN"),
+    *(Flag(name.replace("_", "-"), f"the column of {what}", metavar="COLUMN")
+      for name, what in COLUMNS.items()),
+    Flag(
+        "qrels",
+        "a TREC file of judgments; FILE is then a TREC run, and the metrics are measures of lists",
+        metavar="FILE",
+    ),
     Flag("by", "a line for each value of these columns, such as variant,country", metavar="NAMES"),
     Flag(
         "threshold",
@@ -209,9 +229,13 @@ EVAL: Final = (
         metavar="X",
         default=0.5,
     ),
-    Flag("metrics", "the metrics, such as auc,logloss,ctr,ndcg@10", metavar="NAMES"),
+    Flag(
+        "metrics",
+        "the metrics, such as auc,logloss,ctr,ndcg@10,precision_at_recall(0.8),p99,snips",
+        metavar="NAMES",
+    ),
     JSON,
-)
+)  # fmt: skip
 SHELLS: Final = ("bash", "zsh")
 PATHS: Final = ("FILE", "CONFIG", "STORE")  # metavars that a shell completes with files
 
@@ -224,6 +248,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
             (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
     Command("merge", "Merge state files.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
     Command("show", "Print the contents of a state file.", "FILE", "a state file", (JSON,)),
+    Command("drift", "Print how far one state file has drifted from another.", "FILE",
+            "the state file of the reference, and that to compare with it",
+            (JSON, LABEL, BINS), nargs=2),
     Command("quarantine", "Print, export or retry refused events.", "[list|export|retry] STORE",
             f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
             nargs="+"),
@@ -245,7 +272,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
                   "the limit of open connections from one address, such as a proxy's", int,
                   metavar="N", default=64))),
     Command("eval", "Print metrics of the rows of one file, without a config.", "FILE",
-            "a .parquet, .csv or .jsonl file", EVAL),
+            "a .parquet, .csv or .jsonl file; with --qrels a run", EVAL),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
     Command("completion", "Print a script by which a shell completes these commands.", "SHELL",

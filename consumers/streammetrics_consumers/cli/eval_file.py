@@ -1,32 +1,34 @@
-"""`eval`: metrics of one file of rows, by the values of columns, without a config."""
+"""`eval`: metrics of one file of rows, or of a run against judgments, without a config."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from streammetrics import (
-    Accumulator,
-    BinaryConfusion,
-    Calibration,
-    ExactAUC,
-    GroupedAUC,
-    GroupedScores,
     InputError,
     Interval,
     Panel,
-    Ratio,
-    SettingsError,
-    parse_measure,
+    evaluate,
 )
 from streammetrics.engines import partial
 from streammetrics.registry import load
 from streammetrics.results import counts_of, views_of
-from streammetrics_consumers.cli.arguments import DONE, Arguments, UsageError
+from streammetrics_consumers.cli.arguments import COLUMNS, DONE, Arguments, UsageError
+from streammetrics_consumers.cli.eval_metrics import (
+    Asked,
+    chosen_threshold,
+    column_of,
+    flag_of,
+    inputs_of,
+    measure_of,
+    request_of,
+)
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Json, dumps
@@ -34,39 +36,11 @@ from streammetrics_consumers.query.answers import Json, dumps
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The views of each metric of rows, by the names that they may be asked for.
-_OF_SCORES: Final[Mapping[type[Accumulator], tuple[str, ...]]] = {
-    ExactAUC: ("auc", "gini", "ks", "pr_auc_trapezoid"),
-    Calibration: ("log_loss", "normalized_entropy", "brier", "copc", "mean_score", "base_rate"),
-    BinaryConfusion: (
-        *("accuracy", "error_rate", "balanced_accuracy", "precision", "recall", "specificity"),
-        *("f1", "mcc", "kappa", "jaccard", "fpr", "fnr", "npv"),
-    ),
-}
-_OTHER_NAMES: Final[Mapping[str, str]] = {
-    "rocauc": "auc",
-    "logloss": "log_loss",
-    "ne": "normalized_entropy",
-    "rate": "ctr",
-    "mean": "ctr",
-}
 _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
 _ROWS: Final = 1 << 16  # of a batch
 _DECIMALS: Final = 4
 _MOST: Final = 1000  # lines of a table
-THRESHOLD: Final = "a score of {:g} or more is a prediction of 1; another: --threshold"
-# The flag whose column an argument reads, if it has another name.
-_READS: Final = {"numerators": "labels", "groups": "lists", "predictions": "scores"}
-_LISTS: Final = "lists"  # the name in the panel of the metric of all measures of lists
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One requested value. name: as it is shown; metric: its name in the panel; view: of that."""
-
-    name: str
-    metric: str
-    view: str
+_MOST_REASONS: Final = 20
 
 
 def eval_file(arguments: Arguments) -> int:
@@ -75,28 +49,64 @@ def eval_file(arguments: Arguments) -> int:
     names = [name for name in _words(arguments.text("metrics"), ",") if name]
     if not names:
         raise UsageError("eval: expected --metrics NAMES, got nothing; for example --metrics auc")
-    columns = {flag: arguments.text(flag) for flag in ("labels", "scores", "lists")}
-    if columns["labels"] is None:
-        raise UsageError("eval: expected --labels COLUMN, got nothing; name the column of labels")
+    columns = {name: arguments.text(flag_of(name).removeprefix("--")) for name in COLUMNS}
+    qrels = arguments.text("qrels")
+    if qrels is not None:
+        return _eval_run(path, Path(qrels), names, arguments, columns)
     by = _words(arguments.text("by"), ",")
     schema, batches = _opened(path)
     _require_columns(schema, columns, by, path)
     threshold = arguments.real("threshold") or 0.0
-    metrics, asked = _metrics(names, columns, schema, threshold)
-    spec = Panel(metrics, inputs=_inputs(metrics))
-    takes = spec.arguments()
-    reads = {flag: column for flag, column in columns.items() if flag in takes and column}
+    request = request_of(names, columns, schema, threshold)
+    spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
     used = [*dict.fromkeys([*reads.values(), *by])]
     rows = _Rows(batches, used, reads, path)
     states = list(rows.guarded(partial(rows, spec, by, columns=reads)))
-    lines = sorted((line for batch in states for line in _lines(batch, by, asked)), key=_group_key)
+    lines = sorted(
+        (line for batch in states for line in _lines(batch, by, request.asked)), key=_group_key
+    )
     if arguments.on("json"):
         sys.stdout.write(dumps(cast("Json", [line.as_json(by) for line in lines])).decode())
     else:
-        cut = [name for name in metrics if isinstance(metrics[name], BinaryConfusion)]
-        at = next((one.name for one in asked if one.metric in cut), None)
-        notes = [] if at is None else [f"{at}: {THRESHOLD.format(threshold)}"]
-        sys.stdout.write(_table(lines, by, notes))
+        sys.stdout.write(_table(lines, by, request.notes))
+    return DONE
+
+
+def _eval_run(
+    run: Path,
+    qrels: Path,
+    names: Sequence[str],
+    arguments: Arguments,
+    columns: Mapping[str, str | None],
+) -> int:
+    """Evaluate a run against judgments, both files of TREC, and print the measures."""
+    by = arguments.text("by")
+    given = [name for name, column in {**columns, "by": by}.items() if column is not None]
+    if given:
+        raise UsageError(
+            f"{flag_of(given[0])}: expected none with --qrels, got a column; leave it out"
+        )
+    measures = [*dict.fromkeys(measure_of(name, ()) for name in names)]
+    found = evaluate(qrels, run, measures)
+    counts = counts_of(found)
+    lines = []
+    for name, value in found.items():
+        interval = found.interval(name)
+        if interval.defined:  # the table says for all lines that lists are independent
+            interval = replace(interval, reason="")
+        lines.append(_Line((), name, value, interval, counts))
+    if arguments.on("json"):
+        sys.stdout.write(dumps(cast("Json", [line.as_json([]) for line in lines])).decode())
+        return DONE
+    notes = []
+    for n, which in (
+        (len(found.missing), "of the judgments that the run lacks: counted as 0"),
+        (len(found.unjudged), "of the run without judgments: left out"),
+        (counts["lists_empty"], "with nothing relevant: left out"),
+    ):
+        if n:
+            notes.append(f"{formatting.count(n)} {'query' if n == 1 else 'queries'} {which}")
+    sys.stdout.write(_table(lines, [], notes))
     return DONE
 
 
@@ -190,7 +200,7 @@ class _Rows:
         if not len(error.rows):
             return f"{self.path}: {error.where}"
         argument = re.sub(r"^metric '[^']*', |\[.*", "", error.where)
-        column = self.reads.get(_READS.get(argument, argument), error.where)
+        column = column_of(argument, self.reads) or error.where
         row = self.first + int(error.rows[0])
         return f"{self.path}, row {row} (the first is 0), {formatting.name(column)}"
 
@@ -213,7 +223,7 @@ def _require_columns(
     for flag, column in [*wanted, *(("by", name) for name in by)]:
         if column not in names:
             raise UsageError(
-                f"--{flag}: expected a column of {path.name} "
+                f"{flag_of(flag)}: expected a column of {path.name} "
                 f"({', '.join(formatting.name(name) for name in names[:30])}), "
                 f"got {formatting.name(column)!r}; "
                 + did_you_mean(column, names, "name one of these")
@@ -222,80 +232,9 @@ def _require_columns(
         kind = schema.field(column).type
         if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
             raise UsageError(
-                f"--{flag}: expected a column of numbers, got {formatting.name(column)!r}, which "
-                "has texts; name another, or convert it"
+                f"{flag_of(flag)}: expected a column of numbers, got {formatting.name(column)!r}, "
+                "which has texts; name another, or convert it"
             )
-
-
-# The metrics.
-
-
-def _metrics(
-    names: Sequence[str], columns: Mapping[str, str | None], schema: pa.Schema, threshold: float
-) -> tuple[dict[str, Accumulator], list[Asked]]:
-    """The metrics of a panel, and what is asked of each."""
-    metrics: dict[str, Accumulator] = {}
-    asked: list[Asked] = []
-    measures: list[str] = []
-    kinds = {view: kind for kind, views in _OF_SCORES.items() for view in views}
-    for name in names:
-        plain = name.lower().replace("-", "_")
-        plain = _OTHER_NAMES.get(plain.replace("_", ""), plain)
-        if plain in kinds and columns["scores"] is not None:
-            kind = kinds[plain]
-            made = BinaryConfusion(threshold=threshold) if kind is BinaryConfusion else kind()
-            metrics.setdefault(kind.__name__, made)
-            asked.append(Asked(plain, kind.__name__, plain))
-        elif plain in kinds:
-            raise UsageError(f"--metrics {name}: expected --scores COLUMN, got nothing; name it")
-        elif plain == "ctr":
-            metrics.setdefault("Ratio", Ratio())
-            asked.append(Asked("ctr", "Ratio", "ratio"))
-        else:
-            measure = "gauc" if plain == "gauc" else _measure(name, [*kinds, "ctr", "gauc"])
-            for flag in ("scores", "lists"):
-                if columns[flag] is None:
-                    what = "its lists" if flag == "lists" else "the scores"
-                    raise UsageError(
-                        f"--metrics {name}: expected --{flag} COLUMN, got nothing; name the column "
-                        f"of {what}"
-                    )
-            if measure == "gauc":
-                metrics["gauc"] = GroupedAUC(ids=_ids(schema, columns["lists"]))
-                asked.append(Asked("gauc", "gauc", "gauc"))
-            else:
-                measures.append(measure)
-                asked.append(Asked(measure, _LISTS, measure))
-    if measures:
-        ids = _ids(schema, columns["lists"])
-        metrics[_LISTS] = GroupedScores([*dict.fromkeys(measures)], ids=ids)
-    return metrics, list(dict.fromkeys(asked))
-
-
-def _measure(name: str, others: Sequence[str]) -> str:
-    try:
-        return str(parse_measure(name))
-    except SettingsError as error:
-        hint = error.hint if error.hint.startswith("did you mean") else did_you_mean(name, others)
-        raise UsageError(
-            f"--metrics: expected {', '.join(others)} or a measure of lists such as ndcg@10, got "
-            f"{formatting.name(name)!r}; {hint}"
-        ) from None
-
-
-def _ids(schema: pa.Schema, column: str | None) -> str:
-    import pyarrow.types as kinds
-
-    return "integer" if kinds.is_integer(schema.field(column).type) else "hashed"
-
-
-def _inputs(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
-    """The columns of the panel that arguments of other names read."""
-    found = {
-        name: {a: _READS[a] for a in metric.arguments() if a in _READS}
-        for name, metric in metrics.items()
-    }
-    return {name: columns for name, columns in found.items() if columns}
 
 
 # What is printed.
@@ -310,6 +249,7 @@ class _Line:
     value: float
     interval: Interval
     counts: Mapping[str, int]
+    threshold: float | None = None  # the score that the rows choose for this view
 
     @property
     def over(self) -> str:
@@ -318,6 +258,13 @@ class _Line:
             if name in self.counts:
                 return f"{formatting.count(self.counts[name])} {text}"
         return f"{formatting.count(self.counts.get('rows', 0))} rows"
+
+    @property
+    def lacks(self) -> str:
+        """What its reason explains."""
+        if math.isnan(self.value):
+            return "no value of"
+        return "doubts about" if self.interval.defined else "no interval of"
 
     def as_json(self, by: Sequence[str]) -> dict[str, object]:
         """The line for JSON."""
@@ -330,6 +277,7 @@ class _Line:
             "level": self.interval.level,
             "reason": self.interval.reason,
             "counts": dict(self.counts),
+            **({} if self.threshold is None else {"threshold": self.threshold}),
         }
 
 
@@ -341,8 +289,9 @@ def _lines(batch: pa.RecordBatch, by: Sequence[str], asked: Sequence[Asked]) -> 
         results = cast("Mapping[str, Any]", state.compute())
         for one in asked:
             result = results[one.metric]
-            value, counts = float(views_of(result)[one.view]), counts_of(result)
-            yield _Line(group, one.name, value, result.interval(one.view), counts)
+            found, counts = result.interval(one.view), counts_of(result)
+            value = float(views_of(result).get(one.view, found.estimate))
+            yield _Line(group, one.name, value, found, counts, chosen_threshold(result, one.view))
 
 
 def _group_key(line: _Line) -> list[tuple[str, object]]:
@@ -356,12 +305,16 @@ def _group_key(line: _Line) -> list[tuple[str, object]]:
 def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> str:
     """The lines as a table. notes: about some of them."""
     lines = found[:_MOST]
-    rows = [[*map(formatting.name, by), "metric", "value", "95 % CI", "over"]]
+    chosen = ["threshold"] * any(line.threshold is not None for line in lines)
+    rows = [[*map(formatting.name, by), "metric", "value", "95 % CI", *chosen, "over"]]
     for line in lines:
         cells = [*map(formatting.name, line.group), line.name]
         cells.append(formatting.number(line.value, _DECIMALS))
         ends = line.interval.lower, line.interval.upper
         cells.append(formatting.between(*ends, _DECIMALS) if line.interval.defined else "—")
+        if chosen:
+            at = line.threshold
+            cells.append("—" if at is None else formatting.number(at, _DECIMALS))
         rows.append([*cells, line.over])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = len(by) + 1
@@ -372,9 +325,28 @@ def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> s
         ).rstrip()
         for row in rows
     ]
-    reasons = dict.fromkeys(line.interval.reason for line in lines if line.interval.reason)
     said = ["intervals assume that rows and lists are independent", *notes]
-    said += [f"no interval: {reason}" for reason in reasons]
+    said += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)
+    reasons = _reasons(lines)
+    said += reasons[:_MOST_REASONS]
+    if len(reasons) > _MOST_REASONS:
+        said.append(f"{len(reasons) - _MOST_REASONS} more reasons: use --json")
     if len(found) > _MOST:
         said.append(f"{formatting.count(len(found) - _MOST)} more lines: use --json")
     return "\n".join([*texts, *said]) + "\n"
+
+
+def _reasons(lines: Sequence[_Line]) -> list[str]:
+    """Why values or intervals are missing or doubtful, each reason with its values and groups."""
+    found: dict[tuple[str, str], list[_Line]] = {}
+    for line in lines:
+        if line.interval.reason:
+            found.setdefault((line.lacks, line.interval.reason), []).append(line)
+    every = len({line.group for line in lines})
+    said = []
+    for (lacks, reason), some in found.items():
+        first, *more = dict.fromkeys(line.group for line in some)
+        where = ", ".join(map(formatting.name, first)) + (f" and {len(more)} more" if more else "")
+        names = ", ".join(dict.fromkeys(line.name for line in some))
+        said.append(f"{lacks} {names}{f' ({where})' * (len(more) + 1 < every)}: {reason}")
+    return said

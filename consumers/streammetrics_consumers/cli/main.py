@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _main(argv)
     # Most of what a short command allocates lives until it ends: classes and functions of imported
     # modules. Looking for garbage among them takes a fifth of the time of `status`.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     try:
         return _main(sys.argv[1:])
     finally:

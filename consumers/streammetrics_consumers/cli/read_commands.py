@@ -1,4 +1,4 @@
-"""The commands that read: results, status, quarantine, export, merge, show, report, watch.
+"""The commands that read: results, status, quarantine, export, merge, show, drift, report, watch.
 
 A command imports what it needs when it runs: `status` takes a third of a second, half of which is
 for SQLAlchemy, and needs no numpy.
@@ -44,6 +44,7 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
         "export": lambda given: _export(given, monotonic),
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
+        "drift": _drift,
         "report": lambda given: _report(given, monotonic),
         "watch": lambda given: _watch(given, monotonic),
     }
@@ -147,6 +148,24 @@ def _show(arguments: Arguments) -> None:
         _write(dumps(description(state)))
     else:
         _print([state_text(state, Style.of(sys.stdout), title=path.name)])
+
+
+def _drift(arguments: Arguments) -> None:
+    from streammetrics_consumers.query.answers import dumps
+    from streammetrics_consumers.query.state_drifts import drifts_json, drifts_of
+    from streammetrics_consumers.query.state_files import read_state
+    from streammetrics_consumers.render.state_text import drifts_text
+    from streammetrics_consumers.render.text import Style
+
+    paths = [Path(word) for word in arguments.words]
+    reference, current = (read_state(path) for path in paths)
+    label, bins = arguments.number("label"), arguments.number("bins") or 0
+    found = drifts_of(reference, current, label=label, bins=bins)
+    if arguments.on("json"):
+        _write(dumps(drifts_json(reference, current, found)))
+    else:
+        names = [formatting.name(path.name, 60) for path in paths]
+        _print([drifts_text(found, Style.of(sys.stdout), title=f"{names[1]} against {names[0]}")])
 
 
 def _report(arguments: Arguments, monotonic: Clock) -> None:

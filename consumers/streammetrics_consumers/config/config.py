@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from streammetrics_consumers.config.declarations import TABLES
+from streammetrics_consumers.config.drift import read_drifts
 from streammetrics_consumers.config.event import EventConfig, Field, read_event
 from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
@@ -54,6 +55,7 @@ from streammetrics_consumers.config.tables import (
     read_store,
     read_windows,
 )
+from streammetrics_consumers.model.generation import DeclaredDrift
 
 MAX_FILE_BYTES = 1 << 20
 
@@ -78,6 +80,7 @@ class Config:
     experiment_metrics: tuple[MetricConfig, ...] = ()
     join: JoinConfig | None = None
     dedup: DedupConfig | None = None
+    drifts: tuple[DeclaredDrift, ...] = ()
 
     @cached_property
     def metric_sets(self) -> tuple[MetricSet, ...]:
@@ -88,7 +91,14 @@ class Config:
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
         own = MetricSet(
-            self.slices, self.metrics, self.event, self.windows, paths, columns, declared
+            self.slices,
+            self.metrics,
+            self.event,
+            self.windows,
+            paths,
+            columns,
+            declared,
+            drifts=self.drifts,
         )
         if self.experiment is None:
             return (own,)
@@ -167,6 +177,7 @@ def load_config(
     if source.kind == "spark":
         problems += [of_no_order(name) for name, one in (("join", join), ("dedup", dedup)) if one]
     metrics = read_metrics(section("metrics"), event, directory, join)
+    drifts = read_drifts(section("drift"), metrics, windows, directory)
     experiment = None
     if "experiment" in document or "experiment" in given:
         experiment = read_experiment(section("experiment"), event, metrics)
@@ -188,6 +199,7 @@ def load_config(
         more,
         join,
         dedup,
+        drifts,
     )
 
 

@@ -170,7 +170,7 @@ EVENT: Final = {
     ),
     **{
         role: _state(FieldPath(), f"the role `{role}`, see below")
-        for role in ("user", "label", "score", "list", "item", "weight")
+        for role in ("user", "label", "score", "list", "item", "weight", "subtopics")
     },
     "epoch": _state(
         FieldPath(),
@@ -433,67 +433,12 @@ TABLES: Final[Mapping[str, Mapping[str, Key]]] = {
     "event": EVENT,
     "windows": WINDOWS,
     "slices": SLICES,
-    "metrics": {},  # the user chooses the names, see ENTRIES
+    "metrics": {},  # the user chooses the names, see entries.py
+    "drift": {},
     "store": STORE,
     "quarantine": QUARANTINE,
     "experiment": EXPERIMENT,
     "join": JOIN,
     "dedup": DEDUP,
     "server": SERVER,
-}
-
-_MARK: Final = {
-    "field": Key(FieldPath(), "the field that identifies these events; used with `equals`"),
-    "equals": Key(Other("text, whole number, true or false"), "the value of the field"),
-    "topic": Key(Other("one of `source.topic`"), "the topic of these events"),
-}
-# The keys of tables with names chosen by the user, and of tables in lists.
-ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
-    "metrics.NAME": {
-        "type": Key(
-            Other("name of a metric"),
-            "the metric; its settings are further keys of this table",
-            True,
-        ),
-        "inputs": Key(
-            Other("table", "`{}`"),
-            "the fields of arguments that have no role, or another field than their role",
-        ),
-        "models": Key(Other("two fields"), "scores (or predictions) of two models, as in `Paired`"),
-        "better": Key(
-            Other('`"higher"`, `"lower"`, `"none"` or a number'),
-            "the better direction, or a target; by default that of its view",
-        ),
-    },
-    "experiment.guardrails[]": {
-        "metric": Key(Other("metric, or metric.view"), "the metric", True),
-        "margin": Key(
-            Real(0.0, 1e300),
-            "how much worse it may become",
-            required=("a number of 0 or more", "say how much worse it may become"),
-        ),
-        "higher_is_better": Key(Switch(), "by default as the metric declares, else `true`"),
-    },
-    "experiment.covariates.NAME": {
-        "metric": Key(
-            Other("metric, or metric.view"),
-            "another metric of the config, over the same events, that variants cannot affect",
-            True,
-        ),
-        "theta": Key(
-            Other("number"),
-            "its slope, fixed before the experiment (`user_slope` of an earlier period)",
-            True,
-        ),
-    },
-    "join.impression": _MARK,
-    "join.outcomes.NAME": {
-        **_MARK,
-        "counts": Key(
-            Choice(("once", "count", "sum"), "once"),
-            "`once`: whether an impression had it (0 or 1); `count`: how often; `sum`: the sum "
-            "of `value`",
-        ),
-        "value": Key(FieldPath(), "the field to sum; used with `sum`"),
-    },
 }

@@ -1,8 +1,8 @@
 """[event]: the roles of an event's fields, and the conditions on events.
 
 From roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as
-an array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights; time ->
-times_ms.
+an array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights;
+subtopics -> subtopics; time -> times_ms.
 
     where = { "exps.e00" = "present", country = ["de", "at"], bot = false }
 
@@ -35,6 +35,7 @@ Kind = Literal[
     "real_list",
     "flag_list",
     "int_list",  # arrays of any length
+    "ids_list",  # arrays of any length, of arrays of ids
     "label_row",
     "real_row",  # arrays of `Field.width` values
     "label_or_row",
@@ -49,6 +50,7 @@ ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "list": ("lists",),
     "item": ("items",),
     "weight": ("weights",),
+    "subtopics": ("subtopics",),
 }
 ARGUMENT_ROLES: Final = {a: role for role, names in ROLE_ARGUMENTS.items() for a in names}
 ROLES: Final = ("time", "variant", "epoch", *ROLE_ARGUMENTS)
@@ -104,6 +106,7 @@ class EventConfig:
     list: str | None = None
     item: str | None = None
     weight: str | None = None
+    subtopics: str | None = None
     epoch: str | None = None
     where: tuple[Condition, ...] = ()
 

@@ -19,18 +19,17 @@ from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
+from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
 
 GROUPS: Final = 64
 GROUPS_SALT: Final = "streammetrics"
-BETTER: Final = "better"  # the key of the directions among the values for display
 UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
 MAX_KEYS: Final = 10_000  # epochs times variants, if epochs come from events
-FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from streammetrics import Accumulator, InputError, hash_ids
-from streammetrics_consumers.config.declarations import ENTRIES
-from streammetrics_consumers.config.event import ROLE_ARGUMENTS, Field
+from streammetrics_consumers.config.entries import ENTRIES
+from streammetrics_consumers.config.event import ARGUMENT_ROLES, ROLE_ARGUMENTS, Field
 from streammetrics_consumers.config.section import Problem, Section, shown
 from streammetrics_consumers.config.tables import SourceConfig, WindowsConfig
 
@@ -242,12 +242,13 @@ def labels_of_join(
     join: JoinConfig,
     empty: Accumulator,
 ) -> tuple[dict[str, object], dict[str, Field]]:
-    """The inputs that are fields of an event, and those that are labels, from the outcome that the
-    config names, else from the first one."""
+    """The inputs that are fields of an event, and those that are outcomes: labels, from the outcome
+    that the config names, else from the first one; and arguments without a role that name one."""
     left, found = dict(given), dict[str, Field]()
     names = [one.name for one in join.outcomes]
-    for argument in ROLE_ARGUMENTS["label"]:
-        if argument not in empty.arguments():
+    for argument in empty.arguments():
+        of_label = argument in ROLE_ARGUMENTS["label"]
+        if not of_label and (argument in ARGUMENT_ROLES or left.get(argument) not in names):
             continue
         name = left.pop(argument, names[0])
         if name not in names:

@@ -31,7 +31,7 @@ from streammetrics import (
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
-from streammetrics_consumers.config.declarations import ENTRIES
+from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -72,7 +72,7 @@ WORDS: Final = ("higher", "lower", "none")
 _NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # keys of an entry that are not settings
 _ONE: Final = "one value"
 _MANY: Final = "a list"
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _read_metric(
 ) -> MetricConfig | None:
     table = section.raw(name)
     where = f"[metrics] {name}"
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         section.problem(
             where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name, "rename it"
         )
@@ -347,11 +347,13 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
         return "int_list"
     if argument in ID_ARGUMENTS:
         return "int_id" if ids == "integer" else "hashed_id" if ids == "hashed" else "text_id"
-    if argument == "n_relevant":
+    if argument == "subtopics":
+        return "ids_list"
+    if argument in ("n_relevant", "positions"):
         return "count"
     if argument in ("judged", "shown"):
         return "flag_list" if of_lists else "flag"
-    if argument in ROLE_ARGUMENTS["label"]:
+    if argument in (*ROLE_ARGUMENTS["label"], "teams"):
         return "label_list" if of_lists else "label"
     return "real_list" if of_lists and argument == "scores" else "real"
 

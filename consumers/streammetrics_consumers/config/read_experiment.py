@@ -11,7 +11,7 @@ from typing import Final, cast
 from streammetrics import Paired
 from streammetrics.experiments import keeps_units
 from streammetrics.results import Direction, direction_of, views_of
-from streammetrics_consumers.config.declarations import ENTRIES
+from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.experiment import (
     GROUPS_SALT,

@@ -20,7 +20,7 @@ from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.model.generation import DELAYS, ROWS, SHOWN
+from streammetrics_consumers.model.generation import DELAYS, DRIFT, ROWS, SHOWN, DeclaredDrift
 
 ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
@@ -43,7 +43,7 @@ class MetricSet:
 
     columns: the decoder's column, by name in the groupings. paths: the path in an event, by the
     same name. declared: further settings that determine the meaning of the states. shown: further
-    values that are stored for display.
+    values that are stored for display. drifts: the comparisons of windows of these metrics.
     """
 
     slices: SlicesConfig
@@ -54,6 +54,7 @@ class MetricSet:
     columns: Mapping[str, str]
     declared: Mapping[str, object] = field(default_factory=dict)
     shown: Mapping[str, object] = field(default_factory=dict)
+    drifts: tuple[DeclaredDrift, ...] = ()
 
     def panel(self) -> Panel:
         """The empty panel of all metrics; its columns are `Field.column` of their inputs."""
@@ -62,29 +63,24 @@ class MetricSet:
             inputs={metric.name: metric.columns for metric in self.metrics},
         )
 
-    def per_key(self) -> PerKey:
-        """The empty state of one grouping: keys are (grouping, value, ...). It keeps all keys:
-        coarser groupings are derived from them, and `max_keys` limits only the stored states."""
-        return self._per_key.empty()
-
-    def empty(self) -> Windows:
-        """The empty state of one grouping by window. Each grouping has its own state, so that the
-        keys of one never move those of another into (other)."""
-        return self._windows.empty()
-
     @cached_property
     def takes(self) -> frozenset[str]:
         """The columns that the metrics read."""
-        return frozenset(self._per_key.metric.arguments())
+        return frozenset(self.by_key.metric.arguments())
 
     @cached_property
-    def _per_key(self) -> PerKey:
+    def by_key(self) -> PerKey:
+        """The empty state of one grouping, of which each holder takes a copy by `empty()`: keys are
+        (grouping, value, ...). It keeps all keys: coarser groupings are derived from them, and
+        `max_keys` limits only the stored states."""
         return PerKey(self.panel(), max_keys=ALL_KEYS)
 
     @cached_property
-    def _windows(self) -> Windows:
+    def by_window(self) -> Windows:
+        """The same by window. Each grouping has its own state, so that the keys of one never move
+        those of another into (other)."""
         # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
-        return Windows(self._per_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+        return Windows(self.by_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
@@ -114,11 +110,20 @@ class MetricSet:
                 **where_of(event),
                 "slices": by,
                 "max_keys": self.slices.max_keys,
-                SHOWN: {**shown, "position": positions[made.name], **self.shown},
+                SHOWN: {
+                    **shown,
+                    "position": positions[made.name],
+                    **self._drifts_of(made.name),
+                    **self.shown,
+                },
                 **self.declared,
             }
             for made in self.metrics
         }
+
+    def _drifts_of(self, metric: str) -> dict[str, object]:
+        found = [one.plain for one in self.drifts if one.metric == metric]
+        return {DRIFT: found} if found else {}
 
 
 def slice_column(event: EventConfig, name: str) -> str:

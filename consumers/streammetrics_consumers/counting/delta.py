@@ -49,8 +49,8 @@ class MetricSetStates:
         self.metric_set = metric_set
         self._takes = metric_set.takes
         self._coarser = _finest(metric_set.slices.by)
-        self._windows = {grouping: metric_set.empty() for grouping in self._coarser}
-        self._expired = {grouping: metric_set.per_key() for grouping in self._coarser}
+        self._windows = {grouping: metric_set.by_window.empty() for grouping in self._coarser}
+        self._expired = {grouping: metric_set.by_key.empty() for grouping in self._coarser}
         self._with_expired: set[int] = set()  # groupings
 
     @property
@@ -203,6 +203,7 @@ class Delta:
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
+        self._nbytes: int | None = None  # None until it is asked for
         self.metric_sets = tuple(MetricSetStates(metric_set) for metric_set in config.metric_sets)
         self.has_states = False  # whether any event is counted in them
         self._lateness_ms = config.windows.lateness_s * 1000
@@ -214,9 +215,12 @@ class Delta:
 
     @property
     def nbytes(self) -> int:
-        """Approximate memory in bytes."""
-        held = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
-        return held if self.joined is None else held + self.joined.nbytes
+        """Approximate memory in bytes. It is computed once after each `add`: it asks every part of
+        every metric, 2 ms of 50 metrics, and a worker asks at every poll."""
+        if self._nbytes is None:
+            held = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
+            self._nbytes = held if self.joined is None else held + self.joined.nbytes
+        return self._nbytes
 
     def add(self, decoded: Decoded) -> None:
         """Add the next chunk. Raises ValueError if it does not follow the last one."""
@@ -226,7 +230,7 @@ class Delta:
                 f"expected the records of {self.partition} from offset {self.end}, "
                 f"got {chunk.partition} from {chunk.start}"
             )
-        ahead = 0
+        ahead, self._nbytes = 0, None
         if decoded.record_times_ms is not None and len(decoded):
             decoded, ahead = self._without_future(decoded, decoded.record_times_ms)
         decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)

@@ -56,10 +56,12 @@ class StopSignal(Protocol):
 
 @dataclass(slots=True)
 class _Work:
-    """An assigned partition: its head in the ledger, and the delta since then."""
+    """An assigned partition: its head in the ledger, and the delta since then, which began at
+    `since_s` of the worker's clock."""
 
     head: Head
     delta: Delta
+    since_s: float
 
 
 class Worker:
@@ -211,7 +213,10 @@ class Worker:
                 return False  # the delta was dropped; reading resumes at the head
         delta.add(decoded if self._repeats is None else self._repeats.without(decoded))
         self.rows += rows
-        if delta.counters.rows >= self.config.store.commit_events:
+        # After an outage one poll may hold minutes of events.
+        since_s = max(self._work[partition].since_s, self._committed_s)
+        is_due = self._monotonic() - since_s >= self.config.store.commit_interval_s
+        if is_due or delta.counters.rows >= self.config.store.commit_events:
             self._commit([partition])
         return self._work[partition].delta.end == decoded.chunk.end
 
@@ -281,7 +286,7 @@ class Worker:
             self._repeats.begin(head)
         self._known_heads.saw(head)
         self._status.head_moved(head)
-        self._work[head.partition] = _Work(head, delta)
+        self._work[head.partition] = _Work(head, delta, self._monotonic())
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
         ours = [self._work[partition] for partition in partitions if partition in self._work]

@@ -206,15 +206,18 @@ def leaves(fields: Iterable[pa.Field], prefix: str = "") -> Iterator[tuple[str, 
             yield prefix + field.name, field.type
 
 
-def _is_read(kind: pa.DataType, *, in_list: bool = False) -> bool:
+def _is_read(kind: pa.DataType, *, lists: int = 0) -> bool:
+    """Whether columns of this type are read; lists: how many lists it is in."""
     from pyarrow import types
 
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
         return True
-    if in_list:
-        return False
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_read(kind.value_type, in_list=True)
+    if lists < 2 and (
+        types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    ):
+        return _is_read(kind.value_type, lists=lists + 1)
+    if lists:
+        return lists == 2 and bool(types.is_string(kind) or types.is_large_string(kind))
     return bool(
         types.is_string(kind)
         or types.is_large_string(kind)

@@ -32,6 +32,7 @@ _ALL_EXACT: Final = 2.0**53  # every whole number up to this is a double
 Column: TypeAlias = (
     "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
 )
+IDS_OF_ITEMS: Final = "an array with an array of texts or whole numbers for each item"
 Bad: TypeAlias = dict[int, Unfit]
 Converted: TypeAlias = tuple[Column, Bad]
 Converter: TypeAlias = Callable[[list[object], str], Converted]
@@ -44,10 +45,10 @@ _EXACT_DIGITS: Final = 15  # a double represents every whole number of this many
 class Lists:
     """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
 
-    values: float64, int64 or bool [m]; offsets: intp [n + 1].
+    values: float64, int64 or bool [m], or the ids of each item as objects; offsets: intp [n + 1].
     """
 
-    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
+    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.object_]
     offsets: NDArray[np.intp]
 
     def __len__(self) -> int:
@@ -93,24 +94,21 @@ def _replaced(values: list[object], bad: Bad, stand_in: object) -> list[object]:
 
 def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
     """Numbers as doubles. NaN is bad, and so is a whole number that no double represents."""
+    pack = struct.Struct(f"{len(values)}d").pack
     try:
-        array = _doubles(values)
+        data = pack(*values)
     except struct.error:
         huge = [i for i, v in enumerate(values) if isinstance(v, int) and abs(v) >= _NO_DOUBLE]
         for i in huge:
             bad[i] = Unfit("out_of_range", path, f"{shown(values[i])} is too large for a double")
         values = _replaced(values, dict.fromkeys(huge, bad[huge[0]]), 0.0)
-        array = _doubles(values)
+        data = pack(*values)
+    array = np.frombuffer(data).copy()
     for i in np.flatnonzero(np.isnan(array)).tolist():
         bad[i] = Unfit("not_a_number", path, "NaN")
         array[i] = 0.0
     bad.update(rounded(values, array, path))
     return array
-
-
-def _doubles(numbers: list[object]) -> NDArray[np.float64]:
-    """Raises struct.error for a whole number beyond all doubles."""
-    return np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers)).copy()
 
 
 def rounded(
@@ -185,6 +183,24 @@ def flag_lists(values: list[object], path: str) -> Converted:
     return _lists(np.array(list(chain.from_iterable(rows)), np.bool_), rows, bad, {})
 
 
+def id_lists(values: list[object], path: str) -> Converted:
+    """Arrays of the ids of each item as one flat column of lists."""
+    rows, bad = _arrays(values, path, (list,), IDS_OF_ITEMS)
+    for i, row in enumerate(rows):
+        for ids in cast("list[list[object]]", row):
+            for one in ids:
+                if type(one) not in (str, int):
+                    detail = f"expected {IDS_OF_ITEMS}; an inner one holds {shown(one)}"
+                    bad[i] = Unfit("wrong_type", path, detail)
+                elif isinstance(one, str) and len(one) > MAX_TEXT:
+                    detail = f"an id of {len(one)} characters; at most {MAX_TEXT}"
+                    bad[i] = Unfit("out_of_range", path, detail)
+                elif isinstance(one, int) and not -_INT64 <= one < _INT64:
+                    bad[i] = Unfit("out_of_range", path, f"{shown(one)} does not fit 64 bits")
+    good = [[] if i in bad else ids for i, row in enumerate(rows) for ids in row]
+    return _lists(np.fromiter(good, object, len(good)), rows, bad, {})
+
+
 def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one: bool) -> Converted:
     """Arrays of `width` numbers as one flat column of float64; an array of another length is bad.
 
@@ -228,7 +244,7 @@ def _arrays(
 
 
 def _lists(
-    flat: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_],
+    flat: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | NDArray[np.object_],
     rows: list[list[object]],
     bad: Bad,
     inner: Bad,

@@ -136,7 +136,7 @@ class Decoder:
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[other].column, other)
             for metric in config.metrics
-            for other in ("scores", "scores_a", "scores_b", "judged")
+            for other in ("scores", "scores_a", "scores_b", "judged", "subtopics")
             if metric.of_lists and other in metric.inputs
         ]
 

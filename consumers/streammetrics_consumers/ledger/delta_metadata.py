@@ -268,8 +268,21 @@ def state_bytes(row: DeltaMetadata, stored: bytes) -> bytes:
 
 def state_of(row: DeltaMetadata, stored: bytes) -> sm.PerKey:
     """The state of a row. Raises StateError where it cannot be decoded."""
-    state = sm.PerKey.from_bytes(state_bytes(row, stored))
-    return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
+    [(_, state)] = states_each([(row, stored)])
+    return state
+
+
+def states_each(
+    rows: Iterable[tuple[DeltaMetadata, bytes]],
+) -> Iterator[tuple[DeltaMetadata, sm.PerKey]]:
+    """Each row with its state, as `state_of`, in no particular order. One that also stands for
+    coarser groupings is decoded once, if all its rows come one after another."""
+    for _, some in groupby(rows, key=lambda one: one[0].id):
+        each = sorted(some, key=lambda one: one[0].sum_of is None)  # the state itself is last
+        state = sm.PerKey.from_bytes(state_bytes(*each[0]))
+        for row, _ in each:
+            of = row.sum_of
+            yield row, state if of is None else summed(state, *of, row.pane.grouping)
 
 
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:

@@ -170,7 +170,7 @@ delta = Table(
 )
 # For the check that no row loses its state when that of the total is deleted.
 _shares = delta.c.same_as.is_not(None)
-Index("delta_same_as", delta.c.same_as, sqlite_where=_shares, postgresql_where=_shares)
+_same_as = Index("delta_same_as", delta.c.same_as)  # of these rows alone: see `create`
 # All columns but the state, which may be megabytes long: the rows and their sizes are read from
 # this index alone. SQLite would scan the whole state to reach the column that follows it.
 Index(
@@ -283,6 +283,8 @@ def stored_id(connection: Connection, *, lock: bool = False) -> str | None:
 
 def create(connection: Connection) -> None:
     """Create the tables of this version in an empty database."""
+    # Here, and not for both databases above: the option of a dialect imports that dialect.
+    _same_as.dialect_kwargs[f"{connection.dialect.name}_where"] = _shares
     _tables.create_all(connection)
     values = {"schema_version": str(VERSION), STORE_ID: secrets.token_hex(16)}
     connection.execute(

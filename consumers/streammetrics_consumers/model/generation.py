@@ -9,7 +9,44 @@ from typing import Final, NamedTuple
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
 DELAYS: Final = JOIN_PREFIX + "delays"
+DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
+BETTER: Final = "better"  # the key of the directions among these values
+FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredDrift:
+    """A comparison of the windows of a metric with a reference: a result with a name of its own.
+
+    reference: "previous", the window before; [start_ms, end_ms); or the path of a state file.
+    label: of scores, only those of this class. bins: of PSI.
+    """
+
+    name: str
+    metric: str
+    reference: str | tuple[int, int]
+    label: int | None
+    bins: int
+
+    @property
+    def plain(self) -> dict[str, object]:
+        """As the description of its metric has it."""
+        reference = self.reference
+        return {
+            "name": self.name,
+            "reference": reference if isinstance(reference, str) else list(reference),
+            "label": self.label,
+            "bins": self.bins,
+        }
+
+    @staticmethod
+    def of(metric: str, plain: Mapping[str, object]) -> DeclaredDrift:
+        """The inverse of `plain`."""
+        given, label, bins = plain["reference"], plain["label"], plain["bins"]
+        reference = str(given) if not isinstance(given, list) else (int(given[0]), int(given[1]))
+        assert isinstance(label, int | None) and isinstance(bins, int)
+        return DeclaredDrift(str(plain["name"]), metric, reference, label, bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +92,13 @@ class Metric:
         shown = self.description.get(SHOWN)
         found = shown.get("position") if isinstance(shown, dict) else None
         return found if isinstance(found, int) else 0
+
+    @property
+    def drifts(self) -> tuple[DeclaredDrift, ...]:
+        """The comparisons of its windows in the last config."""
+        shown = self.description.get(SHOWN)
+        found = shown.get(DRIFT) if isinstance(shown, dict) else None
+        return tuple(DeclaredDrift.of(self.name, one) for one in found or ())
 
 
 @dataclass(frozen=True, slots=True)

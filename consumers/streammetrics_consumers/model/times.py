@@ -127,14 +127,9 @@ def _dates(digits: Bytes) -> tuple[Ints, Flags]:
     d = digits[:, heads].astype(np.int64)
     year = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
     month, day = d[5] * 10 + d[6], d[8] * 10 + d[9]
-    months = (year - 1970) * 12 + month - 1
-    first, after = (_first_days(one) for one in (months, months + 1))
+    months = (year - 1970) * 12 + month - 1  # since 1970, in the Gregorian calendar
+    first, after = np.stack([months, months + 1]).view("M8[M]").astype("M8[D]").view(np.int64)
     days = first + day - 1
     good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (days < after)
     sizes = np.diff(heads, append=digits.shape[1])
     return np.repeat(days, sizes), np.repeat(good, sizes)
-
-
-def _first_days(months: Ints) -> Ints:
-    """The days of the first of these months, both since 1970, in the Gregorian calendar."""
-    return months.view("M8[M]").astype("M8[D]").view(np.int64)

@@ -22,7 +22,6 @@ Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 Tone = Literal["good", "bad", "warn", "neutral"]
 ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
-HealthState = Literal["live", "idle", "stale", "broken"]
 
 if TYPE_CHECKING:
     Number: TypeAlias = float
@@ -73,6 +72,7 @@ class ResultText(Text, frozen=True):
     rows: str
     reason: str
     axis: Axis
+    band: str | UnsetType = UNSET
 
 
 class ComparisonText(Text, frozen=True):
@@ -130,17 +130,6 @@ class ExperimentText(Text, frozen=True):
     axes: Mapping[str, Axis]
 
 
-class HealthText(Text, frozen=True):
-    """The numbers of health as texts. others: the counts of the rarer kinds of events."""
-
-    lag: str
-    read: str
-    skipped: str
-    late: str
-    quarantined: str
-    others: str
-
-
 class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
     """The expected value, the actual one (`came`), the location, and a hint (`todo`)."""
 
@@ -160,8 +149,7 @@ class Window(Answer, frozen=True):
     """A span of event time [start_ms, end_ms) and its state; null, null for the total.
 
     Open: the newest event of some partition is before the end. Closing: late rows are still
-    expected. Closed: all further rows are late. The state is for display and part of no digest.
-    """
+    expected. Closed: all further rows are late. The state is for display and part of no digest."""
 
     start_ms: Time | None
     end_ms: Time | None
@@ -185,10 +173,9 @@ class Interval(Answer, frozen=True):
 
 
 class Result(Answer, frozen=True):
-    """One view of one metric in one slice of one window. The exact value lies in [low, high].
-
-    text: only with `texts=tables`, here and in the other objects.
-    """
+    """One view of one metric in one slice of one window. The exact value lies in [low, high]. band:
+    of quantiles of independent rows, for all of them and all looks together. text: only with
+    `texts=tables`, here and in the other objects."""
 
     window: Window
     slice: Names
@@ -201,6 +188,7 @@ class Result(Answer, frozen=True):
     counts: Counts
     digest: Digest
     interval: Annotated[Interval | None, Meta(description="null where there is no formula")]
+    band: Interval | UnsetType = UNSET
     text: ResultText | UnsetType = UNSET
 
 
@@ -338,7 +326,7 @@ class Join(Answer, frozen=True):
     text: Annotated[str, Meta(description="the counts and shares in one line")] | UnsetType = UNSET
 
 
-class _Counted(Answer, frozen=True):
+class EventCounts(Answer, frozen=True):
     """Counts of the events read, and the watermark."""
 
     rows_read: Count
@@ -367,8 +355,17 @@ class Tables(NamedTuple):
         return self.ranges.get((metric, view), (-math.inf, math.inf))
 
 
+class Slices(Answer, frozen=True):
+    """How many lines the table of a metric has: slices in windows, each with all its variants; how
+    many have the searched text, and how many of these are given."""
+
+    all: Count
+    found: Count
+    shown: Count
+
+
 class Results(
-    _Counted,
+    EventCounts,
     frozen=True,
     tag_field="format",
     tag="streammetrics-results/1",
@@ -377,7 +374,7 @@ class Results(
     """The answer to a query: how far the logs were read, the values, and the experiment.
 
     incomplete: the logs that were counted further before the store went back, each with that
-    offset.
+    offset. slices: by metric; only with `most`.
     """
 
     generation: Count
@@ -390,6 +387,7 @@ class Results(
     srm: SampleRatio | None
     notes: tuple[str, ...]
     join: Annotated[Join | None, Meta(description="null where events are not joined")]
+    slices: Mapping[str, Slices] | UnsetType = UNSET
     tables: Tables = Tables()  # not in the JSON
 
     @property
@@ -444,30 +442,6 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     contamination: Contamination | None
     notes: tuple[str, ...]
     text: ExperimentText | UnsetType = UNSET
-
-
-class HealthWorker(Answer, frozen=True):
-    """A worker of this process, and its problem if it has one."""
-
-    name: str
-    problem: str | None
-    lag_messages: Count | None
-    partitions: Count
-
-
-class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-health/1"):
-    """The health of the workers and of the store. committed_s: seconds since the last commit that
-    this process knows of; since_s: seconds since this server started."""
-
-    state: HealthState
-    sentence: str
-    newest_event_ms: Time | None
-    lag_messages: Count | None
-    lag_seconds: float | None
-    committed_s: float | None
-    since_s: float
-    workers: tuple[HealthWorker, ...]
-    text: HealthText
 
 
 def dumps(value: Json | Answer) -> bytes:

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from streammetrics import Accumulator, drift
 from streammetrics.results import headlines_of, kinds_of, range_of, views_of
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
@@ -86,13 +87,14 @@ class Catalogue:
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, name
         # By name and fingerprint: the views of a metric never change.
-        self._known: dict[tuple[str, str], StoreMetric] = {}
+        self._known: dict[tuple[str, str], tuple[Accumulator, StoreMetric]] = {}
 
     def known(self, metric: str, generation: int | None = None) -> StoreMetric:
         """The catalogue entry of one metric."""
 
         def read(now: View) -> StoreMetric:
-            return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
+            of = metrics_of(_bare(now), Query(metric=metric))[0]
+            return next(one for one in self._of(now, of) if one.name == metric)
 
         return view(self._ledger, read, generation=generation)
 
@@ -125,7 +127,9 @@ class Catalogue:
                 variants=variants,
                 control=control or None,
                 groupings=_groupings(metrics),
-                metrics=tuple(_with_time(self._of(now, one), compared) for one in metrics),
+                metrics=tuple(
+                    _with_time(known, compared) for one in metrics for known in self._of(now, one)
+                ),
                 windows=_windows(seen, metrics),
                 experiment=experiment is not None,
             )
@@ -134,26 +138,33 @@ class Catalogue:
 
         return view(self._ledger, read, generation=generation)
 
-    def _of(self, now: View, metric: Metric) -> StoreMetric:
+    def _of(self, now: View, metric: Metric) -> list[StoreMetric]:
+        """A metric, then its drifts."""
         key = metric.name, metric.fingerprint
         if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
-                return StoreMetric(metric.name, "", (), (), (), {})
+                names = metric.name, *(one.name for one in metric.drifts)
+                return [StoreMetric(name, "", (), (), (), {}) for name in names]
             least = min(panes, key=lambda size: size.nbytes / size.rows)
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
-            result = empty.compute()
-            self._known[key] = StoreMetric(
-                metric.name,
-                type(empty).__name__,
-                tuple(views_of(result)),
-                headlines_of(result),
-                kinds_of(result),
-                dict(_limits(result)),
-            )
-        return self._known[key]
+            entry = _entry(metric.name, type(empty).__name__, empty.compute())
+            self._known[key] = empty, entry
+        empty, entry = self._known[key]
+        drifts = (
+            _entry(one.name, "Drift", drift(empty, empty, label=one.label, bins=one.bins))
+            for one in metric.drifts
+        )
+        return [entry, *drifts]
+
+
+def _entry(name: str, kind: str, result: object) -> StoreMetric:
+    """A metric with the views of its result without rows."""
+    views, ranges = tuple(views_of(result)), dict(_limits(result))
+    figures = () if kind == "Drift" else kinds_of(result)
+    return StoreMetric(name, kind, views, headlines_of(result), figures, ranges)
 
 
 def _limits(result: object) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -12,18 +12,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from streammetrics import Interval, UserGroups
-from streammetrics.experiments import (
-    Experiment,
-    Finding,
-    Outcome,
-    Plan,
-    Report,
-)
+import streammetrics as sm
 from streammetrics.results import counts_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
@@ -44,6 +38,9 @@ from streammetrics_consumers.query.join_status import could_be_joined, late_warn
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
 from streammetrics_consumers.query.results import interval_answer
+
+if TYPE_CHECKING:
+    from streammetrics.experiments import Experiment, Finding, Outcome, Plan, Report
 
 T = TypeVar("T")
 
@@ -252,13 +249,13 @@ class _Result(Protocol):
 
     @property
     def value(self) -> object: ...
-    def interval(self, view: object = None) -> Interval: ...
+    def interval(self, view: object = None) -> sm.Interval: ...
 
 
 class InGroups:
     """One metric of one variant and window, in groups of users. It caches what it computes."""
 
-    def __init__(self, state: UserGroups) -> None:
+    def __init__(self, state: sm.UserGroups) -> None:
         self._state = state
         self._result: _Result | None = None
         self._counts: Mapping[str, object] = {}
@@ -284,11 +281,11 @@ Users = Mapping[_Key, InGroups]
 def users_of(experiment: Experiment, span: Span | None) -> Users:
     """The user groups of an experiment in one window (None is the total), by variant and metric,
     summed over all epochs of the allocation."""
-    sums: dict[tuple[str, str], UserGroups] = {}
+    sums: dict[tuple[str, str], sm.UserGroups] = {}
     for arms in experiment.states.values():
         for variant, metrics in arms.items():
             for metric, state in metrics.items():
-                if isinstance(state, UserGroups):
+                if isinstance(state, sm.UserGroups):
                     known = sums.get((variant, metric))
                     sums[variant, metric] = state if known is None else known + state
     bounds = (None, None) if span is None else (span.start_ms, span.end_ms)
@@ -301,13 +298,18 @@ def may_be_of_users(slice_: Slice) -> bool:
 
 
 def of_users(row: Result, users: Users) -> Result:
-    """The row, with the interval of its user groups if it is of a variant and they are known."""
-    if row.interval is None or not may_be_of_users(row.slice):
+    """The row, with the interval of its user groups if it is of a variant and they are known; then
+    without the band, which takes rows as independent."""
+    if not may_be_of_users(row.slice):
         return row
     key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
     found = users.get(key)
-    interval = row.interval if found is None else found.interval(row)
-    return row if interval is row.interval else replace(row, interval=interval)
+    if found is None:
+        return row
+    if row.interval is None:
+        return row if row.band is UNSET else replace(row, band=UNSET)
+    interval = found.interval(row)
+    return row if interval is row.interval else replace(row, interval=interval, band=UNSET)
 
 
 State: TypeAlias = answers.ExperimentState

@@ -10,14 +10,23 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from streammetrics import Accumulator, PerKey, Units
-from streammetrics.experiments import Experiment, Horizon, Plan, PlannedCovariate, Safeguard
-from streammetrics_consumers.config.experiment import BETTER, FIRST_EPOCH
-from streammetrics_consumers.config.metrics import Better
+import streammetrics as sm
+from streammetrics import experiments
 from streammetrics_consumers.ledger.generations import plan_that_stays
-from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
+from streammetrics_consumers.model.generation import (
+    BETTER,
+    FIRST_EPOCH,
+    SHOWN,
+    Generation,
+    Metric,
+    Pane,
+)
+
+if TYPE_CHECKING:
+    from streammetrics.experiments import Experiment, Plan
+    from streammetrics_consumers.config.metrics import Better
 
 EXPERIMENT: Final = "experiment"
 UNITS: Final = "units"
@@ -111,22 +120,24 @@ def plan_of(
     level = float(cast("float", found["level"]))
     mdes = cast("Mapping[str, float]", found.get("mdes", {}))
     known = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
-    return Plan(
+    return experiments.Plan(
         control=str(found["control"]),
         variants=variants,
         decision=tuple(cast("list[str]", found["decision"])),
         guardrails=tuple(
-            Safeguard(metric, margin, higher)
+            experiments.Safeguard(metric, margin, higher)
             for metric, margin, higher in cast("list[tuple[str, float, bool]]", found["guardrails"])
         ),
-        horizon=Horizon(
+        horizon=experiments.Horizon(
             units=cast("float | None", found["horizon"]),
             baseline=cast("float | None", found["baseline"]),
             mde=cast("float | None", found["mde"]),
             alpha=1 - level,
         ),
-        horizons={name: Horizon(mde=mde, alpha=1 - level) for name, mde in mdes.items()},
-        covariates={name: PlannedCovariate(*one) for name, one in known.items()},
+        horizons={
+            name: experiments.Horizon(mde=mde, alpha=1 - level) for name, mde in mdes.items()
+        },
+        covariates={name: experiments.PlannedCovariate(*one) for name, one in known.items()},
         level=level,
         shares=shares[0] if len(shares) == 1 else {},
         epoch_shares=by_epoch,
@@ -139,17 +150,17 @@ def plan_of(
     )
 
 
-def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experiment:
+def experiment_of(of: Declared, states: Iterable[tuple[Pane, sm.PerKey]]) -> Experiment:
     """The experiment over the sum of these states, which may be of any panes."""
-    sums: dict[str, PerKey] = {}
+    sums: dict[str, sm.PerKey] = {}
     for pane, state in states:
         if pane.metric in sums:
             sums[pane.metric].merge(state)
         else:
             sums[pane.metric] = state.copy()
     variants = frozenset(of.plan.variants)
-    found: dict[str, dict[str, dict[str, Accumulator]]] = {}
-    units: dict[str, dict[str, Units]] = {}
+    found: dict[str, dict[str, dict[str, sm.Accumulator]]] = {}
+    units: dict[str, dict[str, sm.Units]] = {}
     for name, state in sums.items():
         metric = name.removeprefix(f"{EXPERIMENT}/")
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
@@ -157,12 +168,12 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
             if variant not in variants:
                 continue
             one = state.state(key)
-            if metric == UNITS and isinstance(one, Units):
+            if metric == UNITS and isinstance(one, sm.Units):
                 units.setdefault(epoch, {})[variant] = one
             else:
                 found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
     counted = {name.removeprefix(f"{EXPERIMENT}/") for name in of.metrics}
-    return Experiment(of.plan, found, units, counted)
+    return experiments.Experiment(of.plan, found, units, counted)
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:

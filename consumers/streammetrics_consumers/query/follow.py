@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event, Lock, Thread
 from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, states_each
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.witness import identity, went_back
@@ -35,6 +36,7 @@ from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
 from streammetrics_consumers.query.reader import (
     read_results,
     states_of,
+    sum_over,
     with_join,
     with_states,
 )
@@ -46,6 +48,7 @@ T = TypeVar("T")
 MAX_DELTA_BYTES: Final = 512 << 20  # of the stored states that a view reads at once
 MAX_STATE_BYTES: Final = 2 << 30  # of the merged states that it keeps
 CACHED: Final = 256  # views; a page asks repeatedly for a few of each metric
+ANSWERS: Final = 8  # of one view, for different parts of its rows
 CACHED_BYTES: Final = 1 << 30  # of their states
 WINDOWS: Final = ("total", "latest")  # of `LatestResults`
 WAIT_S: Final = 3.0
@@ -72,40 +75,55 @@ class IncrementalView:
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
-        self._last: tuple[StoreVersion, Results] | None = None
+        self._version: StoreVersion | None = None  # of the answers
+        self._answers: dict[Query, Results] = {}
         self._taken: _News | None = None  # the last news in `_panes`, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
         self._nbytes = 0
         self.rows_read = self.reloads = 0
 
-    def results(self) -> Results:
-        """The current answer; see `reader.with_states` for the errors."""
+    def results(self, asked: Query | None = None) -> Results:
+        """The current answer; see `reader.with_states` for the errors. asked: a query with the same
+        `whole`, for another part of the rows."""
+        asked = asked or self._query
+        version = self._update()
+        if asked not in self._answers:
+            if len(self._answers) >= ANSWERS:
+                self._answers.clear()
+            # Read after `version`, so the answer kept under it may be newer, never older.
+            self._answers[asked] = (
+                read_results(self._ledger, asked)
+                if self._taken is None
+                else results_of(self._taken.snapshot, self._states(self._taken), asked)
+            )
+        self._version = version
+        return self._answers[asked]
+
+    def states(self) -> list[tuple[Slice, Accumulator]]:
+        """The states behind the rows of the answer, by slice. They belong to the view: the next
+        call changes them."""
+        self._version = self._update()
+        if self._taken is None:
+            return with_states(self._ledger, self._query, lambda _1, _2, found: _by_slice(found))
+        return _by_slice(self._states(self._taken))
+
+    def _update(self) -> StoreVersion:
+        """Read what was counted since the last version, unless it is too large; returns the version
+        of the states that are held."""
         wanted = self._query.generation
         if wanted is not None:
             require_generation(wanted, [one.id for one in self._ledger.generations()])
         seen = view(self._ledger, lambda now: now.version, generation=wanted)
-        if self._last is not None and self._last[0] == seen:
-            return self._last[1]
+        if self._version == seen:
+            return seen
         try:
             news = view(self._ledger, self._news, generation=wanted)
             self._take(news)
         except TooLarge:
             self._forget()
-            # Read after `seen`, so the answer kept under it may be newer, never older.
-            self._last = seen, read_results(self._ledger, self._query)
-            return self._last[1]
-        results = self._answer(news)
-        self._last = news.version, results
-        return results
-
-    def states(self) -> list[tuple[Slice, Accumulator]]:
-        """The states behind the rows of the answer, by slice. They belong to the view: the next
-        call changes them."""
-        self.results()
-        if self._taken is None:
-            return with_states(self._ledger, self._query, lambda _1, _2, found: _by_slice(found))
-        return _by_slice(self._states(self._taken))
+            return seen
+        return news.version
 
     @property
     def nbytes(self) -> int:
@@ -134,9 +152,9 @@ class IncrementalView:
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
         """The next offset of each head at the last read; empty if that is of no use: it was of
         another generation, or the store went back."""
-        if self._last is None or self._last[0].generation.token != seen.generation.token:
+        if self._version is None or self._version.generation.token != seen.generation.token:
             return {}
-        known, now = self._last[0].heads, {head.id: head for head in seen.heads}
+        known, now = self._version.heads, {head.id: head for head in seen.heads}
         for head in known:
             one = now.get(head.id)
             if one is None or identity(one) != identity(head) or went_back(head, one):
@@ -158,8 +176,7 @@ class IncrementalView:
         for pane in news.reloaded:
             panes.pop(pane, None)
             retries.pop(pane, None)
-        for row, data in news.rows:
-            state = state_of(row, data)
+        for row, state in states_each(news.rows):
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
@@ -172,23 +189,22 @@ class IncrementalView:
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
         self._taken = replace(news, rows=())
 
-    def _answer(self, news: _News) -> Results:
-        return results_of(news.snapshot, self._states(news), self._query)
-
     def _states(self, news: _News) -> Iterator[KeyedState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
         for pane, state in self._panes.items():
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
         for key in sorted(by_state):
-            yield from states_of(self._query, news.snapshot, news.planned, key, by_state[key])
+            total_of = partial(sum_over, panes=by_state[key])
+            yield from states_of(self._query, news.snapshot, news.planned, key, total_of)
 
     def _forget(self) -> None:
-        self._last = self._taken = None
+        self._version = self._taken = None
+        self._answers = {}
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
 def _by_slice(states: Iterable[KeyedState]) -> list[tuple[Slice, Accumulator]]:
-    return [one for found in states for one in found.each()]
+    return [one for found in states if found.against is None for one in found.each()]
 
 
 def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
@@ -218,13 +234,13 @@ class QueryCache:
                 self._ledger,
                 query,
                 self._joins,
-                lambda: experiment.with_experiment(following.results),
+                lambda: experiment.with_experiment(lambda: following.results(query)),
             ),
         )
 
     def rows(self, query: Query) -> Results:
         """As `read_results`, without the experiment and the join."""
-        return self._with(query, lambda following, _: following.results())
+        return self._with(query, lambda following, _: following.results(query))
 
     def experiment(self, query: Query) -> Results:
         """As `read_results`, without rows and without the join."""
@@ -239,9 +255,10 @@ class QueryCache:
         return self._with(query, lambda following, _: take(following.states()))
 
     def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
+        whole = query.whole
         with self._lock:
-            one = self._cached.pop(query, None) or self._begin(query)
-            self._cached[query] = one  # as the most recent one
+            one = self._cached.pop(whole, None) or self._begin(whole)
+            self._cached[whole] = one  # as the most recent one
         lock, following, experiment = one
         with lock:
             found = work(following, experiment)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import gcd
 from pathlib import PurePath
@@ -55,11 +55,28 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a table of slices: a line is one slice in one window, with all its variants.
+
+    most: lines of each metric that are wanted. order: by the name of the slice, by its rows, or by
+    the value of a variant (None: of the slices without one); down: the greatest first. find: only
+    lines whose name has this text. view: of the values; None for the first headline view."""
+
+    most: int
+    order: Literal["slice", "rows", "value"] = "slice"
+    variant: str | None = None
+    down: bool = False
+    find: str = ""
+    view: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """The parameters of one query. window: a word or a span; by: None for every grouping;
-    generation: None for the current one; headlines: only the headline views of each metric;
-    blocks: only this number of tables of the default grouping, None for all rows; rows: only about
-    this many rows, those of the groupings with the fewest names, None for all."""
+    generation: None for the current one. Of what these choose, the answer has all rows, or a part:
+    headlines: only the headline views of each metric; blocks: only this number of tables of the
+    default grouping; rows: only about this many rows, those of the groupings with the fewest names;
+    lines: only these lines of each metric, and one view of a metric that has several."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
@@ -69,10 +86,16 @@ class Query:
     headlines: bool = False
     blocks: int | None = None
     rows: int | None = None
+    lines: Lines | None = None
+
+    @property
+    def whole(self) -> Query:
+        """The query for all rows: queries with the same one read the same states."""
+        return replace(self, headlines=False, blocks=None, rows=None, lines=None)
 
     def takes(self, slice_: Slice) -> bool:
         """Whether this slice matches `where`."""
-        return all(name in slice_ and _says(slice_[name], value) for name, value in self.where)
+        return all(name in slice_ and says(slice_[name], value) for name, value in self.where)
 
 
 def parse_query(
@@ -197,7 +220,8 @@ def _condition(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _says(value: SliceValue, text: str) -> bool:
+def says(value: SliceValue, text: str) -> bool:
+    """Whether a text of a query names this value of a slice."""
     return text == ("null" if value is None else str(value))
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.model.generation import SHOWN, Metric, Pane
+from streammetrics_consumers.model.generation import SHOWN, DeclaredDrift, Metric, Pane
 from streammetrics_consumers.query.answers import SINCE_THE_START, Window
+from streammetrics_consumers.query.drifts import declared_drift, outside
 from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
 
 
@@ -38,13 +40,18 @@ class Layout:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
-    """What a query reads of one metric: groupings by position, and spans; None is the total."""
+    """What a query reads of one metric: groupings by position, and spans; None is the total.
+
+    drifts: the comparisons of these spans that are asked for. plain: whether the metric itself is.
+    """
 
     layout: Layout
     groupings: frozenset[int]
     spans: tuple[Span | None, ...]
+    drifts: tuple[DeclaredDrift, ...] = ()
+    plain: bool = True
 
     def wants(self, pane: Pane) -> bool:
         """Whether the answer needs this pane."""
@@ -55,7 +62,13 @@ class Wanted:
         # Spans are in time order, so the first and the last give the range of all of them. A pane
         # between two spans is read in vain, which costs time and does not change the answer.
         spans = [span for span in (self.spans[:2] + self.spans[-1:]) if span is not None]
-        return bool(spans) and spans[0].start_ms <= pane.start_ms < spans[-1].end_ms
+        inside = bool(spans) and spans[0].start_ms <= pane.start_ms < spans[-1].end_ms
+        return inside or any(span.holds(pane.start_ms) for span in self._references)
+
+    @cached_property
+    def _references(self) -> frozenset[Span]:
+        """The windows that are read only because others are compared with them."""
+        return outside(self.spans, self.drifts)
 
 
 def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
@@ -65,7 +78,10 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
         _require_variants(metric, query)
         layout = Layout.of(metric)
         groupings = groupings_of(layout, query)
-        planned[metric.name] = Wanted(layout, groupings, spans_of(snapshot, query, layout.windows))
+        spans = spans_of(snapshot, query, layout.windows)
+        plain = query.metric in (None, metric.name)
+        drifts = tuple(one for one in metric.drifts if query.metric in (None, one.name))
+        planned[metric.name] = Wanted(layout, groupings, spans, drifts, plain)
     return planned
 
 
@@ -82,14 +98,19 @@ def _require_variants(metric: Metric, query: Query) -> None:
 
 
 def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
-    """The metric that the query names, or all that the config still has. Raises QueryError."""
+    """The metric that the query names, itself or by a drift of it, or all that the config still
+    has. Raises QueryError."""
     known = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
     if query.metric is None:
         return [metric for metric in known if not metric.ended]
     found = [metric for metric in known if metric.name == query.metric]
+    drift = declared_drift(snapshot, query.metric)
+    if not found and drift is not None:
+        return [drift[0]]
     if not found:
+        names = [*(one.name for one in known), *(d.name for one in known for d in one.drifts)]
         raise QueryError(
-            expected=f"a metric of this store ({', '.join(sorted(m.name for m in known))})",
+            expected=f"a metric of this store ({', '.join(sorted(names))})",
             got=repr(query.metric[:80]),
             where="--metric",
             hint="correct the name",

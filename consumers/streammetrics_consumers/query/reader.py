@@ -1,8 +1,9 @@
 """Merges the delta rows of a ledger into states and the rows of an answer, in limited memory.
 
 A reader never affects a worker. It merges the delta rows of one moment: sums are exact, so the
-order and the number of the rows do not matter. States that do not fit into memory together are read
-one range of keys at a time. Ranges nest and each key lies in one, so a range is merged, answered
+order and the number of the rows do not matter. States stay in their stored bytes, and those of the
+keys that are shown are read, some at a time. If these bytes are too many, they are merged one range
+of keys at a time. Ranges nest and each key lies in one, so a range is merged, answered
 and released before the next. The keys that are kept and those that are summed into `(other)` are
 those of a whole state: the `max_keys` keys with the smallest hash are kept, and ranges come in the
 order of the hash. Rows that fit into memory are read in one transaction and merged after it; more
@@ -13,21 +14,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from streammetrics import Accumulator, PerKey, Ratio
-from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata, state_of
+from streammetrics import Accumulator, PerKey, Ratio, StoredPerKey
+from streammetrics_consumers.ledger.delta_metadata import (
+    MAX_RANGES,
+    DeltaMetadata,
+    state_bytes,
+    state_of,
+)
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import Results, Window
 from streammetrics_consumers.query.comparisons import (
     ComparisonReader,
     at_same_offsets,
     may_be_of_users,
 )
+from streammetrics_consumers.query.drifts import is_compared, span_of
 from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query import (
     Query,
@@ -38,7 +45,7 @@ from streammetrics_consumers.query.query import (
 from streammetrics_consumers.query.query_plan import Wanted, chosen, plan, window_of
 from streammetrics_consumers.query.results import results_of
 from streammetrics_consumers.query.results_json import RowSpool
-from streammetrics_consumers.query.slices import KeyedState, taken
+from streammetrics_consumers.query.slices import Against, KeyedState, States, taken
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]  # bytes of stored states: read so far, in total
@@ -59,28 +66,73 @@ def states_of(
     snapshot: Snapshot,
     planned: Mapping[str, Wanted],
     state: tuple[str, int],
-    panes: Mapping[int | None, PerKey],
+    total_of: Callable[[Span | None], States | None],
 ) -> Iterator[KeyedState]:
-    """The states that a query asks for, of one metric and grouping. panes: the state of each pane
-    by its start; None is the total."""
+    """The states that a query asks for, of one metric and grouping. total_of: the sum of the panes
+    of a window; None if nothing was counted."""
     name, grouping = state
     wanted = planned[name]
+    window = cache(total_of)
     for span in wanted.spans:
-        total = sum_over(span, panes)
+        total = window(span)
         if total is None:
             continue
-        names, window = wanted.layout.groupings[grouping], window_of(span, snapshot)
-        yield taken(query, window, names, name, total, total.overflow_state())
+        names, shown = wanted.layout.groupings[grouping], window_of(span, snapshot)
+        if wanted.plain:
+            yield taken(query, shown, names, name, total, total.overflow_state())
+        yield from _drifts(query, wanted, span, shown, names, total, window)
+
+
+def _drifts(
+    query: Query,
+    wanted: Wanted,
+    span: Span | None,
+    shown: Window,
+    names: tuple[str, ...],
+    states: States,
+    window: Callable[[Span | None], States | None],
+    *,
+    is_part: bool = False,
+) -> Iterator[KeyedState]:
+    """The states of a window beside those that they are compared with, for each drift that is asked
+    for. window: the states of another one."""
+    for declared in wanted.drifts:
+        if is_compared(declared, span):
+            reference = span_of(declared, span)
+            against = Against(declared, None if reference is None else window(reference))
+            yield taken(
+                query, shown, names, declared.name, states, None, is_part=is_part, against=against
+            )
 
 
 def sum_over(span: Span | None, panes: Mapping[int | None, PerKey]) -> PerKey | None:
     """The state of a window: the sum of its panes. None if nothing was counted."""
-    if span is None:
-        return panes.get(None)
-    found = [state for start, state in panes.items() if start is not None and span.holds(start)]
+    found = [state for start, state in panes.items() if is_over(span, start)]
     if len(found) < 2:
         return found[0] if found else None
     return sum(found[1:], found[0])
+
+
+def stored_over(
+    rows: Iterable[tuple[DeltaMetadata, bytes]],
+) -> Callable[[Span | None], StoredPerKey | None]:
+    """The sum of these rows over a window, in their bytes: so only states of keys that are shown
+    are read. A row that is summed up to a coarser grouping is read as a whole."""
+    panes: dict[int | None, list[bytes]] = defaultdict(list)
+    for row, data in rows:
+        found = state_bytes(row, data) if row.sum_of is None else state_of(row, data).to_bytes()
+        panes[row.pane.start_ms].append(found)
+
+    def total_of(span: Span | None) -> StoredPerKey | None:
+        found = [one for start, some in panes.items() if is_over(span, start) for one in some]
+        return StoredPerKey(found) if found else None
+
+    return total_of
+
+
+def is_over(span: Span | None, start_ms: int | None) -> bool:
+    """Whether a window contains the pane that starts then; None: both are since the start."""
+    return start_ms is None if span is None else start_ms is not None and span.holds(start_ms)
 
 
 def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
@@ -200,11 +252,12 @@ def _states(
     for state, some in sorted(by_state.items(), key=lambda one: one[0]):
         size = sum(row.nbytes for row in some)
         ranges = _how_many(size)
-        steps = [done + size * at // ranges for at in range(ranges)]
-        panes = _ranges_merged(stored, some, steps, lambda now: report(now, whole))
         if ranges == 1:
-            yield from states_of(query, snapshot, planned, state, next(panes))
+            report(done, whole)
+            yield from states_of(query, snapshot, planned, state, stored_over(stored(some)))
         else:
+            steps = [done + size * at // ranges for at in range(ranges)]
+            panes = _ranges_merged(stored, some, steps, lambda now: report(now, whole))
             yield from _by_range(query, snapshot, planned, state, panes)
         done += size
 
@@ -218,22 +271,33 @@ def _by_range(
 ) -> Iterator[KeyedState]:
     """As `states_of`, from the panes of one range of keys after another."""
     name, grouping = state
-    names = planned[name].layout.groupings[grouping]
+    wanted = planned[name]
+    names = wanted.layout.groupings[grouping]
     keys: dict[Span | None, _Keys] = {}
     empty: dict[Span | None, PerKey] = {}
+
+    def kept_of(panes: Mapping[int | None, PerKey], span: Span | None) -> PerKey | None:
+        total = sum_over(span, panes)
+        if total is None:
+            return None
+        kept = keys.setdefault(span, _Keys(total.max_keys)).take(total)
+        empty[span] = kept.empty()
+        return kept
+
     for panes in ranges:
-        for span in planned[name].spans:
-            total = sum_over(span, panes)
-            if total is None:
+        window = cache(partial(kept_of, panes))
+        for span in wanted.spans:
+            kept, shown = window(span), window_of(span, snapshot)
+            if kept is None:
                 continue
-            mine = keys.setdefault(span, _Keys(total.max_keys))
-            kept = mine.take(total)
-            empty[span] = kept.empty()
-            yield taken(query, window_of(span, snapshot), names, name, kept, None)
-    for span, mine in keys.items():
-        if mine.other is not None:
-            window = window_of(span, snapshot)
-            yield taken(query, window, names, name, empty[span], mine.other)
+            if wanted.plain:
+                yield taken(query, shown, names, name, kept, None, is_part=True)
+            yield from _drifts(query, wanted, span, shown, names, kept, window, is_part=True)
+    for span in wanted.spans if wanted.plain else ():
+        other = keys[span].other if span in keys else None
+        if other is not None:
+            shown = window_of(span, snapshot)
+            yield taken(query, shown, names, name, empty[span], other, is_part=True)
 
 
 def _how_many(size: int) -> int:

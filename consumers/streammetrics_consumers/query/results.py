@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from streammetrics import Interval
+from msgspec import UNSET
+
+from streammetrics import Interval, StreamMetricsError
 from streammetrics.results import (
     Bounded,
+    band_of,
     counts_of,
     headlines_of,
     interval_of,
@@ -19,6 +22,7 @@ from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, 
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
+from streammetrics_consumers.query.lines import FirstLines, Views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
 
@@ -38,36 +42,50 @@ def results_of(
     rows: list[Result] = []
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
-    first = FirstBlocks(query.blocks)
-    if query.rows is not None:
+    notes = dict.fromkeys(hole_notes(snapshot))
+    first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
+    if query.lines is not None:
+        first = FirstLines(query.lines)
+    elif query.rows is not None:
         metrics = sum(not one.metric_set and not one.ended for one in snapshot.generation.metrics)
         first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
+    views = headline_views if query.headlines else all_views
+    if isinstance(first, FirstLines):
+        views = first.views
     for found in states:
         window, metric = found.window, found.metric
-        slices, with_other = first.choose(found)
-        for slice_, one in found.computed(slices, with_other=with_other):
-            some, headlines, limits = rows_of(
-                window, slice_, metric, one, headlines=query.headlines
-            )
-            rows.extend(keep(some))
-            known.update(dict.fromkeys((metric, view) for view in headlines))
-            for view, (low, high) in limits.items():
-                least, greatest = ranges.get((metric, view), (low, high))
-                ranges[metric, view] = min(least, low), max(greatest, high)
-    positions = {one.name: one.position for one in snapshot.generation.metrics}
+        try:
+            slices, with_other = first.choose(found)
+            for slice_, one in found.computed(slices, with_other=with_other):
+                some, headlines, limits = rows_of(window, slice_, metric, one, views)
+                rows.extend(keep(some))
+                known.update(dict.fromkeys((metric, view) for view in headlines))
+                for view, (low, high) in limits.items():
+                    least, greatest = ranges.get((metric, view), (low, high))
+                    ranges[metric, view] = min(least, low), max(greatest, high)
+        except StreamMetricsError as error:
+            if found.against is None:
+                raise
+            notes[f"drift {metric} is not computed: {error}"] = None
+        slices = []
+        del found  # before the next states are read
+    declared = snapshot.generation.metrics
+    positions = {drift.name: len(declared) for one in declared for drift in one.drifts}
+    positions |= {one.name: one.position for one in declared}
     return Results(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
         incomplete=snapshot.incomplete,
         **counted(snapshot.counters),
         watermark_ms=snapshot.greatest_event_ms,
-        rows=in_order(row for row in rows if first.shows(row.window, row.slice)),
+        rows=in_order(row for row in rows if first.shows(row)),
         comparisons=(),
         recommendation=None,
         contamination=None,
         srm=None,
-        notes=tuple(hole_notes(snapshot)),
+        notes=tuple(notes),
         join=None,
+        slices=first.counts if isinstance(first, FirstLines) else UNSET,
         tables=Tables(
             *variants_of(snapshot.generation),
             tuple(sorted(known, key=lambda one: (positions.get(one[0], 0), one[0]))),
@@ -106,30 +124,41 @@ def _since(start_ms: int) -> str:
     return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
 
 
+def all_views(result: object) -> Views:
+    """All views of a result."""
+    return views_of(result), headlines_of(result)
+
+
+def headline_views(result: object) -> Views:
+    """Only the headline views; no other is computed."""
+    found = views_of(result, headlines=True)
+    return found, tuple(found)
+
+
 def rows_of(
     window: Window,
     slice_: Slice,
     metric: str,
     computed: Computed,
-    *,
-    headlines: bool = False,
+    views: Callable[[object], Views] = all_views,
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
-    """A row for each view of a plain metric's state, by name; its headline views, and the views'
-    ranges. headlines: only the rows of headline views, which cost a fraction."""
-    of, digest, result = computed
-    counts, kind = counts_of(result), type(of).__name__
-    found = views_of(result, headlines=headlines)
+    """A row for each of these views of a plain metric's state, by name; its headline views, and the
+    ranges of the views."""
+    of, digest, result = computed.metric, computed.digest, computed.result
+    found, headlines = views(result)
+    counts = counts_of(result)
     ranges = {view: range_of(result, view) for view in found}
     rows = []
     for view in sorted(found):
         value, low, high = bounds(found[view])
         interval = interval_of(result, of, view)  # by users if the state has them
+        band = band_of(result, view)
         rows.append(
             Result(
                 window=window,
                 slice=slice_,
                 metric=metric,
-                type=kind,
+                type=computed.kind,
                 view=view,
                 value=value,
                 low=low,
@@ -137,9 +166,10 @@ def rows_of(
                 counts=counts,
                 digest=digest,
                 interval=interval_answer(interval, ranges[view]) if interval.formula else None,
+                band=UNSET if band is None else interval_answer(band, ranges[view]),
             )
         )
-    return rows, tuple(found) if headlines else headlines_of(result), ranges
+    return rows, headlines, ranges
 
 
 def bounds(figure: float | Bounded) -> tuple[float, float, float]:

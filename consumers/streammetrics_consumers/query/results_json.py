@@ -106,9 +106,10 @@ class RowEncoder:
         """The JSON of a row."""
         text = "" if row.text is UNSET else f'"text": {_json(row.text)}, '
         high, low, value = _number(row.high), _number(row.low), _number(row.value)
+        band = "" if row.band is UNSET else f'"band": {self._interval(row.band)}, '
         counts, digest = self._shared("counts", row.counts), _ENCODER.encode(row.digest)
         return (
-            f'{{"counts": {counts}, "digest": {digest},'
+            f'{{{band}"counts": {counts}, "digest": {digest},'
             f' "high": {high}, "interval": {self._interval(row.interval)}, "low": {low},'
             f' "metric": {self._text(row.metric)}, "slice": {self._shared("slice", row.slice)},'
             f' {text}"type": {self._text(row.type)}, "value": {value},'

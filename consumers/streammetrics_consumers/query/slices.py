@@ -6,28 +6,40 @@ a *block*: the rows of one window whose slices differ in one name, the variant i
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import streammetrics as sm
-from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.model.generation import DeclaredDrift
+from streammetrics_consumers.query.answers import Result, Window
 from streammetrics_consumers.query.query import OTHER, Query, Slice, SliceValue, slice_key
 
 VARIANT: Final = "variant"  # the role whose values are columns
 COMPUTED: Final = 1000  # keys of which the results are in memory at once
+READ_BYTES: Final = 1 << 19  # of stored states that are read at once
 
 Value: TypeAlias = str | int | None
 Key: TypeAlias = Value | tuple[Value, ...]
 Block: TypeAlias = tuple[object, ...]
+States: TypeAlias = "sm.PerKey | sm.StoredPerKey"
 
 
 class Computed(NamedTuple):
-    """One state as rows show it. metric: of its kind."""
+    """One state as rows show it. metric: of its kind. drift: whether the result is one of it."""
 
     metric: sm.Accumulator
     digest: str
     result: object
+    drift: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The type of the rows."""
+        return type(self.result if self.drift else self.metric).__name__
 
     @classmethod
     def of(cls, state: sm.Accumulator) -> Computed:
@@ -35,15 +47,58 @@ class Computed(NamedTuple):
         return cls(state, state.digest(), state.compute())
 
 
+@dataclass(frozen=True)
+class Against:
+    """What the states of a window are compared with. window: the states of the reference window,
+    None if nothing was counted there, or if the reference is a file."""
+
+    declared: DeclaredDrift
+    window: States | None = None
+
+    @cached_property
+    def _saved(self) -> sm.Accumulator | None:
+        """The state of the file, if the reference is one."""
+        # Most programs that read a store need nothing of the config.
+        from streammetrics_consumers.config.drift import reference_of
+
+        return reference_of(self.declared)
+
+    def computed(self, keys: Sequence[Key], states: sm.PerKey) -> Iterator[Computed]:
+        """The drift of the state of each key, with the digest of both states. A key without rows in
+        the reference window has an empty reference.
+
+        Raises StreamMetricsError if the file cannot be read, or has another grid.
+        """
+        saved = self._saved
+        window = None if self.window is None else self.window.chosen(keys)
+        known = frozenset(() if window is None else window.keys())
+        for key in keys:
+            state = states.state(key)
+            if saved is not None:
+                reference = saved
+            elif window is not None and key in known:
+                reference = window.state(key)
+            else:
+                reference = state.empty()
+            both = f"{reference.digest()} {state.digest()}".encode()
+            found = sm.drift(reference, state, label=self.declared.label, bins=self.declared.bins)
+            digest = f"sha256:{hashlib.sha256(both).hexdigest()}"
+            yield Computed(state, digest, found, drift=True)
+
+
 class KeyedState(NamedTuple):
     """The states of one metric in one window. names: the grouping. states: by key. other: the sum
-    of the keys past `max_keys`, None if there are none or they are not asked for."""
+    of the keys past `max_keys`, None if there are none or they are not asked for. is_part: others
+    have more keys of the same window and grouping. against: of a drift, which has the name
+    `metric`, what the states are compared with."""
 
     window: Window
     names: tuple[str, ...]
     metric: str
-    states: sm.PerKey
+    states: States
     other: sm.Accumulator | None
+    is_part: bool = False
+    against: Against | None = None
 
     def slices(self) -> list[tuple[Slice, Key]]:
         """Each slice with its key, in canonical order."""
@@ -51,23 +106,51 @@ class KeyedState(NamedTuple):
 
     def each(self) -> Iterator[tuple[Slice, sm.Accumulator]]:
         """Each slice with its state, and the sum of the keys past `max_keys`."""
-        for slice_, key in self.slices():
-            yield slice_, self.states.state(key)
+        slices = self.slices()
+        states = self.states.chosen(key for _, key in slices)
+        for slice_, key in slices:
+            yield slice_, states.state(key)
         if self.other is not None:
             yield {OTHER: self.names}, self.other
+
+    def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
+        """These keys with their results, without digests."""
+        for some, chosen in in_blocks(self.states, keys):
+            if self.against is not None:
+                for key, one in zip(some, self.against.computed(some, chosen), strict=True):
+                    yield key, one.result
+            else:
+                found = chosen.compute()
+                yield from ((key, found[key]) for key in some)
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool
     ) -> Iterator[tuple[Slice, Computed]]:
         """These slices with their digests and results, many at once; then the other keys."""
-        for at in range(0, len(slices), COMPUTED):
-            some = slices[at : at + COMPUTED]
-            chosen = self.states.chosen(key for _, key in some)
+        slice_of_key = {key: slice_ for slice_, key in slices}
+        for keys, chosen in in_blocks(self.states, list(slice_of_key)):
+            if self.against is not None:
+                compared = self.against.computed(keys, chosen)
+                yield from zip(map(slice_of_key.__getitem__, keys), compared, strict=True)
+                continue
             results, digests = chosen.compute(), chosen.digests()
-            for slice_, key in some:
-                yield slice_, Computed(chosen.metric, digests[key], results[key])
+            for key in keys:
+                yield slice_of_key[key], Computed(chosen.metric, digests[key], results[key])
         if self.other is not None and with_other:
             yield {OTHER: self.names}, Computed.of(self.other)
+
+
+def in_blocks(states: States, keys: Sequence[Key]) -> Iterator[tuple[Sequence[Key], sm.PerKey]]:
+    """These keys in blocks, each with its states: so few that their results fit into memory."""
+    each = len(keys)
+    if isinstance(states, sm.StoredPerKey):
+        each = max(COMPUTED, READ_BYTES * len(states.keys()) // max(states.nbytes, 1))
+    for start in range(0, len(keys), max(each, 1)):
+        some = keys[start : start + each]
+        read = states.chosen(some) if isinstance(states, sm.StoredPerKey) else states
+        for at in range(0, len(some), COMPUTED):
+            block = some[at : at + COMPUTED]
+            yield block, read.chosen(block)
 
 
 def taken(
@@ -75,15 +158,18 @@ def taken(
     window: Window,
     names: tuple[str, ...],
     metric: str,
-    states: sm.PerKey,
+    states: States,
     other: sm.Accumulator | None,
+    *,
+    is_part: bool = False,
+    against: Against | None = None,
 ) -> KeyedState:
     """The states of the slices that match the query's `where`."""
     if query.where:
         keys = states.keys()
         states = states.chosen(key for key in keys if query.takes(slice_of(key, names)))
         other = other if query.takes({OTHER: names}) else None
-    return KeyedState(window, names, metric, states, other)
+    return KeyedState(window, names, metric, states, other, is_part, against)
 
 
 def slice_of(key: Key, names: tuple[str, ...]) -> Slice:
@@ -150,13 +236,13 @@ class FirstBlocks:
         last = self._first[-1] if self._first else ()
         return [(slice_of(k, names), k) for k in keys if known[k] <= last], rest <= last
 
-    def shows(self, window: Window, slice_: Slice) -> bool:
-        """Whether these rows are still among the first blocks."""
+    def shows(self, row: Result) -> bool:
+        """Whether this row is still among the first blocks."""
         if self._most is None:
             return True
-        other = slice_.get(OTHER)
-        names = other if isinstance(other, tuple) else tuple(slice_)
-        block = (*self._start(window, names), self._shared(slice_, names))
+        other = row.slice.get(OTHER)
+        names = other if isinstance(other, tuple) else tuple(row.slice)
+        block = (*self._start(row.window, names), self._shared(row.slice, names))
         return bool(self._first) and block <= self._first[-1]
 
     @property

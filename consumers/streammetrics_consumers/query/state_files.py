@@ -96,7 +96,16 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
 def _all(
     seen: Snapshot, wanted: Mapping[str, Wanted], states: Iterator[KeyedState]
 ) -> tuple[Snapshot, Mapping[str, Wanted], list[State]]:
-    each = [(of.window, slice_, of.metric, one) for of in states for slice_, one in of.each()]
+    drift = next((one.drifts[0].name for one in wanted.values() if not one.plain), None)
+    if drift is not None:
+        raise QueryError(
+            expected="a metric, which has a state",
+            got=f"the drift {drift}",
+            where="--metric",
+            hint="export its metric",
+        )
+    plain = (of for of in states if of.against is None)
+    each = [(of.window, slice_, of.metric, one) for of in plain for slice_, one in of.each()]
     return seen, wanted, each
 
 

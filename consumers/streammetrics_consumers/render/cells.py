@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from streammetrics_consumers.model import formatting
@@ -95,6 +96,11 @@ class Block:
         texts = (text for figure in self.figures() for text in figure.texts)
         levels = dict.fromkeys(text.level for text in texts if text and text.interval)
         return f"{next(iter(levels))} CI" if len(levels) == 1 else "CI"
+
+    @property
+    def banded(self) -> bool:
+        """Whether a row has a band."""
+        return any(row.band for row in self.rows)
 
     def columns(self) -> list[tuple[str, list[Result]]]:
         """The rows of each value of `across`, with its name: variants in the order of their
@@ -174,9 +180,11 @@ def headline_rows(results: Results) -> list[Result]:
 
 
 def value_texts(
-    value: float, low: float, high: float, decimals: int | None = None
+    view: str, value: float, low: float, high: float, decimals: int | None = None
 ) -> tuple[str, str]:
-    """A value and its certain bounds, "" if it is exact."""
+    """The value of a view and its certain bounds, "" if it is exact. No p-value is shown as 0."""
+    if view.endswith("pvalue") and not math.isnan(value):
+        return formatting.chance(value), ""
     if decimals is None:
         decimals = formatting.decimals_for((value, low, high))
     certain = formatting.exact_within(low, high, decimals) if low < high else ""
@@ -356,12 +364,13 @@ def _result(row: Result, decimals: int) -> ResultText:
     lower, upper = interval_bounds(row)
     known, n = not math.isnan(lower) and not math.isnan(upper), row.counts.get("rows")
     return ResultText(
-        *value_texts(row.value, row.low, row.high, decimals),
+        *value_texts(row.view, row.value, row.low, row.high, decimals),
         _interval_text(lower, upper, decimals) if known else "",
         formatting.level(row.interval.level) if row.interval else "",
         "" if n is None else formatting.count(n),
         "",
         (),
+        UNSET if row.band is UNSET else _interval_text(row.band.lower, row.band.upper, decimals),
     )
 
 

@@ -52,6 +52,8 @@ NAMES: Final = {
     "reliability": "reliability",
     "scores": "scores",
     "lift": "lift",
+    "uplift": "uplift",
+    "uplift_parts": "uplift by part",
     "confusion": "confusion",
     "classes": "by class",
 }
@@ -166,7 +168,7 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield (
             f'<p class="small">{EXACT_WITHIN}: bounds that certainly hold the exact value. CI: a '
             "confidence interval for the value of the whole population, valid at one planned "
-            "look.</p>"
+            f"look.{BAND if any(block.banded for block in blocks) else ''}</p>"
         )
     yield from _figures(material)
     yield "<h2>Method</h2>"
@@ -219,17 +221,22 @@ def _with_mixed(sentence: str, results: Results) -> str:
     return f'{before}<span class="mixed">{said}</span>{after}' if said else before
 
 
+BAND: Final = " Band: it holds for all quantiles together, and at all looks."
+
 # -- tables ------------------------------------------------------------------------------------
 
 
 def _values(block: Block) -> str:
     """Each value with its bounds and interval."""
-    head = ("metric", "view", block.across or "", "value", EXACT_WITHIN, block.ci_title, "rows")
+    band = ("band",) if block.banded else ()
+    bounds = "value", EXACT_WITHIN, block.ci_title, *band
+    head = ("metric", "view", block.across or "", *bounds, "rows")
     names = [name for name, _ in block.columns()]
     lines = (
         (
             formatting.name(figure.metric), formatting.name(figure.view), name,
-            text.value, text.certain or "exact", text.interval, text.rows,
+            text.value, text.certain or "exact", text.interval,
+            *([str(text.band or "")] if band else []), text.rows,
         )
         for figure in block.figures()
         for name, text in zip(names, figure.texts, strict=True) if text

@@ -22,7 +22,10 @@ from streammetrics_consumers.render.verdict_words import standing_over
 MAX_FIGURES: Final = 120
 WIDTH: Final = 560  # of a figure, in pixels
 # The kinds that a report shows; tables show the others better.
-KINDS: Final = ("roc", "pr", "reliability", "scores", "lift", "confusion", "classes")
+KINDS: Final = (
+    *("roc", "pr", "reliability", "scores", "lift", "uplift", "uplift_parts"),
+    *("confusion", "classes"),
+)
 EFFECTS: Final = "effects"
 WINDOWS: Final = "windows"
 

@@ -3,7 +3,7 @@
 The gauges show headline views since the start (`window="total"`) and over the latest window
 (`window="latest"`), and effects since the start. Variants and slices come from the stream and may
 be many: at most `ROWS` rows of each window and `EFFECTS` effects are shown, groupings with few
-names first, and a gauge counts those left out. A row has one to six series.
+names first, and a gauge counts those left out. A row has one to eight series.
 """
 
 from __future__ import annotations
@@ -19,10 +19,21 @@ from streammetrics.experiments import (
     ACTIONS,
     VERDICTS,
 )
-from streammetrics_consumers.query.answers import Comparison, Join, JoinOutcome, Result, Results
+from streammetrics_consumers.query.answers import (
+    Comparison,
+    Interval,
+    Join,
+    JoinOutcome,
+    Result,
+    Results,
+)
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.slices import VARIANT
-from streammetrics_consumers.render.cells import headline_rows, interval_bounds, names_of
+from streammetrics_consumers.render.cells import (
+    headline_rows,
+    interval_bounds,
+    names_of,
+)
 
 ROWS: Final = 1000  # of one window
 EFFECTS: Final = 200
@@ -45,6 +56,8 @@ _ROW_GAUGES: Final = {
     "streammetrics_result_lower": "Lower end of the interval of one look",
     "streammetrics_result_upper": "Upper end of the interval of one look",
     "streammetrics_result_rows": "Rows counted for the value",
+    "streammetrics_result_band_lower": "Lower end of the band of quantiles, at all looks together",
+    "streammetrics_result_band_upper": "Upper end of the band of quantiles, at all looks together",
 }
 
 
@@ -100,7 +113,10 @@ def _row_gauges(rows: Sequence[tuple[str, Result]]) -> Iterator[Metric]:
             continue
         seen.add(labels)
         counted = float(row.counts.get("rows", math.nan))
-        figures = (row.value, row.low, row.high, *interval_bounds(row), counted)
+        band = math.nan, math.nan
+        if isinstance(row.band, Interval):
+            band = row.band.lower, row.band.upper
+        figures = (row.value, row.low, row.high, *interval_bounds(row), counted, *band)
         for i, (family, figure) in enumerate(zip(families, figures, strict=True)):
             if i == 0 or not math.isnan(figure):
                 family.add_metric(labels, figure)

@@ -1,8 +1,10 @@
-"""The text of a state file (`show`)."""
+"""The text of a state file (`show`), and of the drift between two (`drift`)."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -13,9 +15,10 @@ from rich.text import Text
 from streammetrics import Accumulator
 from streammetrics.engines import Sealed
 from streammetrics.present import EXACT_WITHIN
-from streammetrics.results import counts_of, texts_of, views_of
+from streammetrics.results import Drift, counts_of, texts_of, views_of
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.results import bounds
+from streammetrics_consumers.query.state_drifts import Found
 from streammetrics_consumers.query.state_files import n_states, plain_states, settings_json
 from streammetrics_consumers.render.cells import value_texts
 from streammetrics_consumers.render.text import Style, columns, rendered
@@ -35,7 +38,7 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     for one in islice(plain_states(state), MAX_STATES):
         heading = " / ".join(formatting.name(step, 60) for step in one.path)
         parts.append(Text(f"\n{heading or 'result'} ({type(one.state).__name__})", "bold cyan"))
-        parts.append(_result(one.state))
+        parts.append(_result(one.state.compute()))
     more = n_states(state) - MAX_STATES
     if more > 0:
         parts.append(Text(f"\n{more} more: use --json"))
@@ -50,6 +53,26 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     if len(ranges) > MAX_RANGES:
         parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: use --json"))
     return rendered(parts, style)
+
+
+def drifts_text(found: Found, style: Style, *, title: str) -> str:
+    """The text of `drift`."""
+    parts: list[RenderableType] = [Text(title, "bold")]
+    for path, one in found[:MAX_STATES]:
+        heading = " / ".join(formatting.name(step, 60) for step in path)
+        parts.append(Text(f"\n{heading or 'drift'}", "bold cyan"))
+        parts.append(_pairs([*_lines(one), ("drift is certain", _certain(one))]))
+    more = len(found) - MAX_STATES
+    if more > 0:
+        parts.append(Text(f"\n{more} more: use --json"))
+    return rendered(parts, style)
+
+
+def _certain(one: Drift) -> str:
+    """Whether the two distributions differ, as far as it is known."""
+    if math.isnan(one.ks_band):
+        return "not known"
+    return "yes, KS is above its band" if one.certain() else "no, KS is within its band"
 
 
 def _range(source: str, start: int, end: int) -> str:
@@ -69,15 +92,19 @@ def _sealed(state: Sealed) -> str:
     return f"sealed: {here} of {of} buckets of users of {scope or 'one scope'}{rest}"
 
 
-def _result(state: Accumulator) -> Table:
-    result = state.compute()
-    lines = []
+def _result(result: object) -> Table:
+    return _pairs(list(_lines(result)))
+
+
+def _lines(result: object) -> Iterator[tuple[str, str]]:
+    """The name and the text of each value, count and text of a result."""
     for view, figure in views_of(result).items():
-        value, certain = value_texts(*bounds(figure))
-        lines.append((view, f"{value}  {EXACT_WITHIN} {certain}" if certain else value))
-    lines += [(name, formatting.count(n)) for name, n in counts_of(result).items()]
-    lines += texts_of(result).items()
-    return _pairs([(name.replace("_", " "), text) for name, text in lines])
+        value, certain = value_texts(view, *bounds(figure))
+        yield view.replace("_", " "), f"{value}  {EXACT_WITHIN} {certain}" if certain else value
+    for name, n in counts_of(result).items():
+        yield name.replace("_", " "), formatting.count(n)
+    for name, text in texts_of(result).items():
+        yield name.replace("_", " "), text
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Table:

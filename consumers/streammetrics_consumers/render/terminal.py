@@ -56,13 +56,13 @@ SPARKS_LEAST: Final = 6
 BARS: Final = "▁▂▃▄▅▆▇█"
 PLAIN: Final = "_.-=+*#@"  # for terminals without these characters
 GONE: Final = " "  # nothing was counted, or there is no value
-CERTAIN, INTERVAL = 3, 4
+CERTAIN, INTERVAL, BAND = 3, 4, 5
 VERDICT, P = 4, 5
 HISTORY_S: Final = 10.0  # between two reads of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is measured
 MAX_EFFECTS: Final = 10  # comparisons whose looks are shown
 MAX_METRICS: Final = 40  # whose values are shown by window
-FIGURES: Final = {2: "value", CERTAIN: EXACT_WITHIN, INTERVAL: "CI"}  # cells of a line
+FIGURES: Final = {2: "value", CERTAIN: EXACT_WITHIN, INTERVAL: "CI", BAND: "band"}  # cells
 
 # (metric, view, slice) to its values, window by window
 History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
@@ -70,10 +70,10 @@ History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One value: metric, variant, value, certain bounds and interval as texts; its values for a
-    sparkline, and their scale."""
+    """One value: metric, variant, value, certain bounds, interval and band as texts; its values for
+    a sparkline, and their scale."""
 
-    cells: tuple[str, str, str, str, str]
+    cells: tuple[str, str, str, str, str, str]
     values: Sequence[float]
     bounds: tuple[float, float]
 
@@ -148,9 +148,11 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
     titles = {**FIGURES, INTERVAL: block.ci_title}
     widths = {i: max(width, len(titles[i])) for i, width in widths.items() if width}
     least = SPARKS_LEAST if any(line.values for line in lines) else 0
-    below = _room(widths, style) < least and {CERTAIN, INTERVAL} <= widths.keys()
-    if below:  # they do not all fit on one line
-        widths[INTERVAL] = max(widths[INTERVAL], widths.pop(CERTAIN))
+    below: list[int] = []
+    for i in (BAND, CERTAIN):
+        if _room(widths, style) < least and {i, INTERVAL} <= widths.keys():  # too much for one line
+            widths[INTERVAL] = max(widths[INTERVAL], widths.pop(i))
+            below.insert(0, i)
     most = min(max(_room(widths, style) - least, 0) + NAME, LABEL)
     lines = list(_lines(block, shown, most))
     names = max(NAME, *(cell_len(line.cells[0]) for line in lines)), NAME
@@ -164,8 +166,9 @@ def _values(block: Block, shown: Shown, style: Style) -> Table:
         spark = sparkline(line.values, room, bounds=line.bounds, bars=shown.bars)
         cells = [*line.cells[:2], *(line.cells[i] for i in widths), *[spark] * (room > 0)]
         table.add_row(*map(Text, cells))
-        if below and line.cells[CERTAIN]:
-            table.add_row("", EXACT_WITHIN, "", Text(line.cells[CERTAIN]), style="dim")
+        for i in below:
+            if line.cells[i]:
+                table.add_row("", titles[i], "", Text(line.cells[i]), style="dim")
     return table
 
 
@@ -194,7 +197,9 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
         for i, (name, text, course) in enumerate(mine):
             first = (label, aside)[i] if i < 2 else ""
             header = formatting.name(name, NAME)
-            yield _Line((first, header, text.value, text.certain, text.interval), course, bounds)
+            band = str(text.band or "")
+            cells = (first, header, text.value, text.certain, text.interval, band)
+            yield _Line(cells, course, bounds)
 
 
 def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:

@@ -187,6 +187,8 @@ def table(
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))
     if any(row.low < row.high for block in shown for row in block.rows):
         notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact")
+    if any(block.banded for block in shown):
+        notes.append("band: it holds for all quantiles together, and at all looks")
     parts.append(Text(""))
     parts.extend(Text(formatting.name(note, 400), "dim") for note in notes)
     parts.extend(health(results))
@@ -236,10 +238,10 @@ def join_table(found: Join | None) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One value: metric, key, value, certain bounds and interval as texts; metric is "" below the
-    first key."""
+    """One value: metric, key, value, certain bounds, interval and band as texts; metric is "" below
+    the first key."""
 
-    cells: tuple[str, str, str, str, str]
+    cells: tuple[str, str, str, str, str, str]
 
 
 def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableType]:
@@ -249,7 +251,7 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
     figures = [one for one in block.figures() if not known or (one.metric, one.view) in known]
     keys = [name for name, _ in block.columns()]
     lines = list(_lines(figures, keys))
-    titles = ("metric", block.across or "", "value", EXACT_WITHIN, block.ci_title)
+    titles = ("metric", block.across or "", "value", EXACT_WITHIN, block.ci_title, "band")
     empty = {"", NONE}
     shown = [
         i
@@ -285,7 +287,8 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
         label = label_of(figure.metric, figure.view, only_view=views[figure.metric] == 1)
         for key, text in zip(keys, figure.texts, strict=True):
             if text:
-                yield _Line((label, key, text.value, text.certain, text.interval))
+                band = str(text.band or "")
+                yield _Line((label, key, text.value, text.certain, text.interval, band))
                 label = ""
 
 

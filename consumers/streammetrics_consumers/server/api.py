@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
@@ -21,6 +21,7 @@ from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader
 from streammetrics_consumers.query.query import (
+    Lines,
     Query,
     QueryError,
     parse_generation,
@@ -34,7 +35,7 @@ from streammetrics_consumers.render.experiment_text import experiment_with_texts
 from streammetrics_consumers.render.quarantine import refused_json
 from streammetrics_consumers.render.text import Style, results_text, text_query
 from streammetrics_consumers.server.health import HealthMonitor
-from streammetrics_consumers.server.openapi import CHOICES, parameters_of
+from streammetrics_consumers.server.openapi import CHOICES, LINES, parameters_of
 
 CHARTS: Final = 1  # computed at once: they need the processor, and two slow each other down
 TABLES: Final = 8  # other answers at once: fewer than the threads, so that probes find one
@@ -74,8 +75,9 @@ class Api:
     def results(self, request: Request) -> Response:
         """The bytes of `results --json`, with texts if the request asks for them."""
         query = query_of(request.query_params)
-        views = choice(request.query_params, "views")
-        results = self._cache.results(replace(query, headlines=views == "headline"))
+        views, lines = choice(request.query_params, "views"), lines_of(request.query_params)
+        asked = replace(query, headlines=lines is None and views == "headline", lines=lines)
+        results = self._cache.results(asked)
         if choice(request.query_params, "texts") == "tables":
             results = results_with_texts(results)
         return _json(to_json(results))
@@ -229,6 +231,32 @@ def query_of(parameters: QueryParams) -> Query:
         parameters.getlist("where"),
         parameters.get("metric"),
         parameters.get("generation"),
+    )
+
+
+def lines_of(parameters: QueryParams) -> Lines | None:
+    """The lines of tables that an address asks for; None for all rows. Raises QueryError."""
+    most = parameters.get("most")
+    if most is None:
+        for name in LINES:
+            if name in parameters:
+                raise QueryError(
+                    expected="`most` beside it", got="no `most`", where=name,
+                    hint="say how many slices of each metric are wanted",
+                )  # fmt: skip
+        return None
+    if not (most.isascii() and most.isdecimal() and int(most[:10]) > 0):
+        raise QueryError(
+            expected="a whole number, at least 1", got=repr(most[:80]), where="most",
+            hint="say how many slices of each metric are wanted, or leave it out for all",
+        )  # fmt: skip
+    return Lines(
+        int(most[:10]),
+        cast("Literal['slice', 'rows', 'value']", choice(parameters, "sort")),
+        parameters.get("variant"),
+        choice(parameters, "order") == "descending",
+        parameters.get("find", ""),
+        parameters.get("view"),
     )
 
 

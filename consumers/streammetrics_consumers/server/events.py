@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from streammetrics_consumers.query.answers import Answer, Health, Json, dumps
-from streammetrics_consumers.server.health import HealthMonitor, HealthSnapshot
+from streammetrics_consumers.query.answers import Answer, Json, dumps
+from streammetrics_consumers.server.health import Health, HealthMonitor, HealthSnapshot
 
 LOOK_S: Final = 1.0
 HEALTH_S: Final = 5.0

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
@@ -17,8 +17,7 @@ from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, View, vi
 from streammetrics_consumers.ledger.witness import read_now
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.model.commit import Counters, Head
-from streammetrics_consumers.query import answers
-from streammetrics_consumers.query.answers import HealthText
+from streammetrics_consumers.query.answers import Answer, Count, EventCounts, Text, Time
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.query_plan import watermark_ms
 from streammetrics_consumers.query.results import counted
@@ -29,6 +28,42 @@ POLL_LIMIT_S: Final = 60.0
 FETCH_LIMIT_S: Final = 120.0
 NOTHING: Final = Counters()
 EVERY_S: Final = 1.0
+HealthState: TypeAlias = Literal["live", "idle", "stale", "broken"]
+
+
+class HealthText(Text, frozen=True):
+    """The numbers of health as texts. others: the counts of the rarer kinds of events."""
+
+    lag: str
+    read: str
+    skipped: str
+    late: str
+    quarantined: str
+    others: str
+
+
+class HealthWorker(Answer, frozen=True):
+    """A worker of this process, and its problem if it has one."""
+
+    name: str
+    problem: str | None
+    lag_messages: Count | None
+    partitions: Count
+
+
+class Health(EventCounts, frozen=True, tag_field="format", tag="streammetrics-health/1"):
+    """The health of the workers and of the store. committed_s: seconds since the last commit that
+    this process knows of; since_s: seconds since this server started."""
+
+    state: HealthState
+    sentence: str
+    newest_event_ms: Time | None
+    lag_messages: Count | None
+    lag_seconds: float | None
+    committed_s: float | None
+    since_s: float
+    workers: tuple[HealthWorker, ...]
+    text: HealthText
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +222,7 @@ class HealthMonitor:
             moved_s=None if first else now_s,
         )
 
-    def health(self) -> answers.Health:
+    def health(self) -> Health:
         """The answer of `GET /api/health`."""
         seen, watched = self.snapshot(), self._watched
         now_s, now = watched.monotonic(), watched.clock()
@@ -201,7 +236,7 @@ class HealthMonitor:
         behind_s = max(seconds, default=None)
         state, sentence = _state(seen, problem, bool(workers), behind_s)
         lag = sum(messages) if messages else None
-        return answers.Health(
+        return Health(
             state=state,
             sentence=sentence,
             watermark_ms=seen.watermark_ms,
@@ -218,7 +253,7 @@ class HealthMonitor:
 
 def _state(
     seen: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
-) -> tuple[answers.HealthState, str]:
+) -> tuple[HealthState, str]:
     if seen.away is not None:
         return "broken", f"The store does not answer: {seen.away}."
     if not counts:
@@ -249,15 +284,11 @@ def _text(counters: Counters, lag: int | None, behind_s: float | None) -> Health
     )
 
 
-def _worker(
-    name: str, reported: WorkerStatus | None, watched: Watched, now: float
-) -> answers.HealthWorker:
+def _worker(name: str, reported: WorkerStatus | None, watched: Watched, now: float) -> HealthWorker:
     if reported is None:
-        return answers.HealthWorker(name, "it has not started yet", None, 0)
+        return HealthWorker(name, "it has not started yet", None, 0)
     alone = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
-    return answers.HealthWorker(
-        name, alone.unready(), _lag(reported, now)[0], len(reported.partitions)
-    )
+    return HealthWorker(name, alone.unready(), _lag(reported, now)[0], len(reported.partitions))
 
 
 def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:

@@ -17,10 +17,12 @@ from streammetrics_consumers.query.catalogue import Store
 from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.status import Status
 from streammetrics_consumers.render.quarantine import RefusedEvents
+from streammetrics_consumers.server.health import Health
 
 Schema = dict[str, Json]
 
 QUERY: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
+LINES: Final = ("sort", "order", "variant", "find", "view")  # that need `most`
 PARAMETERS: Final = {
     "window": "total (default), all, latest, or START/END in ISO UTC: whole windows, merged",
     "by": "one grouping of the store, such as variant,phase; empty for all rows",
@@ -30,13 +32,19 @@ PARAMETERS: Final = {
     "views": "headline (default): the headline views of a metric, or all",
     "texts": "none (default), or tables: also the text of each number in tables",
     "view": "a view of the metric; by default its first headline view",
+    "most": "the greatest number of slices of each metric, of one view; by default all, of `views`",
+    "sort": "what slices are sorted by before `most` cuts them: slice (default), the name; rows; or"
+    " value",
+    "order": "ascending (default) or descending; undefined values are last in both",
+    "variant": "the variant by whose value slices are sorted; by default none",
+    "find": "only slices whose names contain this text",
     "kind": "a figure of the metric, as /api/store lists them; by default the first",
     "theme": "light (default) or dark",
 }
 OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, answer, parameters
     "/api/results": (
         "the bytes of `results --json`", answers.Results,
-        (*QUERY, "views", "texts"),
+        (*QUERY, "views", "texts", "most", *LINES),
     ),
     "/api/status": (
         "the bytes of `status --json`", Status, ("generation",),
@@ -62,7 +70,7 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # summary, a
         "the refused events that are open: how many, by reason, and the position, reason and field"
         " of the newest 50, never their contents", RefusedEvents, ("generation",),
     ),
-    "/api/health": ("how far and how well the log is read", answers.Health, ()),
+    "/api/health": ("how far and how well the log is read", Health, ()),
 }  # fmt: skip
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: summary, type, parameters
     "/": (
@@ -92,6 +100,8 @@ REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
 CHOICES: Final = {  # of a parameter, the default first
     "views": ("headline", "all"),
     "texts": ("none", "tables"),
+    "sort": ("slice", "rows", "value"),
+    "order": ("ascending", "descending"),
     "theme": ("light", "dark"),
 }
 
@@ -180,6 +190,7 @@ _ERROR: Final[Schema] = {"$ref": f"{_REF}Error"}
 _PRECISE: Final[dict[str, Schema]] = {  # parameters that are not plain strings
     "where": {"type": "array", "items": _TEXT},
     "generation": {"type": "integer", "minimum": 1},
+    "most": {"type": "integer", "minimum": 1},
     **{name: {"enum": words} for name, words in CHOICES.items()},
 }
 _ERRORS: Final = {

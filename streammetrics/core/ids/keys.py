@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, repeat
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from streammetrics.core.slips import ids_instead
 MAX_KEY_BYTES: Final = 4096
 _SCALARS: Final = frozenset({str, int, type(None)})
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+NOT_FOUND: Final = -1
 _HASH_NAME: Final = b"streammetrics-key/1"
 
 
@@ -87,6 +89,45 @@ def dictionary_column(
     return _from_objects(array.tolist(), name)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundKeys(DictionaryColumn):
+    """A column with a value for each row; at[i] is what `index` has for values[i], NOT_FOUND if
+    nothing."""
+
+    index: Mapping[Key, int]
+    at: NDArray[np.intp]
+
+
+def found_keys(
+    keys: ArrayLike | DictionaryColumn | Sequence[Key],
+    index: Mapping[Key, int],
+    at_least: int,
+    name: str = "keys",
+) -> FoundKeys | None:
+    """A column of keys, looked up in a map of keys row by row; None if `dictionary_column` must
+    read it: it has fewer rows than `at_least`, or few keys for them, or some that may be none.
+
+    Keys of the map need no other check. To find the different keys first would take twice the time.
+    """
+    given: Sequence[Any]
+    if isinstance(keys, DictionaryColumn) and _is_large(keys) and len(keys) >= at_least:
+        given = [*map(keys.values.__getitem__, _codes_of(keys, name).tolist())]
+    elif isinstance(keys, list) and len(keys) >= at_least:
+        given = keys
+    elif type(keys) is np.ndarray and keys.dtype.kind in "OU" and keys.size >= at_least:
+        given = keys.tolist()  # of a table, rows that are lists
+    else:
+        return None
+    kinds = set(map(type, given))
+    if not (set(map(type, chain.from_iterable(given))) if kinds == {tuple} else kinds) <= _SCALARS:
+        return None  # True is 1 to a map
+    at = np.fromiter(map(index.get, given, repeat(NOT_FOUND)), np.intp, len(given))
+    new = [given[i] for i in np.flatnonzero(at == NOT_FOUND).tolist()]
+    if new and _most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
+        return None
+    return FoundKeys(np.arange(len(given)), tuple(given), index, at)
+
+
 def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     """The tuple of the values of these columns [n] in each row.
 
@@ -124,6 +165,18 @@ def under_name(keys: DictionaryColumn, name: str, where: str) -> DictionaryColum
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
+    whole = DictionaryColumn(_codes_of(keys, name), tuple(keys.values))
+    # A dictionary is often larger than a batch, and an update must cost no more than the batch.
+    return _used(whole) if _is_large(whole) else whole
+
+
+def _is_large(keys: DictionaryColumn) -> bool:
+    """Whether there are far more values than rows."""
+    return len(keys.values) > 2 * len(keys.codes) + 8
+
+
+def _codes_of(keys: DictionaryColumn, name: str) -> NDArray[np.intp]:
+    """The codes of a column; InputError for those out of range."""
     codes = integers(keys.codes, f"{name}.codes")
     words = codes.view(np.uint64)  # in which negative numbers are large
     if len(words) and words.item(words.argmax()) >= len(keys.values):
@@ -131,9 +184,7 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
         expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
         hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
         raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
-    whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
-    # A dictionary is often larger than a batch, and an update must cost no more than the batch.
-    return _used(whole) if len(whole.values) > 2 * len(codes) + 8 else whole
+    return codes.astype(np.intp, copy=False)
 
 
 def _from_integers(array: NDArray[Any]) -> DictionaryColumn:

@@ -133,6 +133,19 @@ class BagColumn(Column):
 
         return count
 
+    def points_of_each(self) -> list[tuple[Scores, NDArray[np.int64]]]:
+        """As `points`, of each slot, in one pass over all; views of common arrays."""
+        self._index_waiting()
+        self._purge()
+        table = table_of(self.rule, self.keys.layout, self.keys.runs(), self.totals, None)
+        scores = in_type(scores_of(table.codes), result_type(self.rule.values))
+        counts, sizes = np.array(table.counts, np.int64), np.zeros(self.width + 1, np.intp)
+        sizes[table.slots + 1] = table.sizes
+        return [
+            (cast("Scores", scores[start:end]), counts[:, start:end])
+            for start, end in pairwise(sizes.cumsum().tolist())
+        ]
+
     def pair_sums(self, made: Callable[[Layout, int], PairSum | None]) -> list[Ints] | None:
         """The sums over all keys of each store and over their pairs, which `made` defines for this
         layout and number of groups; None if it does not, or if they cannot be kept."""

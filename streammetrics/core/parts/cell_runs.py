@@ -57,17 +57,22 @@ def merged(mine: Run, theirs: Run, size: int) -> Run:
         return theirs
     cuts = np.arange(_PIECE, len(mine[0]), _PIECE)
     ends = np.searchsorted(theirs[0], mine[0][cuts])
-    pieces = [
-        summed([(mine[0][a:b], mine[1][a:b]), (theirs[0][c:d], theirs[1][c:d])], size)
-        for a, b, c, d in zip(
-            [0, *cuts.tolist()],
-            [*cuts.tolist(), len(mine[0])],
-            [0, *ends.tolist()],
-            [*ends.tolist(), len(theirs[0])],
-            strict=True,
-        )
-    ]
-    return np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
+    room = len(mine[0]) + len(theirs[0])
+    codes, counts, n = np.empty(room, np.int64), np.empty(room, np.int64), 0
+    for a, b, c, d in zip(
+        [0, *cuts.tolist()],
+        [*cuts.tolist(), len(mine[0])],
+        [0, *ends.tolist()],
+        [*ends.tolist(), len(theirs[0])],
+        strict=True,
+    ):
+        some = summed([(mine[0][a:b], mine[1][a:b]), (theirs[0][c:d], theirs[1][c:d])], size)
+        here = slice(n, n + len(some[0]))
+        codes[here], counts[here] = some
+        n = here.stop
+    codes.resize(n, refcheck=False)  # no byte moves; room that had no codes cost nothing
+    counts.resize(n, refcheck=False)
+    return codes, counts
 
 
 def _changes(codes: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -30,6 +30,7 @@ _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 20  # cells of all states, which cost 8 megabytes at most
 _NARROW: Final = 1 << 32  # codes below this one are sorted as uint32
 _FEW_PENDING: Final = 1 << 15
+_FEW_ROWS: Final = 2  # for each cell
 _UNKNOWN: Final = 1 << 32  # `top` of an int64 table, whose greatest count is not tracked
 
 
@@ -365,11 +366,12 @@ class CountsColumn(Column):
         if self.pending:
             self.codes, self.counts = summed([(self.codes, self.counts), *self.pending], size)
         if self.rows:
-            rows, settled = np.concatenate(self.rows), (self.codes, self.counts)
-            if exact_total(self.counts) <= len(self.codes) + len(rows):
-                # Few rows a cell: to sort these again takes less time than to merge cells.
+            each, settled = self.rows, (self.codes, self.counts)
+            if exact_total(self.counts) <= _FEW_ROWS * len(self.codes):
+                # To sort these again takes less time than to merge cells.
                 again = np.repeat(self.codes.astype(self._kind, copy=False), self.counts)
-                rows, settled = np.concatenate([rows, again]), (NO_CODES, NO_CODES)
+                each, settled = [*each, again], (NO_CODES, NO_CODES)
+            rows = np.concatenate(each)
             rows.sort()
             self.codes, self.counts = merged(settled, counted(rows), size)
         self.pending, self.rows, self.pending_bytes = [], [], 0

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +25,27 @@ from streammetrics.core.parts.float_bits import (
     CHUNK,
     LOW,
     UNIT,
+    Dyadics,
     Units,
     as_units,
     carry,
     differ_much,
+    dyadic,
     in_limbs,
     largest,
+    nearest,
     padded,
     settled,
     sum_by_exponent,
     sum_by_levels,
     sum_by_levels_in_slots,
     sums_by_slot,
+    two_product,
     whole_units,
 )
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.rows import ranges
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -54,41 +59,6 @@ _FEW_ROWS: Final = 2  # values for each slot from which it pays to add them up a
 _FEW: Final = 8  # if one of this many values is left, it costs less than another level
 _FEW_OF_MANY: Final = 128  # the same where it is added to many slots
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
-
-
-class Dyadics(NamedTuple):
-    """Numbers without rounding: integers in units of 2 ** -shift; shift is at least 0."""
-
-    units: list[int]
-    shift: int
-
-    def fractions(self) -> list[Fraction]:
-        """The numbers."""
-        return [dyadic(units, self.shift) for units in self.units]
-
-
-def dyadic(units: int, shift: int) -> Fraction:
-    """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
-
-    >>> dyadic(6, 2), dyadic(0, 5)
-    (Fraction(3, 2), Fraction(0, 1))
-    """
-    zeros = min(shift, (units & -units).bit_length() - 1) if units else shift
-    if zeros == shift:
-        return Fraction(units >> zeros)
-    return Fraction(units >> zeros, 1 << shift - zeros)
-
-
-def nearest(units: int, shift: int) -> float:
-    """The nearest float to units / 2 ** shift, infinite past the largest.
-
-    >>> nearest(3, 1)
-    1.5
-    """
-    try:
-        return units / (1 << shift)
-    except OverflowError:
-        return math.inf if units > 0 else -math.inf
 
 
 def _joined(limbs: list[int]) -> int:
@@ -149,6 +119,15 @@ class ExactSumColumn(Column):
             self._cover(first, first + len(limbs), 1)
             at = first - self.first
             self.limbs[0, at : at + len(limbs)] += limbs
+
+    def add_products(
+        self, a: NDArray[np.float64], b: NDArray[np.float64], slots: AnySlots | None = None
+    ) -> NDArray[np.float64]:
+        """Add a · b [n], exact if a, b and a · b are 0 or within 2**±960; return it rounded."""
+        products, rest = two_product(a, b)
+        for part in (products, rest) if rest.any() else (products,):
+            self.add(part, slots)
+        return products
 
     def units(self, slots: Slots) -> Dyadics:
         """The finite sums of these states."""
@@ -232,10 +211,8 @@ class ExactSumColumn(Column):
             self._encode_one(out)
             return
         length, low, negative, content = self._trimmed()
-        out.ints(length)
-        out.ints(low)
-        out.ints(negative)
-        out.ints(self.infinities[: self.width].ravel())
+        for some in (length, low, negative, self.infinities[: self.width].ravel()):
+            out.ints(some)
         out.raw(content)
 
     def encode_each(self, slots: Slots, n: int = 1) -> list[bytes]:
@@ -270,9 +247,8 @@ class ExactSumColumn(Column):
         size = abs(units)
         zeros = ((size & -size).bit_length() - 1) // 8 if size else 0
         data = (size >> 8 * zeros).to_bytes((size.bit_length() + 7) // 8 - zeros, "little")
-        out.int_(len(data))
-        out.int_(zeros)
-        out.int_(int(units < 0))
+        for one in (len(data), zeros, int(units < 0)):
+            out.int_(one)
         out.ints(self.infinities[0])
         out.raw(data)
 
@@ -423,9 +399,8 @@ def _decoded_one(data: Reader) -> ExactSumColumn:
     if not (content[0] and content[-1]):
         raise damaged("an exact sum with leading or trailing zeros")
     column.first, before = divmod(low, _LIMB_BYTES)
-    whole = bytes(before) + content
-    padded = whole + bytes(-len(whole) % _LIMB_BYTES)
-    column.limbs = np.frombuffer(padded, "<u4").astype(np.int64)[None, :]
+    whole = bytes(before) + content + bytes(-(before + length) % _LIMB_BYTES)
+    column.limbs = np.frombuffer(whole, "<u4").astype(np.int64)[None, :]
     if negative:
         column.limbs *= -1
     column.load = 1
@@ -460,31 +435,43 @@ class ExactSum(Part[ExactSumColumn]):
         return column
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumColumn:
-        if width == 1:
-            return _decoded_one(data)
-        length, low = data.ints(width), data.ints(width)
-        negative, infinities = data.ints(width), data.ints(2 * width)
-        column = ExactSumColumn(width)
-        column.infinities = infinities.reshape(width, 2)
-        if not width:
-            return column
-        if max(length.max(), low.max(), (low + length).max()) > _MAX_BYTES or negative.max() > 1:
-            raise damaged("an exact sum that is out of range")
-        if ((length == 0) & ((low | negative) != 0)).any():
-            raise damaged("a zero that is not in its canonical form")
-        here = np.flatnonzero(length)
-        content = np.frombuffer(data.raw(int(length.sum())), np.uint8)
-        if not len(here):
-            return column
-        end = np.cumsum(length[here])
-        if not (content[end - 1].all() and content[end - length[here]].all()):
-            raise damaged("an exact sum with leading or trailing zeros")
-        first = int(low[here].min()) // _LIMB_BYTES
-        n = int((low + length).max() - 1) // _LIMB_BYTES + 1 - first
-        size = np.zeros((width, _LIMB_BYTES * n), np.uint8)
-        positions = np.arange(size.shape[1]) + _LIMB_BYTES * first
-        size[(positions >= low[:, None]) & (positions < (low + length)[:, None])] = content
-        column.first, column.load = first, 1
-        column.limbs = size.view("<u4").astype(np.int64)
-        column.limbs[negative == 1] *= -1
+        return _decoded(width, data, None)
+
+    def decode_some(
+        self, owner: Declared, width: int, data: Reader, slots: Slots
+    ) -> ExactSumColumn:
+        return _decoded(width, data, slots)
+
+
+def _decoded(width: int, data: Reader, slots: Slots | None) -> ExactSumColumn:
+    """The sums of these slots; None: of all. The limbs of others are not made."""
+    if width == 1:
+        return _decoded_one(data) if slots is None else _decoded_one(data).take(slots)
+    (long, most), (lows, more), (negative, sign) = [data.narrow(width) for _ in range(3)]
+    infinities = data.narrow(2 * width)[0].reshape(width, 2)
+    length, low = long.astype(np.int16), lows.astype(np.int16)
+    if max(most, more, (low + length).max(initial=0)) > _MAX_BYTES or sign > 1:
+        raise damaged("an exact sum that is out of range")
+    if ((length == 0) & ((low | negative) != 0)).any():
+        raise damaged("a zero that is not in its canonical form")
+    content = np.frombuffer(data.raw(int(length.sum())), np.uint8)
+    end = np.cumsum(length, dtype=np.intp)
+    here = np.flatnonzero(length)
+    if not (content[end[here] - 1].all() and content[(end - length)[here]].all()):
+        raise damaged("an exact sum with leading or trailing zeros")
+    if slots is not None:
+        at, _ = ranges((end - length)[slots], end[slots])
+        content, length, low, negative = content[at], length[slots], low[slots], negative[slots]
+        infinities, here = infinities[slots], np.flatnonzero(length)
+    column = ExactSumColumn(len(length))
+    column.infinities = infinities.astype(np.int64)
+    if not len(here):
         return column
+    first = int(low[here].min()) // _LIMB_BYTES
+    n = int((low + length).max() - 1) // _LIMB_BYTES + 1 - first
+    size = np.zeros((len(length), _LIMB_BYTES * n), np.uint8)
+    positions = np.arange(size.shape[1]) + _LIMB_BYTES * first
+    size[(positions >= low[:, None]) & (positions < (low + length)[:, None])] = content
+    column.first, column.load, column.limbs = first, 1, size.view("<u4").astype(np.int64)
+    column.limbs[negative == 1] *= -1
+    return column

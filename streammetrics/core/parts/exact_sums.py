@@ -1,23 +1,24 @@
-"""Several exact sums in each state, one for each cell of a table, or none if it has no cells;
-and conditions on the sums of a state that was read.
+"""Several exact sums in each state, one for each cell of a table, or none if it has no cells; sums
+of products; and conditions on the sums of a state that was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import repeat
 from math import ldexp, prod
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, require
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.exact_sum import Dyadics, ExactSum, ExactSumColumn
-from streammetrics.core.parts.float_bits import BITS, UNIT
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics
 from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import Part, SeveralColumn, Slots
+from streammetrics.core.parts.part import Part, SeveralColumn, Slots, inner_slots
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -37,7 +38,7 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
 
     def encode_each(self, slots: Slots) -> list[bytes]:
         if not self.n:
-            return super().encode_each(slots)
+            return super().encode_each(slots[:1]) * len(slots)  # all are alike
         return self.inner.encode_each(self._inner_slots(slots), self.n)
 
     def units(self, slots: Slots) -> Dyadics:
@@ -67,6 +68,15 @@ class ExactSums(Part[ExactSumsColumn]):
         cells = prod(self.table.shape(owner))
         return ExactSumsColumn(_SUM.decode(owner, width * cells, data), cells, width)
 
+    def decode_some(
+        self, owner: Declared, width: int, data: Reader, slots: Slots
+    ) -> ExactSumsColumn:
+        cells = prod(self.table.shape(owner))
+        inner = inner_slots(slots, cells)
+        return ExactSumsColumn(
+            _SUM.decode_some(owner, width * cells, data, inner), cells, len(slots)
+        )
+
 
 # Large whole numbers in a table of exact sums.
 
@@ -92,6 +102,52 @@ def require_whole(sums: ExactSumsColumn) -> None:
         finite = all(sums.finite(cell, slot) for cell in range(sums.n))
         whole = all(v >= 0 and v.denominator == 1 for v in sums.fractions(slot))
         require(finite and whole, "totals that are not whole numbers")
+
+
+# -- sums of products, which may lie beyond both ends of the floats --------------------------------
+# Powers of two: ordinary, tiny, huge, and two that only products of three factors need.
+SCALES: Final = (0, -1200, 1200, -2400, 2400)
+
+
+class ProductSums(NamedTuple):
+    """Exact sums of products: a column for each at the first of SCALES, and a table [scale, sum]
+    for all of them at the others."""
+
+    near: tuple[ExactSumColumn, ...]
+    far: ExactSumsColumn
+
+    def add(
+        self, parts: Iterable[tuple[int, int, NDArray[np.float64]]], slots: AnySlots | None
+    ) -> None:
+        """Add parts [n] of rows to states, each with the index of its scale and of its sum."""
+        for scale, i, part in parts:
+            if not scale:
+                self.near[i].add(part, slots)
+            else:
+                cell = (scale - 1) * len(self.near) + i
+                self.far.add(part, np.full(len(part), cell, np.intp), slots)
+
+    def units(self, slots: Slots) -> list[Iterator[tuple[tuple[int, int], ...]]]:
+        """For each sum those of the states: for each scale units, and n: units / 2 ** n."""
+        each = [zip(units, repeat(n)) for units, n in (one.units(slots) for one in self.near)]
+        units, n = self.far.units(slots)
+        each += [zip(units[cell :: self.far.n], repeat(n)) for cell in range(self.far.n)]
+        return [zip(*each[i :: len(self.near)], strict=True) for i in range(len(self.near))]
+
+    def fractions(self, slot: int = 0) -> list[Fraction]:
+        """The sums of one state."""
+        sums = [*(one.fraction(slot) for one in self.near), *self.far.fractions(slot)]
+        return [of_scales(sums[i :: len(self.near)]) for i in range(len(self.near))]
+
+
+def of_scales(sums: Iterable[Fraction]) -> Fraction:
+    """The total of the sums at each of the first SCALES.
+
+    >>> of_scales([Fraction(1), Fraction(2**1200), Fraction(0)])
+    Fraction(2, 1)
+    """
+    near, *far = sums  # others are rare
+    return near + sum(x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x)
 
 
 # -- conditions that the numbers of a state must meet to come from rows ---------------------------

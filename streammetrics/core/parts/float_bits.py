@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -206,3 +207,58 @@ def differ_much(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
     """Whether more than `few` values are too small for three levels of 37 bits."""
     size = np.abs(sample)
     return int(np.count_nonzero((size < top * 2.0**-60) & (size > 0))) > few
+
+
+# Products (Dekker 1971, Numer. Math. 18, 224-242).
+
+_SPLIT: Final = 134217729.0  # 2**27 + 1
+
+
+def two_product(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The rounded product and its error, exact if a, b and a · b are 0 or within 2**±960."""
+    product = a * b
+    big = a * _SPLIT
+    a_head = big - (big - a)
+    a_tail = a - a_head
+    big = b * _SPLIT
+    b_head = big - (big - b)
+    b_tail = b - b_head
+    error = ((a_head * b_head - product) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+    return product, error
+
+
+class Dyadics(NamedTuple):
+    """Numbers without rounding: integers in units of 2 ** -shift; shift is at least 0."""
+
+    units: list[int]
+    shift: int
+
+    def fractions(self) -> list[Fraction]:
+        """The numbers."""
+        return [dyadic(units, self.shift) for units in self.units]
+
+
+def dyadic(units: int, shift: int) -> Fraction:
+    """Units / 2 ** shift, reduced without the greatest common divisor of long integers.
+
+    >>> dyadic(6, 2), dyadic(0, 5)
+    (Fraction(3, 2), Fraction(0, 1))
+    """
+    zeros = min(shift, (units & -units).bit_length() - 1) if units else shift
+    if zeros == shift:
+        return Fraction(units >> zeros)
+    return Fraction(units >> zeros, 1 << shift - zeros)
+
+
+def nearest(units: int, shift: int) -> float:
+    """The nearest float to units / 2 ** shift, infinite past the largest.
+
+    >>> nearest(3, 1)
+    1.5
+    """
+    try:
+        return units / (1 << shift)
+    except OverflowError:
+        return math.inf if units > 0 else -math.inf

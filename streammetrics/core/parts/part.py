@@ -102,8 +102,13 @@ class SeveralColumn(Column, Generic[C]):
         self.inner.encode(out)
 
     def _inner_slots(self, states: Slots) -> Slots:
-        slots: Slots = (states[:, None] * self.n + np.arange(self.n)).reshape(-1)
-        return slots
+        return inner_slots(states, self.n)
+
+
+def inner_slots(states: Slots, n: int) -> Slots:
+    """The slots of the `n` inner states of each of these states."""
+    slots: Slots = (states[:, None] * n + np.arange(n)).reshape(-1)
+    return slots
 
 
 class Part(ABC, Generic[C_co]):
@@ -137,6 +142,11 @@ class Part(ABC, Generic[C_co]):
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
         """The column that `encode` wrote; StateError for others, before any large allocation."""
 
+    def decode_some(self, owner: Declared, width: int, data: Reader, slots: Slots) -> C_co:
+        """As `decode`, of these slots alone: `decode(...).take(slots)`. Override it where a column
+        takes far more memory than its bytes."""
+        return self.decode(owner, width, data).take(slots)
+
     def decode_stack(self, owner: Declared, stack: Stack) -> C_co:
         """As `decode`, of the one state in each row of a stack, side by side; Unlike if rows are
         laid out in different ways, or not as `encode` writes them."""
@@ -144,7 +154,10 @@ class Part(ABC, Generic[C_co]):
 
 
 class ExtremeColumn(Column):
-    """The greatest or least int64 of each slot, or none."""
+    """The greatest (sign 1) or least (sign -1) int64 of each slot, or none.
+
+    values: [width]; where nothing is known, `none_of(sign)`.
+    """
 
     def __init__(self, sign: int, values: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
         self.sign, self.values, self.known = sign, values, known
@@ -162,37 +175,44 @@ class ExtremeColumn(Column):
         """Add values, int64 [n], none of them -2**63."""
         if not len(values):
             return
-        signed = values * self.sign
         if slots is None:
-            best = int(signed.max())
-            self.values[0] = max(best, int(self.values[0])) if self.known[0] else best
-            self.known[0] = True
-            return
-        fresh = slots[~self.known[slots]]
-        self.values[fresh] = np.iinfo(np.int64).min
-        self.known[fresh] = True
-        np.maximum.at(self.values, slots, signed)
+            values, slots = values[[values.argmax() if self.sign > 0 else values.argmin()]], SLOT_0
+        more = np.flatnonzero(self.beyond(values, slots) | (values == none_of(self.sign)))
+        if len(more):  # few, once a slot has some rows
+            here = slots[more]
+            self.known[here] = True
+            (np.maximum if self.sign > 0 else np.minimum).at(self.values, here, values[more])
+
+    def beyond(self, values: NDArray[np.int64], slots: Slots) -> NDArray[np.bool_]:
+        """Whether each value is beyond the extreme of its slot: bool [n]."""
+        known = self.values.take(slots)
+        return values > known if self.sign > 0 else values < known
 
     def value(self, slot: int = 0) -> int | None:
         """The extreme, or None where nothing was added."""
-        return int(self.values[slot]) * self.sign if self.known[slot] else None
+        return int(self.values[slot]) if self.known[slot] else None
 
     def widen(self, width: int) -> None:
         more = width - self.width
-        self.values = np.concatenate([self.values, np.zeros(more, np.int64)])
+        self.values = np.concatenate([self.values, np.full(more, none_of(self.sign))])
         self.known = np.concatenate([self.known, np.zeros(more, np.bool_)])
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
         here = np.flatnonzero(other.known)
-        self.add(other.values[here] * other.sign, to[here])
+        self.add(other.values[here], to[here])
 
     def take(self, slots: Slots) -> Self:
         return type(self)(self.sign, self.values[slots], self.known[slots])
 
     def encode(self, out: Writer) -> None:
         out.bits(self.known)
-        out.raw(self.values[self.known].astype("<i8").tobytes())
+        out.raw((self.sign * self.values[self.known]).astype("<i8").tobytes())
+
+
+def none_of(sign: int) -> np.int64:
+    """The int64 that every other one is beyond: that of an extreme which is not known."""
+    return np.int64(-(1 << 63) if sign > 0 else (1 << 63) - 1)
 
 
 class Extreme(Part[ExtremeColumn]):
@@ -202,15 +222,17 @@ class Extreme(Part[ExtremeColumn]):
         self.sign = {"max": 1, "min": -1}[kind]
 
     def empty(self, owner: Declared, width: int) -> ExtremeColumn:
-        return ExtremeColumn(self.sign, np.zeros(width, np.int64), np.zeros(width, np.bool_))
+        known = np.zeros(width, np.bool_)
+        return ExtremeColumn(self.sign, np.full(width, none_of(self.sign)), known)
 
     def idempotent(self, owner: Declared) -> bool:
         return True
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExtremeColumn:
+        column = self.empty(owner, width)
         known = data.bits(width)
-        values = np.zeros(width, np.int64)
-        values[known] = np.frombuffer(data.raw(8 * int(known.sum())), "<i8")
-        if len(values) and values.min() == np.iinfo(np.int64).min:
+        values = np.frombuffer(data.raw(8 * int(known.sum())), "<i8")
+        if (values == -(1 << 63)).any():
             raise damaged("an extreme of -2**63")
-        return ExtremeColumn(self.sign, values, known)
+        column.values[known], column.known = values * self.sign, known
+        return column

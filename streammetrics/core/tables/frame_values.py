@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from sys import modules
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,9 +73,8 @@ def polars_column(series: object, column: str) -> Values | Lists:
         flat = given.filter(sizes > 0).explode()
         if given.null_count() or flat.null_count():
             raise null_lists(column)
-        values = polars_column(flat, column)
-        if isinstance(values, Lists):
-            raise null_lists(column).but(expected="lists of numbers or texts", got="lists of lists")
+        nested = flat.dtype.base_type().__name__ in _LISTS
+        values = flat.to_list() if nested else cast("Values", polars_column(flat, column))
         return Lists(values, offsets_of(np.asarray(sizes.to_numpy(), np.int64)))
     if kind in _TEXTS:
         return _polars_texts(given)
@@ -118,6 +117,8 @@ def _lists(rows: Sequence[Any], column: str) -> Lists:
     values: list[Any] = list(chain.from_iterable(rows))
     if any(value is None for value in values):
         raise null_lists(column)
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        return Lists(values, offsets_of(np.array([len(row) for row in rows])))  # lists of ids
     array = np.asarray(values)
     plain = array.ndim == 1 and array.dtype.kind in "biuf"
     return Lists(array if plain else values, offsets_of(np.array([len(row) for row in rows])))

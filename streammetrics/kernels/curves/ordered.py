@@ -6,6 +6,7 @@ the ends of buckets as bounds, which hold for every possible row of each bucket.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,6 +52,14 @@ class Ordered:
         """The value of this rank, 1 to n, and its bounds."""
         place = int(np.searchsorted(self.cumulative, rank))
         return float(self.values[place]), float(self.low[place]), float(self.high[place])
+
+    def between(self, lower: int, upper: int) -> tuple[float, float]:
+        """The least value of one rank and the greatest of another; rank 0 and those below stand for
+        -inf, and those above n for inf."""
+        return (
+            self.at(lower)[1] if lower > 0 else -math.inf,
+            self.at(upper)[2] if upper <= self.n else math.inf,
+        )
 
     def below(self, x: float) -> tuple[int, int]:
         """The fewest and the most rows that can be below x."""

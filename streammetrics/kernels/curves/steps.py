@@ -1,8 +1,8 @@
 """Steps: the numbers of positives and negatives at or above each score, from high to low.
 
-Every curve of two classes is a function of them. If a step is a bucket, its rows may be in any
-order and any of them tied, so the true curve runs somewhere in the box from (fp, tp) before the
-step to (fp, tp) after it. It certainly passes these two corners.
+Every curve of two classes is a function of them; `uplift` has those of two arms. If a step is a
+bucket, its rows may be in any order and any of them tied, so the true curve runs somewhere in the
+box from (fp, tp) before the step to (fp, tp) after it. It certainly passes these two corners.
 """
 
 from __future__ import annotations
@@ -74,21 +74,38 @@ def steps(negatives: Ints, positives: Ints) -> Steps:
     >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
     [0, 1, 2, 2]
     """
-    rows = negatives | positives  # 0 where both are
+    (fp, tp), positions = cumulative(negatives, positives)
+    return Steps(tp, fp, positions)
+
+
+def cumulative(*kinds: Ints) -> tuple[Ints, NDArray[np.intp]]:
+    """The counts of each kind of rows at or above each score, from high to low, and the indices of
+    these scores.
+
+    kinds: the counts of each kind [k], in ascending order of score; scores without a row are
+    omitted. Returns [kinds, steps + 1], from 0, as `Steps` has them, and intp [steps].
+
+    >>> import numpy as np
+    >>> cumulative(np.array([1, 0, 1]), np.array([0, 0, 2]))[0].tolist()
+    [[0, 1, 2], [0, 2, 2]]
+    """
+    rows = kinds[0]
+    for kind in kinds[1:]:
+        rows = rows | kind  # 0 where all are
     if np.count_nonzero(rows) == len(rows):
         positions = np.arange(len(rows) - 1, -1, -1)
-        n, p = negatives[::-1], positives[::-1]
+        each = [kind[::-1] for kind in kinds]
     else:
         positions = np.flatnonzero(rows != 0)[::-1]
-        n, p = negatives[positions], positives[positions]
+        each = [kind[positions] for kind in kinds]
     # Sums are near int64 only in huge states, where the cost of Python integers is negligible.
-    near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
-    if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
-        n, p = n.astype(object), p.astype(object)
-    tp, fp = np.zeros((2, len(positions) + 1), p.dtype)
-    np.cumsum(p, out=tp[1:])
-    np.cumsum(n, out=fp[1:])
-    return Steps(tp, fp, positions)
+    near = sum(int(kind.max(initial=0)) for kind in each) > (1 << 62) // max(len(positions), 1)
+    if near and sum(sum(kind.tolist()) for kind in each) >= 1 << 63:
+        each = [kind.astype(object) for kind in each]
+    found = np.zeros((len(kinds), len(positions) + 1), each[0].dtype)
+    for counts, sums in zip(each, found, strict=True):
+        np.cumsum(counts, out=sums[1:])
+    return found, positions
 
 
 _FLOATS: Final = 1 << 53

@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.parts.float_bits import two_product
+
 Floats = NDArray[np.float64]
 
-_SPLIT: Final = 134217729.0  # 2**27 + 1
 _GRIDS: Final = (2.0**26, 2.0**61, 2.0**96)
 
 
@@ -157,19 +158,6 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
-
-
-def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The rounded product and its error, exactly."""
-    product = a * b
-    big = a * _SPLIT
-    a_head = big - (big - a)
-    a_tail = a - a_head
-    big = b * _SPLIT
-    b_head = big - (big - b)
-    b_tail = b - b_head
-    error = ((a_head * b_head - product) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
-    return product, error
 
 
 def _normal(high: Floats, low: Floats) -> Pair:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.double_double import Pair, two_sum
+from streammetrics.kernels.exact.double_double import Pair, total, two_sum
 
 Floats = NDArray[np.float64]
 
@@ -168,3 +169,31 @@ def mean_self_information(counts: Mapping[int, int], lists: int) -> float:
         for count, items in sorted(counts.items()):
             nats += count * items * (whole - decimal.Decimal(count).ln())
         return float(nats / (shown * decimal.Decimal(2).ln()))
+
+
+_SURE: Final = Fraction(1, 1 << 60)  # above the relative error of a root by `log`
+
+
+def geometric_mean(values: Sequence[Fraction]) -> float:
+    """The n-th root of the product of n fractions in [0, 1], as the nearest float; nan of none.
+
+    By `log`, unless a float's neighbour could be as near; then by `decimal`. (A root half-way
+    between two floats is one of the two.)
+
+    >>> geometric_mean([Fraction(1, 2), Fraction(2, 9)]), geometric_mean([])
+    (0.3333333333333333, nan)
+    """
+    n = len(values)
+    if not n or 0 in values:
+        return 0.0 if n else math.nan
+    high = [float(value) for value in values]
+    low = [float(v - Fraction(h)) for v, h in zip(values, high, strict=True)]
+    logs = log(np.array(high), np.array(low))
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+        mean = total(Pair(-logs.high, -logs.low)) / n
+        near = Fraction((-decimal.Decimal(mean.numerator) / mean.denominator).exp())
+        least, most = float(near * (1 - _SURE)), float(min(near * (1 + _SURE), Fraction(1)))
+        if least == most:
+            return most
+        exact = (decimal.Decimal(v.numerator) / v.denominator for v in values)
+        return float((sum((v.ln() for v in exact), decimal.Decimal(0)) / n).exp())

@@ -1,68 +1,79 @@
 """Products of doubles, also times whole weights, without rounding, of any size.
 
 A product of two doubles has 106 bits, which lie anywhere between 2**-2148 and 2**2048 and so
-beyond both ends of the floats. Products are returned in parts. Each part has one of three `SCALES`,
-and represents its value times that power of two. The scale depends on the factors alone, so that
-sums of parts do not depend on the other rows of a batch.
+beyond both ends of the floats; one of three has 159, between 2**-3222 and 2**3072. Products are
+returned in parts. Each part has one of the `SCALES` of sums, and represents its value times that
+power of two. The scale depends on the factors alone, so that sums of parts do not depend on the
+other rows of a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.double_double import Pair, two_product
+from streammetrics.core.parts.exact_sums import SCALES
+from streammetrics.core.parts.float_bits import two_product
+from streammetrics.kernels.exact.double_double import Pair
 
 Floats = NDArray[np.float64]
 
-SCALES: Final = (0, -1200, 1200)  # powers of two: ordinary, tiny, huge
 _POWER: Final = 960  # ordinary products are within 2**±960: the last of 106 bits is a float
+_OF_THREE: Final = 900  # or above 2**-900: the last of 159 bits is one
 _LARGE: Final = 2.0**480
 _LEAST: Final = 2.0**-480
+_LARGE_OF_THREE: Final = 2.0**300
 _EXACT: Final = 1 << 53  # integers up to this are floats
 _SHORT: Final = 1 << 26
 _FIRST_HALF: Final = ~((1 << 27) - 1)  # sign, exponent and the first bits of a float64
 
 
-def ordinary(x: Floats) -> bool:
-    """Whether all products of two of these, and their remainders, are floats; x: [n].
+def ordinary(x: Floats, factors: int = 2) -> bool:
+    """Whether all products of two (or three) of these, and their remainders, are floats; x: [n].
 
     >>> ordinary(np.array([0.0, 1e-100, -1e100])), ordinary(np.array([1.0, 1e-200]))
     (True, False)
     """
     size = np.abs(x)
-    if not float(size.max(initial=0.0)) < _LARGE:
+    most, least = (_LARGE, _LEAST) if factors == 2 else (_LARGE_OF_THREE, 1 / _LARGE_OF_THREE)
+    if not float(size.max(initial=0.0)) < most:
         return False
-    return float(size.min(initial=1.0)) >= _LEAST or not ((size < _LEAST) & (size > 0)).any()
+    return float(size.min(initial=1.0)) >= least or not ((size < least) & (size > 0)).any()
 
 
 def exact_parts(
-    a: Floats, b: Floats | None, units: NDArray[np.int64] | None, *, far: bool
+    a: Floats,
+    b: Floats | None,
+    units: NDArray[np.int64] | None,
+    *,
+    far: bool,
+    c: Floats | None = None,
 ) -> Iterator[tuple[int, Floats]]:
-    """The exact products of a, b and the weights of rows: parts [n], with their index in SCALES.
+    """The exact products of a, b, c and the weights of rows: parts [n], with their index in SCALES.
 
-    a, b: [n], finite; b None: 1. units: [n], at least 1; None: 1 each. far: False if a and b are
-    `ordinary`, which gives the same parts in less time, all at the first scale.
+    a, b, c: [n], finite; None: 1. units: [n], at least 1; None: 1 each. far: False if all of them
+    are `ordinary`, which gives the same parts in less time, all at the first scale.
 
     >>> x = np.array([1e-200])
     >>> [(scale, part[0]) for scale, part in exact_parts(x, x, None, far=True)]
     [(1, np.float64(1.721847945638575e-39)), (1, np.float64(5.978794284674481e-56))]
     """
+    others = [factor for factor in (b, c) if factor is not None]
     if not far:
-        for part in weighted([a] if b is None else two_product(a, b), units):
+        for part in weighted(_times([a], others), units):
             yield 0, part
         return
-    a, power = np.frexp(a)
-    found: Iterable[Floats] = [a]
-    if b is not None:
-        b, more = np.frexp(b)
-        power = power + more
-        found = two_product(a, b)
-    scale = (power < -_POWER) + 2 * (power > _POWER)
+    (a, power), *more = (np.frexp(factor) for factor in (a, *others))
+    for _, exponent in more:
+        power = power + exponent
+    found = _times([a], [mantissa for mantissa, _ in more])
+    least = _POWER if c is None else _OF_THREE
+    scale = (power < -least) + 2 * (power > _POWER)
+    if c is not None:
+        scale += 2 * ((power < -least + SCALES[1]) | (power > _POWER + SCALES[2]))
     of_each = [(i, scale == i) for i in range(len(SCALES))]
     for part in weighted(found, units):
         for i, here in of_each:
@@ -71,14 +82,11 @@ def exact_parts(
                 yield i, np.ldexp(some, power - SCALES[i])
 
 
-def of_scales(sums: Iterable[Fraction]) -> Fraction:
-    """The total of the sums at each of the first SCALES.
-
-    >>> of_scales([Fraction(1), Fraction(2**1200), Fraction(0)])
-    Fraction(2, 1)
-    """
-    near, *far = sums  # others are rare
-    return near + sum(x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x)
+def _times(parts: list[Floats], factors: Iterable[Floats]) -> list[Floats]:
+    """The parts of a product after multiplication by each factor."""
+    for factor in factors:
+        parts = [half for part in parts for half in two_product(part, factor)]
+    return parts
 
 
 def product(a: Floats, b: Floats) -> Pair:

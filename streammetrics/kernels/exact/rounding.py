@@ -114,7 +114,7 @@ def rounded(value: Rational, rounding: Rounding = ratio) -> float:
 class FractionMean:
     """Σ numerator / denominator / total.
 
-    sums: by denominator, the numerator; non-negative. total: of the weights; 0 if the mean is
+    sums: by denominator, the numerator, of either sign. total: of the weights; 0 if the mean is
     undefined.
 
     >>> rounded(FractionMean({3: 1, 6: 4}, total=1))

@@ -1,4 +1,4 @@
-"""Means of values in [0, 1], with intervals that are valid at every look and any sample size.
+"""Means of values in [0, most], with intervals that are valid at every look and any sample size.
 
 (Howard et al. 2021, Ann. Stat. 49, 1055-1080, theorem 4.) There the variance is taken about a
 running prediction, which depends on the order of the rows. Here the prediction is a constant m0,
@@ -66,11 +66,15 @@ Number = int | float | Fraction
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The number of values in [0, 1], their sum and the sum of their squares."""
+    """The number of values in [0, most], their sum and the sum of their squares.
+
+    most: known before the data, such as 1 for shares.
+    """
 
     n: int
     total: Number
     squares: Number
+    most: Number = 1
 
     @property
     def mean(self) -> float:
@@ -78,39 +82,42 @@ class Moments:
         return ratio(Fraction(self.total), self.n)
 
     def about(self, reference: Number) -> float:
-        """Σ (x - reference)², correctly rounded; 0 if rounded totals make it negative."""
-        m0 = Fraction(reference)
-        return max(
-            0.0, float(Fraction(self.squares) - m0 * (2 * Fraction(self.total) - self.n * m0))
-        )
+        """Σ (x / most - reference)², correctly rounded; 0 if rounded totals make it negative."""
+        most = Fraction(self.most)
+        m0 = Fraction(reference) * most
+        found = Fraction(self.squares) - m0 * (2 * Fraction(self.total) - self.n * m0)
+        return max(0.0, float(found / most / most))
 
 
 def interval(found: Moments, reference: Number, v_opt: float, alpha: float) -> tuple[float, float]:
-    """The interval of the mean at level 1 - alpha, within [0, 1].
+    """The interval of the mean at level 1 - alpha, within [0, most].
 
-    v_opt: the Σ (x - reference)² for which it is tuned, chosen before the data. Half of alpha is
-    spent on each side. [0, 1] without a value.
+    reference: a mean from before the data, as a share of `most`. v_opt: the `about(reference)` for
+    which the interval is tuned, chosen before the data. Half of alpha is spent on each side.
+    [0, most] without a value.
 
     >>> low, high = interval(Moments(1000, 300, 300), Fraction(1, 4), 200.0, 0.05)
     >>> 0.24 < low < 0.3 < high < 0.36
     True
     """
+    most = float(found.most)
     if not found.n:
-        return 0.0, 1.0
-    radius = boundary(found.about(reference), tuned(v_opt, alpha), alpha / 2) / found.n
-    return max(0.0, found.mean - radius), min(1.0, found.mean + radius)
+        return 0.0, most
+    radius = most * boundary(found.about(reference), tuned(v_opt, alpha), alpha / 2) / found.n
+    return max(0.0, found.mean - radius), min(most, found.mean + radius)
 
 
 def difference(
     control: Moments, treatment: Moments, reference: Number, v_opt: float, alpha: float
 ) -> tuple[float, float]:
-    """The interval of treatment - control, within [-1, 1]: alpha/4 on each side of each arm.
+    """The interval of treatment - control, within [-most, most]: alpha/4 on each side of each arm.
 
-    v_opt: that of one arm. [-1, 1] if an arm has no value.
+    v_opt: that of one arm. [-most, most] if an arm has no value.
     """
     low, high = interval(treatment, reference, v_opt, alpha / 2)
     base_low, base_high = interval(control, reference, v_opt, alpha / 2)
-    return max(-1.0, low - base_high), min(1.0, high - base_low)
+    most = float(max(control.most, treatment.most))
+    return max(-most, low - base_high), min(most, high - base_low)
 
 
 def log_e(
@@ -125,14 +132,15 @@ def log_e(
     if not (control.n and treatment.n):
         return 0.0
     below, above = sorted((control, treatment), key=lambda arm: arm.mean)
+    most = float(max(control.most, treatment.most))
     rho = tuned(v_opt, alpha / 2)
     spread = (below.about(reference), above.about(reference))
 
     def from_below(mu: float) -> float:
-        return log_m(max(0.0, below.n * (mu - below.mean)), spread[0], rho)
+        return log_m(max(0.0, below.n * ((mu - below.mean) / most)), spread[0], rho)
 
     def from_above(mu: float) -> float:
-        return log_m(max(0.0, above.n * (above.mean - mu)), spread[1], rho)
+        return log_m(max(0.0, above.n * ((above.mean - mu) / most)), spread[1], rho)
 
     mu = last_inside(below.mean, above.mean, lambda mu: from_below(mu) < from_above(mu))
     return max(from_below(mu), from_above(mu)) - math.log(4.0)

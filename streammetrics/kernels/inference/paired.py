@@ -33,6 +33,8 @@ from streammetrics.kernels.inference.variances import (
 Floats = NDArray[np.float64]
 
 SUMS: Final = 5  # d, w, d², d w, w²
+_TINY: Final = Fraction(1, 1 << 1074)  # above the error of a product near 0
+_ROUNDED: Final = 1 + Fraction(1, 1 << 52)
 _SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 
 
@@ -124,6 +126,24 @@ def difference_terms(
     return terms, used, bounded
 
 
+def are_possible(n: int, sums: Sequence[Fraction]) -> bool:
+    """Whether n units may have these sums of d, w, d², d w and w²: by the inequality of Cauchy and
+    Schwarz, as each product was rounded once, those of tiny numbers to 0.
+
+    >>> tiny, one = Fraction(1e-200), Fraction(1)
+    >>> are_possible(1, [tiny, one, Fraction(0), tiny, one])  # the float 1e-200 * 1e-200 is 0
+    True
+    >>> are_possible(1, [one, one, Fraction(0), one, one])
+    False
+    """
+    d, w, dd, dw, ww = sums
+    least = n * _TINY
+    most_d, most_w = dd * _ROUNDED + least, ww * _ROUNDED + least
+    both = max(abs(dw) / _ROUNDED - least, Fraction(0))
+    bounded = d * d <= n * most_d and w * w <= n * most_w and both * both <= most_d * most_w
+    return bounded and dd >= 0 and ww >= 0
+
+
 def table_variance(counts: Sequence[int], replicates: Sequence[float]) -> float:
     """The variance of an estimate from a table of counts, by the jackknife over rows.
 
@@ -173,6 +193,19 @@ def paired_jackknife(a: Sequence[float], b: Sequence[float]) -> GroupVariance:
     0.006944444444444444
     """
     return jackknife_variance([x - y for x, y in zip(a, b, strict=True)])
+
+
+def correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """The correlation of two estimates, from their values without each group in turn, [K]: that of
+    two quantiles is nearly that of the shares of rows up to them. nan if one never changes.
+
+    >>> correlation([1.0, 2.0, 3.0], [2.0, 4.0, 7.0])
+    0.9933992677987828
+    """
+    both = paired_jackknife([-x for x in a], b).variance  # of the sum, by V(a) + V(b) + 2 C
+    one, other = jackknife_variance(a).variance, jackknife_variance(b).variance
+    scale = math.sqrt(one * other)
+    return max(-1.0, min(1.0, (both - one - other) / 2.0 / scale)) if scale > 0 else math.nan
 
 
 def rank_correlation(a: Sequence[int], b: Sequence[int]) -> float:

@@ -70,12 +70,15 @@ def share_variance(successes: int, n: int) -> float:
     return ratio(successes * (n - successes), n**3)
 
 
-def newcombe_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> Bounds:
+def newcombe_bounds(
+    a: float, bounds_a: Bounds, b: float, bounds_b: Bounds, correlation: float = 0.0
+) -> Bounds:
     """The interval of b - a from those of the two shares a and b (Wilson's).
 
     (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.) D = b - a;
     D - √((b - lower_b)² + (upper_a - a)²), D + √((upper_b - b)² + (a - lower_a)²).
-    Infinite if a share or its interval is not finite.
+    Infinite if a share or its interval is not finite. correlation: of a and b, whose covariance is
+    subtracted. (Zou 2007, Psychol. Methods 12, 399-413.)
 
     >>> z = 1.959963984540054
     >>> lower, upper = newcombe_bounds(
@@ -89,9 +92,13 @@ def newcombe_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> B
     up_b, down_a = bounds_b[1] - b, a - bounds_a[0]
     difference = b - a
     return (
-        difference - math.sqrt(down_b * down_b + up_a * up_a),
-        difference + math.sqrt(up_b * up_b + down_a * down_a),
+        difference - _hypotenuse(down_b, up_a, correlation),
+        difference + _hypotenuse(up_b, down_a, correlation),
     )
+
+
+def _hypotenuse(a: float, b: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, a * a + b * b - 2.0 * correlation * a * b))
 
 
 def f_beta_variance(tp: int, fp: int, fn: int, beta_squared: Fraction | int) -> float:

@@ -9,10 +9,9 @@ Ramdas 2022, Bernoulli 28, section 4). Ties only make the interval wider.
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -157,41 +156,3 @@ def stitched_band(rows: int, p: float, alpha: float) -> float:
     """
     nats = (1.4 * math.log(math.log(2.1 * rows)) + math.log(10 / alpha)) / rows
     return 1.5 * math.sqrt(p * (1 - p) * nats) + 0.8 * nats
-
-
-Counts = Sequence[int]
-
-
-def log_e_of_equality(
-    below: tuple[Counts, Counts], upto: tuple[Counts, Counts], p: Fraction, prior: float
-) -> float:
-    """The logarithm of the e-value against equal p-quantiles of two arms: the least, over all x, of
-    the sum of both arms' e-values at x.
-
-    below, upto: by arm [m], the rows below, and at or below, each different value of both, in
-    ascending order. The count at x may be any between them, since x may be between values too.
-
-    >>> log_e_of_equality(([0], [0]), ([2], [2]), Fraction(1, 2), 10.0) < 0
-    True
-    """
-    rows = upto[0][-1], upto[1][-1]
-
-    def least(arm: int, low: int, high: int) -> float:
-        """The least e-value of an arm if its count is from low to high."""
-        middle, n = int(rows[arm] * p), rows[arm]
-        near = {min(max(k, low), high) for k in (middle, middle + 1)}
-        return min(log_e_of_rank(k, n, p, prior) for k in near)
-
-    def bound(first: int, last: int) -> float:
-        return sum(least(arm, below[arm][first], upto[arm][last]) for arm in (0, 1))
-
-    # The bound of a range of values is the sum of the least of either arm anywhere in it: halve the
-    # range with the lowest one until it is a single value.
-    ranges = [(bound(0, len(upto[0]) - 1), 0, len(upto[0]) - 1)]
-    while True:
-        found, first, last = heapq.heappop(ranges)
-        if first == last:
-            return found
-        middle = (first + last) // 2
-        for half in ((first, middle), (middle + 1, last)):
-            heapq.heappush(ranges, (bound(*half), *half))

@@ -218,18 +218,33 @@ def _still_there(
     ties: TieGroups, some: Indices, relevant: NDArray[np.int64], chances: Floats, steps: int
 ) -> Pair:
     """s_t of these groups for t = 0 ... steps; [s, steps + 1]."""
+    most = int(relevant.max(initial=0))
+    at = ties.ends[some, None] + np.minimum(np.arange(most), relevant[:, None] - 1)
+    stays = 1.0 - chances[IRRELEVANT - ties.codes[at]]
+    none = ties.sizes[some] - relevant
+    return mean_continuations(none, relevant, Pair(stays, np.zeros_like(stays)), steps)
+
+
+def mean_continuations(
+    none: NDArray[np.int64], relevant: NDArray[np.int64], stays: Pair, steps: int
+) -> Pair:
+    """The mean, over all orders of the items of each of s groups, of the product of the
+    probabilities to continue after the first t items, for t = 0 ... steps; [s, steps + 1].
+
+    none: [s], the items of a group after which every user continues; relevant: [s], its other
+    items; stays: [s, r], the probability after each of these, r the most of a group.
+    """
     t = np.arange(steps + 1)
-    high = np.ones((len(some), steps + 1))
+    high = np.ones((len(none), steps + 1))
     low = np.zeros_like(high)
-    dull = ties.sizes[some] - relevant
-    for i in range(int(relevant.max(initial=0))):
+    for i in range(stays.high.shape[1]):
         rows = np.flatnonzero(relevant > i)
-        grades = IRRELEVANT - ties.codes[ties.ends[some[rows]] + i]
-        stays = 1.0 - chances[grades]
-        n = (dull[rows] + i + 1)[:, None].astype(np.float64)  # items including this one
+        n = (none[rows] + i + 1)[:, None].astype(np.float64)  # items including this one
         before = Pair(np.ones((len(rows), steps + 1)), np.zeros((len(rows), steps + 1)))
         before.high[:, 1:], before.low[:, 1:] = high[rows, :-1], low[rows, :-1]
-        joins = scaled(before, np.minimum(t, n) * stays[:, None])
+        first = np.minimum(t, n)
+        each = Pair(stays.high[rows, i, None], stays.low[rows, i, None])
+        joins = times(before, scaled(each, first))
         kept = scaled(Pair(high[rows], low[rows]), np.maximum(n - t, 0))
         high[rows], low[rows] = over(add(kept, joins), n)
     return Pair(high, low)

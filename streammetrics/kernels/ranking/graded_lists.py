@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.parts.score_bits import Scores
 from streammetrics.kernels.ranking.rank_tables import MAX_GRADE
+from streammetrics.kernels.ranking.subtopics import Subtopics
 from streammetrics.kernels.ranking.ties import Grades, Indices, TieGroups, first_of_run, run_starts
 
+T = TypeVar("T")
 Lengths = NDArray[np.int64]
 Cut = int | Lengths | None  # one for all lists, one for each, or none
 
@@ -24,7 +27,8 @@ class Lists:
     grades: uint8 [items], 0 to 15. scores: float32 or float64 [items] without NaN, or None for
     lists that are ranked already. offsets: int64 [n + 1], the start of each list and the end of the
     last. unseen: int64 [n, 16] or None, the known items of each grade that are not in the list.
-    judged: bool [items], or None if all items are judged; an unjudged item has grade 0.
+    judged: bool [items], or None if all items are judged; an unjudged item has grade 0. subtopics:
+    those that the items answer, or None if they are not known.
     """
 
     grades: Grades
@@ -32,6 +36,7 @@ class Lists:
     offsets: Lengths
     unseen: Lengths | None = None
     judged: NDArray[np.bool_] | None = None
+    subtopics: Subtopics | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -45,6 +50,7 @@ class Lists:
             self.offsets[first : last + 1] - a,
             None if self.unseen is None else self.unseen[first:last],
             None if self.judged is None else self.judged[a:b],
+            None if self.subtopics is None else self.subtopics.part(first, last),
         )
 
 
@@ -67,7 +73,13 @@ def of_shown(lists: Lists) -> Lists:
     n_shown = np.zeros(len(scores) + 1, np.int64)
     np.cumsum(shown, out=n_shown[1:])
     judged = None if lists.judged is None else lists.judged[shown]
-    return Lists(lists.grades[shown], scores[shown], n_shown[lists.offsets], unseen, judged)
+    ends, subtopics = n_shown[lists.offsets], lists.subtopics
+    if subtopics is not None:
+        owners, places = subtopics.owners, subtopics.places.values
+        before = np.where(places < 0, 0, lists.offsets[owners] + places)
+        here = (places >= 0) & shown[before] if len(shown) else places >= 0
+        subtopics = subtopics.moved(np.where(here, n_shown[before] - ends[owners], -1))
+    return Lists(lists.grades[shown], scores[shown], ends, unseen, judged, subtopics)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +149,7 @@ class Ranked:
     ties: TieGroups
     counts: Lengths
     _found: dict[tuple[int | None, int], Relevant] = field(default_factory=dict, init=False)
+    _made: dict[object, object] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -167,6 +180,12 @@ class Ranked:
         for grade in range(rel + 1, self.counts.shape[1]):
             total += self.counts[:, grade]
         return total
+
+    def once(self, make: Callable[[Lists], T]) -> T:
+        """What `make` returns for the lists; computed once for all measures."""
+        if make not in self._made:
+            self._made[make] = make(self.whole)
+        return cast("T", self._made[make])
 
     def within(self, cut: Cut, rel: int = 1) -> Relevant:
         """The hits of grade `rel` or more among the first `cut` ranks."""

@@ -140,6 +140,12 @@ def continuation(p: float) -> Growing[Pair]:
 
 
 @lru_cache(maxsize=16)
+def fading(alpha: float) -> Growing[Pair]:
+    """(1 - alpha)^i; alpha is taken as its printed decimal."""
+    return Growing(partial(_powers, 1 - Fraction(repr(alpha))))
+
+
+@lru_cache(maxsize=16)
 def expected_examined(p: float) -> Growing[Pair]:
     """The sum of the first i powers: the expected number of items, of i, that a user examines."""
     return Growing(partial(_sums, Fraction(repr(p))))

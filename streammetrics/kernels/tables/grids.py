@@ -59,18 +59,21 @@ _FREE: Final[dict[np.dtype[np.floating], deque[_Buffers]]] = {
 }
 
 
+_Labels = NDArray[np.uint8] | None
+
+
 class Grid(ABC):
     """Buckets of scores in ascending order."""
 
     n_buckets: int
 
     def cells(
-        self, labels: NDArray[np.uint8], scores: NDArray[np.floating]
+        self, labels: _Labels, scores: NDArray[np.floating]
     ) -> Iterator[tuple[slice, NDArray[np.intp]]]:
         """For each chunk: the slice of its rows, and their cells, `label * n_buckets + bucket`.
 
-        labels, scores: [n]; labels 0 or 1, scores float32 or float64 in the grid's range. The
-        array is overwritten for the next chunk.
+        labels, scores: [n]; labels 0 or 1, None if all are 0; scores float32 or float64 in the
+        grid's range. The array is overwritten for the next chunk.
         """
         free = _FREE[scores.dtype]
         try:
@@ -79,13 +82,13 @@ class Grid(ABC):
             room = _Buffers(scores.dtype)
         for start in range(0, len(scores), CHUNK):
             piece = slice(start, min(start + CHUNK, len(scores)))
-            yield piece, self._cells(labels[piece], scores[piece], room)
+            some = None if labels is None else labels[piece]
+            yield piece, self._cells(some, scores[piece], room)
         free.append(room)
 
     def buckets(self, scores: NDArray[np.floating]) -> NDArray[np.intp]:
         """The bucket of each score: intp [n]."""
-        labels = np.zeros(len(scores), np.uint8)
-        chunks = [cells.copy() for _, cells in self.cells(labels, scores)]
+        chunks = [cells.copy() for _, cells in self.cells(None, scores)]
         return np.concatenate(chunks) if chunks else np.empty(0, np.intp)
 
     @cached_property
@@ -106,7 +109,7 @@ class Grid(ABC):
 
     @abstractmethod
     def _cells(
-        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+        self, labels: _Labels, scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]: ...
 
 
@@ -156,7 +159,7 @@ class RelativeGrid(Grid):
         return {kind: _Constants.of(self, kind) for kind in _INTEGER}
 
     def _cells(
-        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+        self, labels: _Labels, scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
         # Two distances, s and its mirror image 1 - s or 0 - s, clipped to the range of buckets: one
         # of them is at an end, so the difference of their top bits counts the buckets from there.
@@ -222,7 +225,7 @@ class EqualGrid(Grid):
         return np.arange(self.n_buckets) / self.n_buckets
 
     def _cells(
-        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+        self, labels: _Labels, scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
         n, real = len(scores), scores.dtype.type
         kind = _INTEGER[scores.dtype]
@@ -248,11 +251,12 @@ class EdgeGrid(Grid):
         return np.array([-np.inf, *self.edges])
 
     def _cells(
-        self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
+        self, labels: _Labels, scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
         values = scores.astype(np.float64, copy=False)
         cells = self._search(values) if len(values) < _MANY else self.positions(values)
-        cells += labels * np.intp(self.n_buckets)
+        if labels is not None:
+            cells += labels * np.intp(self.n_buckets)
         return cells
 
     def positions(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -288,15 +292,16 @@ def _none_above(scores: NDArray[np.floating], top: np.floating) -> bool:
 
 def _with_labels(
     q: NDArray[np.signedinteger],
-    labels: NDArray[np.uint8],
+    labels: _Labels,
     n_buckets: np.signedinteger,
     room: _Buffers,
 ) -> NDArray[np.intp]:
     """The cells q + labels * n_buckets, as intp; q, in `room.size`, and `side` are overwritten."""
     truth, cells = room.side[: len(q)].view(q.dtype), room.cells[: len(q)]
-    np.copyto(truth, labels)
-    truth *= n_buckets
-    q += truth
+    if labels is not None:
+        np.copyto(truth, labels)
+        truth *= n_buckets
+        q += truth
     np.copyto(cells, q)
     return cells
 

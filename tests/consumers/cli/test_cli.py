@@ -181,18 +181,3 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         assert process.stdout.readline().startswith("{")
         process.stdout.close()
         assert (process.stderr.read(), process.wait(timeout=30)) == ("", 0)
-
-
-@pytest.mark.slow
-def test_a_command_that_serves_nothing_loads_no_server(store: Path) -> None:
-    script = (
-        "import sys\nfrom streammetrics_consumers.cli.main import main\n"
-        "for command in ('status', 'results', 'show'): main([command, sys.argv[1]])\n"
-        "try: main(['--help'])\n"
-        "finally: print(*sys.modules, file=sys.stderr)"
-    )
-    command = [sys.executable, "-c", script, str(store)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    loaded = set(done.stderr.splitlines()[-1].split())
-    assert "streammetrics_consumers.cli.read_commands" in loaded
-    assert not loaded & {"starlette", "uvicorn", "prometheus_client", "vl_convert"}

@@ -12,7 +12,16 @@ import polars
 import pytest
 from streammetrics_consumers.cli.main import main
 
-from streammetrics import GroupedScores
+from streammetrics import (
+    BinaryConfusion,
+    ExactAUC,
+    ExactUplift,
+    GroupedInterleaving,
+    GroupedScores,
+    Moments,
+    OffPolicy,
+    evaluate,
+)
 from tests.requirements import Later
 
 Capture = pytest.CaptureFixture[str]
@@ -27,7 +36,12 @@ ROWS = polars.DataFrame({
     "day": rng.integers(1, 3, N),
     "query": [f"q{i}" for i in rng.integers(0, 40, N)],
     "grade": rng.integers(0, 4, N),
+    "treated": rng.integers(0, 2, N),
 })  # fmt: skip
+
+LOG = ROWS.select("label", "score", logged=0.02 + polars.col("score") * 0.9,
+                  target=0.05 + (polars.col("day") - 1) * 0.9)  # fmt: skip
+OF_POLICY = ["--logged", "logged", "--target", "target", "--rewards", "label"]
 
 
 def write_jsonl(frame: polars.DataFrame, path: Path) -> None:
@@ -92,6 +106,17 @@ def test_measures_of_lists_are_over_all_rows_of_a_list(file: Path, capsys: Captu
         assert lines[0]["slice"] == {}
 
 
+def test_uplift_compares_the_treated_with_the_others(file: Path, capsys: Capture) -> None:
+    metric = ExactUplift()
+    metric.update(ROWS["label"], ROWS["score"], ROWS["treated"])
+    words = ["--labels", "label", "--scores", "score", "--treated", "treated"]
+    qini, ate, auuc, auc = values(capsys, file, *words, "--metrics", "qini,ate,auuc,auc")
+    found = metric.compute()
+    assert (qini["value"], ate["value"], auuc["value"]) == (found.qini, found.ate, found.gain)
+    assert ate["lower"] < ate["value"] < ate["upper"] and auc["metric"] == "auc"
+    assert "UserGroups has one" in qini["reason"] and qini["counts"]["rows"] == N
+
+
 def test_the_table_names_what_each_value_is_over(file: Path, capsys: Capture) -> None:
     words = "--labels label --scores score --lists query --by variant --metrics gauc,ne,mrr,ks"
     assert main(["eval", str(file), *words.split()]) == 0
@@ -118,6 +143,117 @@ def test_a_threshold_decides_what_a_prediction_is_and_the_table_says_so(
         assert main(["eval", str(file), *words, *given]) == 0
         said = f"recall: a score of {threshold} or more is a prediction of 1"
         assert said in capsys.readouterr().out
+
+
+def test_views_that_choose_a_threshold_show_it(file: Path, capsys: Capture) -> None:
+    curve = ExactAUC()
+    curve.update(ROWS["label"], ROWS["score"])
+    found, words = curve.compute(), ["--labels", "label", "--scores", "score", "--metrics"]
+    chosen = {
+        "precision_at_recall(0.8)": found.best("precision", recall_at_least=0.8).points[0],
+        "recall_at_precision(0.6)": found.best("recall", precision_at_least=0.6).points[0],
+        "best_f_beta(1)": found.best("f_beta", beta=1).points[0],
+        "best_f_beta(2)": found.best("f_beta", beta=2).points[0],
+        "precision_at_budget(0.05)": found.threshold_for(predicted_positive=0.05),
+        "recall_at_budget(.07)": found.threshold_for(predicted_positive=0.07),
+    }
+    asked = ",".join(chosen).replace("best_f_beta(1)", "best-F1").replace("_at_", "-at-")
+    lines = values(capsys, file, *words, asked)
+    assert [line["metric"] for line in lines] == [*chosen]
+    for line, (view, point) in zip(lines, chosen.items(), strict=True):
+        assert line["threshold"] == point.threshold
+        assert line["value"] == found.interval(view).estimate
+    assert main(["eval", str(file), *words, "auc,best_f1,recall_at_precision(1)"]) == 0
+    head, area, best, none, *said = capsys.readouterr().out.splitlines()
+    assert head.split()[-2:] == ["threshold", "over"] and area.split()[-3] == "—"
+    assert best.split()[-3] == f"{chosen['best_f_beta(1)'].threshold:.4f}"
+    assert none.startswith("recall_at_precision(1)")
+    assert "a value whose threshold was chosen on these rows is optimistic" in said
+
+
+def test_other_views_with_arguments_are_those_of_the_library(file: Path, capsys: Capture) -> None:
+    words = ["--labels", "label", "--scores", "score", "--threshold", "0.3", "--metrics"]
+    rates, curve = BinaryConfusion(threshold=0.3), ExactAUC()
+    for metric in (rates, curve):
+        metric.update(ROWS["label"], ROWS["score"])
+    lines = values(capsys, file, *words, "f_beta(2),partial_auc(0.1),confusion(0.7).recall")
+    expected = [rates.compute().f_beta(2), curve.compute().partial_auc(0.1)]
+    assert [line["value"] for line in lines] == [
+        *expected,
+        curve.compute().confusion(0.7).recall,
+    ]
+    assert "threshold" not in lines[0]
+
+
+def test_numbers_have_moments_and_items_of_two_teams_a_preference(
+    file: Path, capsys: Capture
+) -> None:
+    numbers, teams = Moments(), GroupedInterleaving(ids="exact")
+    numbers.update(ROWS["grade"])
+    teams.update(ROWS["label"], ROWS["day"] - 1, groups=ROWS["query"].to_list())
+    expected, words = numbers.compute(), ["--values", "grade", "--metrics", "std,max,skewness,mean"]
+    shown = [expected.std, expected.maximum, expected.skewness, expected.mean]
+    assert [x["value"] for x in values(capsys, file, *words)] == shown
+    both = values(capsys, file, "--labels", "label", "--values", "grade", "--metrics", "mean,rate")
+    assert [x["metric"] for x in both] == ["mean", "ctr"]
+    assert [x["value"] for x in both] == [expected.mean, ROWS["label"].mean()]
+    (rate,) = values(capsys, file, "--labels", "label", "--metrics", "mean")
+    assert rate == both[1]
+    path = file.with_name("teams.parquet")
+    ROWS.with_columns(team=polars.col("day") - 1).write_parquet(path)
+    words = ["--labels", "label", "--lists", "query", "--teams", "team"]
+    found = values(capsys, path, *words, "--metrics", "preference,e_value")
+    assert [x["value"] for x in found] == [teams.compute().preference, teams.compute().e_value]
+    assert found[0]["upper"] == teams.compute().interval().upper
+
+
+def test_the_value_of_another_policy_is_that_of_the_library(file: Path, capsys: Capture) -> None:
+    policy = OffPolicy()
+    columns = {"logged": LOG["logged"], "target": LOG["target"], "rewards": LOG["label"]}
+    policy.update(**columns, predicted_logged=LOG["score"], predicted_target=LOG["score"] / 2)
+    LOG.with_columns(half=polars.col("score") / 2).write_parquet(file)
+    names = "snips,ips,clipped,dr,sndr,ESS,raw.snips"
+    models = ["--predicted-logged", "score", "--predicted-target", "half"]
+    found = values(capsys, file, *OF_POLICY, *models, "--metrics", names)
+    result = policy.compute()
+    expected = [getattr(result, name) for name in names.split(",")[:5]]
+    expected += [result.effective_sample_size, result.raw.snips]
+    assert [x["value"] for x in found] == expected
+    assert found[3]["upper"] == result.interval("dr").upper
+    # A prediction that no requested value needs is not read.
+    assert values(capsys, file, *OF_POLICY, *models[:2], "--metrics", "snips")[0] == {
+        **found[0],
+        "counts": {**found[0]["counts"], "rows_predicted": 0},
+    }
+
+
+def test_the_table_says_why_a_value_is_missing_or_doubtful_and_of_which_group(
+    file: Path, capsys: Capture
+) -> None:
+    few = polars.when(polars.arange(0, N) < 50).then(polars.lit("few")).otherwise(polars.lit("all"))
+    LOG.with_columns(part=few).write_parquet(file)
+    words = [*OF_POLICY, "--by", "part", "--metrics", "snips,clipped,largest_weight,raw.ips"]
+    assert main(["eval", str(file), *words]) == 0
+    _, *table = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in table[4:6]] == ["undefined", "undefined"]
+    assert table[4].split()[:2] == ["few", "snips"] and table[7].split()[2] != "undefined"
+    assert table[9] == "clipped: a weight over 10 is clipped to it"
+    said = "\n".join(table[10:])
+    assert "doubts about snips, raw.ips (all): the mean weight is" in said
+    assert "no value of snips, clipped (few): the effective sample size is" in said
+    assert "no interval of largest_weight: the largest weight of more rows is not known" in said
+
+
+def test_very_many_reasons_are_cut(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "many.parquet"
+    logged = np.repeat(np.linspace(0.1, 0.9, 30), 8)
+    logged[::8] = 0.05
+    frame = polars.DataFrame({"logged": logged, "target": 0.5, "label": 1})
+    frame.with_columns(day=polars.arange(0, 240) // 8).write_parquet(path)
+    assert main(["eval", str(path), *OF_POLICY, "--by", "day", "--metrics", "snips"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("no value of snips (") for line in lines) == 20
+    assert lines[-1].endswith(" more reasons: use --json")
 
 
 @pytest.mark.slow
@@ -152,14 +288,64 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
         ("--labels label --by day,vriant --metrics ctr", "did you mean `variant`?"),
         ("--labels label --metrics auc", "--metrics auc: expected --scores COLUMN"),
         ("--labels label --scores score --metrics ndcg@5", "expected --lists COLUMN"),
+        ("--labels label --scores score --metrics qini", "expected --treated COLUMN"),
         ("--labels label --scores score --metrics ndgc@5", "did you mean 'NDCG@5'?"),
         ("--labels label --scores score --metrics loglos", "did you mean `log_loss`?"),
+        ("--labels label --metrics best_f1", "best_f1: expected --scores COLUMN"),
+        ("--labels label --lists query --metrics preference", "expected --teams COLUMN"),
+        ("--metrics mean", "ike) or --labels COLUMN (labels: 0 and 1, or grades), got nothing"),
+        ("--logged score --metrics snips", "expected --target COLUMN (probabilities of the same"),
+        ("--logged score --metrics snips", "), --rewards COLUMN (rewards of the actions, such"),
+        (
+            "--logged score --target score --rewards label --predicted-logged score --metrics dr",
+            "--metrics dr: expected --predicted-target COLUMN (",
+        ),
+        ("--labels label --predicted-logged xyz --metrics ctr", "--predicted-logged: expected a"),
+        ("--labels label --metrics snip", "did you mean `snips`?"),
+        ("--labels label --metrics xyz", "got 'xyz'; name one of auc, "),
+        *(
+            (f"--labels label --scores score --metrics {given}", said)
+            for given, said in (
+                ("precision_at_recall", "got none; write precision_at_recall(0.8)"),
+                (
+                    "recall_at_budget()",
+                    "a number in brackets, got (); write recall_at_budget(0.05)",
+                ),
+                ("best_f_beta(x)", "got (x); write best_f_beta(2)"),
+                ("precision_at_recall(1.5)", "a share from 0 to 1, got 1.5; if it is a percentage"),
+                ("f_beta(-1)", "f_beta(-1): expected a number of at least 0"),
+                ("precision_at_recal(0.8)", "did you mean `precision_at_recall`?"),
+            )
+        ),
     ):
         assert main(["eval", str(file), *words.split()]) == 2, words
         out, err = capsys.readouterr()
         assert out == "" and said in err, words
     assert main(["eval", "day.xlsx", "--labels", "a", "--metrics", "ctr"]) == 2
     assert "ends in .parquet, .csv" in capsys.readouterr().err
+
+
+def test_quantiles_are_those_of_numpy_and_need_no_labels(file: Path, capsys: Capture) -> None:
+    names = "median,p99.9,quantile(0.07),maximum,P75"
+    found = values(capsys, file, "--values", "score", "--metrics", names)
+    scores = ROWS["score"].to_numpy()
+    levels = (0.5, 0.999, None, 1.0, 0.75)
+    assert [one["value"] for one in found] == [
+        # Of 600 rows the 0.07-quantile is the 42nd; numpy takes the 43rd, since 600 * 0.07 > 42.
+        np.sort(scores)[41] if level is None else np.quantile(scores, level, method="inverted_cdf")
+        for level in levels
+    ]
+    assert [one["metric"] for one in found] == names.lower().split(",")
+    assert all(one["lower"] <= one["value"] <= one["upper"] for one in found[:1])
+    assert "not known" in found[3]["reason"]
+    for words, said in (
+        ("--metrics p99", "--metrics p99: expected --values COLUMN"),
+        ("--values score --metrics p99,auc", "--metrics auc: expected --labels COLUMN (labels: 0 "),
+        ("--values score --metrics quantile", "got none; write quantile(0.5)"),
+        ("--values variant --metrics p99", "a column of numbers, got 'variant'"),
+    ):
+        assert main(["eval", str(file), *words.split()]) == 2, words
+        assert said in capsys.readouterr().err, words
 
 
 def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: Capture) -> None:
@@ -181,3 +367,39 @@ def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: C
         assert main(["eval", str(tmp_path / name), *words]) == 1, name
         out, err = capsys.readouterr()
         assert out == "" and said in err and "Traceback" not in err, err
+
+
+def test_a_run_is_evaluated_against_judgments_also_by_subtopic(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q1 1 a 1\nq1 2 a 1\nq1 2 b 1\nq2 1 c 0\nq3 1 d 1\n")
+    run.write_text("q1 Q0 b 1 2.5 x\nq1 Q0 a 2 1.5 x\nq2 Q0 c 1 1 x\nq9 Q0 c 1 1 x\n")
+    names = "alpha_nDCG@2,ERR-IA@2,P@1"
+    found = values(capsys, run, "--qrels", str(qrels), "--metrics", names)
+    expected = evaluate(qrels, run, names.split(","))
+    assert {line["metric"]: line["value"] for line in found} == dict(expected)
+    assert found[0]["upper"] == expected.interval("alpha_nDCG@2").upper
+    assert main(["eval", str(run), "--qrels", str(qrels), "--metrics", names]) == 0
+    out = capsys.readouterr().out
+    assert "AlphaNDCG@2" in out and "2 lists" in out
+    assert out.count("no interval") == out.count("0, which says nothing about other rows")
+    assert "1 query of the judgments that the run lacks: counted as 0" in out
+    assert "1 query of the run without judgments: left out" in out
+    assert "1 query with nothing relevant: left out" in out
+
+
+def test_a_run_takes_measures_of_lists_alone(tmp_path: Path, capsys: Capture) -> None:
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q1 0 a 1\n")
+    run.write_text("q1 Q0 a 1 1 x\n")
+    for words, said in (
+        ("--metrics auc", "expected a measure of lists such as ndcg@10, got 'auc'"),
+        ("--metrics P@1 --labels y", "--labels: expected none with --qrels"),
+        ("--metrics P@1 --by y", "--by: expected none with --qrels"),
+        ("", "expected --metrics NAMES"),
+    ):
+        assert main(["eval", str(run), "--qrels", str(qrels), *words.split()]) == 2, words
+        assert said in capsys.readouterr().err, words
+    assert main(["eval", str(run), "--qrels", str(run), "--metrics", "P@1"]) != 0
+    assert "this looks like a run" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -30,8 +31,8 @@ from streammetrics_consumers.query.reader import read_results
 
 from streammetrics import PerKey, Ratio
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS, commit, opened
-from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
-from tests.consumers.memory_source import Deliver, Log
+from tests.consumers.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, assigned, log
+from tests.consumers.memory_source import Deliver, Log, MemorySource
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
 
@@ -222,6 +223,27 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
         assert run.heads() == [(0, len(sizes) + 1)]
 
 
+def test_events_of_a_long_poll_are_committed_at_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streammetrics_consumers.events.messages.PIECE_BYTES", 1)
+    values = [message("ndjson", [event()] * 3) for _ in range(9)]
+    spent = itertools.count(0, 0.75)  # seconds, between two looks at the clock
+    made = config(source=NDJSON, rest="[store]\ncommit_interval_s = 3")
+    with closing(Ledger.open(str(tmp_path / "long.db"), create=True)) as ledger:
+        source = MemorySource({ONE: Log(list(values))}, [Deliver(9)])
+        worker = assigned(made, ledger, source, monotonic=lambda: next(spent))
+        [chunk] = source.poll(0.0)
+        since_s = next(spent)
+        worker.take(chunk)
+        (head,) = ledger.heads(worker.generation)
+        offset, took_s = head.next_offset, next(spent) - since_s
+        assert worker.rows == head.counters.rows + 3 * (9 - offset) == 27
+        with ledger.store.engine.connect() as connection:
+            commits = connection.scalar(select(func.count(delta_table.c.start_offset.distinct())))
+        assert commits == took_s // (3 + 0.75) and offset > 9 - 4
+
+
 # -- refused events -------------------------------------------------------------------------------
 STRICT = "[store]\nmax_bad_share = {}\ncommit_interval_s = 0.01"
 
@@ -271,7 +293,9 @@ def test_a_share_that_good_events_reveal_stops_too_and_so_does_one_at_the_end(
 ) -> None:
     said = r"200 of 1100 events.*200 not_json; the first is"
     with pytest.raises(ErrorBudgetExceeded, match=said):
-        strict(tmp_path, log(200, b"{"), log(900), share=0.1)(UNTIL_END, [Deliver(900)])
+        run = strict(tmp_path, log(200, b"{"), log(900), share=0.1)
+        run.clock.tick_s = 0.0  # both logs are in one commit
+        run(UNTIL_END, [Deliver(900)])
     (tmp_path / "few").mkdir()
     with pytest.raises(ErrorBudgetExceeded, match="1 of 2 events"):
         few = strict(tmp_path / "few", Log([b"{", GOOD]), share=0.4)

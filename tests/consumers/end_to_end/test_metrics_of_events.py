@@ -24,9 +24,13 @@ from streammetrics import (
     CatalogMetrics,
     ExactAUC,
     GroupedAUC,
+    GroupedInterleaving,
     GroupedScores,
     HistogramAUC,
+    Interleaving,
     IntraListSimilarity,
+    ItemExposure,
+    Moments,
     MulticlassAUC,
     MulticlassConfusion,
     MultilabelConfusion,
@@ -282,6 +286,70 @@ CASES = {
                 RankingMetrics(["MRR@3"]), [0, 1, 1], [0.9, 0.8, 0.1], offsets=[0, 2, 3]
             ),
             "n": updated(Ratio(), of["n"]),
+        },
+    ),
+    "interleaved lists and items, and numbers": Case(
+        'user = "user"\nlabel = "click"',
+        'lists = { type = "Interleaving", inputs = { clicks_a = "won.a", clicks_b = "won.b" } }\n'
+        'items = { type = "GroupedInterleaving", inputs = { teams = "team", groups = "s" } }\n'
+        'users = { type = "GroupedInterleaving", inputs = { teams = "team" } }\n'
+        'spent = { type = "Moments", inputs = { values = "spent" } }',
+        rows(
+            "user click s team won spent",
+            ("u1", 1, 7, 1, {"a": 0, "b": 2}, 0.25), ("u1", 1, 8, True, {"a": 0, "b": 0}, -3),
+            ("u2", 0, 7, 0, {"a": 1.5, "b": 1.5}, 1e200), ("u2", 1, 7, 0, {"a": 1, "b": 0}, 0),
+        ),
+        [
+            ({"team": 2}, "metric", None, "expected 0 or 1"),
+            ({"won": {"a": -1, "b": 0}}, "metric", None, "numbers of at least 0, got -1.0"),
+            ({"won": {"a": 1}}, "missing_field", "won.b", ""),
+            ({"s": None}, "missing_field", "s", ""),
+            ({"spent": "3"}, "wrong_type", "spent", ""),
+        ],
+        lambda of: {
+            "lists": updated(
+                Interleaving(), *([one[side] for one in of["won"]] for side in ("a", "b"))
+            ),
+            **{
+                name: updated(
+                    GroupedInterleaving(ids="hashed", max_rows=10**7),
+                    of["click"], of["team"], groups=of[groups],
+                )
+                for name, groups in (("items", "s"), ("users", "user"))
+            },
+            "spent": updated(Moments(), of["spent"]),
+        },
+    ),
+    "a list of items with subtopics an event": Case(
+        'label = "clicks"\nscore = "scores"\nsubtopics = "genres"',
+        'r = { type = "RankingMetrics", measures = ["AlphaNDCG@2", "StRecall"] }\n'
+        'w = { type = "RankingMetrics", measures = ["MRR"], examination = [1.0, 0.5], '
+        'inputs = { positions = "at" } }\n'
+        'e = { type = "ItemExposure", n_items = 9, k = 2, examination = [1.0, 0.5], '
+        'inputs = { lists = "shown" } }',
+        rows(
+            "clicks scores genres at shown",
+            ([1, 0, 1], [3, 2, 1], [["a"], ["b"], ["a", 7]], 2, [4, 5]),
+            ([0, 1], [0.5, 0.5], [[], ["b"]], 1, [5, 6]),
+        ),
+        [
+            ({"genres": [["a"]]}, "wrong_type", None, "1 subtopics"),
+            ({"genres": ["a", "b", "c"]}, "wrong_type", "genres", ""),
+            ({"genres": [["a", "a"], [], []]}, "metric", None, "each subtopic once"),
+            ({"genres": None}, "missing_field", "genres", ""),
+            ({"at": 3}, "metric", None, "ranks from 1 to 2"),
+            ({"at": 0}, "metric", None, "ranks from 1 to 2"),
+        ],
+        lambda of: {
+            "r": updated(
+                RankingMetrics(["AlphaNDCG@2", "StRecall"]), [1, 0, 1, 0, 1], [3, 2, 1, 0.5, 0.5],
+                offsets=[0, 3, 5], subtopics=[["a"], ["b"], ["a", 7], [], ["b"]],
+            ),
+            "w": updated(
+                RankingMetrics(["MRR"], examination=(1, 0.5)), [1, 0, 1, 0, 1],
+                [3, 2, 1, 0.5, 0.5], offsets=[0, 3, 5], positions=of["at"],
+            ),
+            "e": updated(ItemExposure(9, 2, (1, 0.5)), of["shown"]),
         },
     ),
     "an impression an event": Case(

@@ -93,6 +93,14 @@ KINDS = {
                        ("[-9007199254740994,3]", [-(2**53) - 2, 3])]),
     "int_list": Kind("x:int_list", 'type = "CatalogMetrics", n_items = 9, k = 2, '
                      'inputs = { lists = "x" }', {}, ITEMS),
+    "ids_list": Kind("x:ids_list", 'type = "RankingMetrics", measures = ["StRecall"], '
+                     'inputs = { subtopics = "x" }', {"grade": "[1,1]", "score": "[2,1]"},
+                     [('[["a"],["b"]]', [["a"], ["b"]]), ("[[1,2],[]]", [[1, 2], []]),
+                      ("[[1],[2]]", [[1], [2]]), *[(text, NO) for text in (
+                          "[[1.5],[]]", "[[true],[]]", "[[null],[]]", "[1,2]", "{}", '"x"',
+                          "[[1]]", "[[[1]],[]]")],
+                      ('[["' + "a" * 2000 + '"],[]]', FAR), ("null", LACKS),
+                      ("[[9223372036854775808],[]]", FAR)]),
     "flag_list": Kind("x:flag_list", 'type = "RankingMetrics", measures = ["MRR"], '
                       'inputs = { judged = "x" }', {"grade": "[0,0]", "score": "[0,0]"},
                       [("[true,false]", [True, False]), ("[1,0]", NO), ('["true",true]', NO),
@@ -120,7 +128,9 @@ def plain(column: Column) -> list[object]:
 def assert_read(found: Decoded, kind: Kind) -> None:
     column = found.columns[kind.column]
     values = column.values if isinstance(column, Lists) else column
-    of = {"flag": np.bool_, "int": np.int64}.get(kind.column.split(":")[1].split("_")[0])
+    of = {"flag": np.bool_, "int": np.int64, "ids": np.object_}.get(
+        kind.column.split(":")[1].split("_")[0]
+    )
     assert values.dtype == (of or np.float64)  # type: ignore[union-attr]
     assert plain(column) == kind.good
     assert [(max(e.offset, e.index), e.reason) for e in found.refused] == kind.bad
@@ -165,6 +175,15 @@ def test_columns_of_arrow_and_parquet_give_the_same_values(name: str, tmp_path: 
     (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(holes)]))
     assert_read(found, kind._replace(texts=[*kind.texts, ("null", LACKS)]))
     assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
+
+
+def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
+    for good in ([["a", "b"], []], [[3, 4], [5]]):
+        kind = KINDS["ids_list"]._replace(texts=[(json.dumps(good), good)])
+        rows = [json.loads(line) for line in lines(kind)]
+        (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
+        assert_read(found, kind)
+        assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
 
 
 def from_parquet(folder: Path, kind: Kind, table: pa.Table) -> Decoded:

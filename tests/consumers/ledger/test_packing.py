@@ -3,6 +3,7 @@ store may hold in their place is inflated past the size of a row."""
 
 from __future__ import annotations
 
+import base64
 import random
 import tracemalloc
 import zlib
@@ -66,8 +67,9 @@ def test_any_arrays_come_back_wherever_they_lie() -> None:
         parts = [RNG.bytes(lucky.choice([0, 1, 7, 2000]))]
         for _ in range(lucky.randrange(4)):
             width, n = lucky.choice([1, 2, 4, 8]), lucky.choice([0, 1, 2, 33, 1000])
-            top = lucky.choice([2, 15, 16, 40, 256, 1 << (8 * width - 1)])
-            values = RNG.integers(0, top, n, dtype=np.uint64).astype(f"<u{width}")
+            top = lucky.choice([2, 3, 4, 15, 16, 40, 256, 1 << (8 * width - 1)])
+            least = lucky.choice([0, 1])
+            values = RNG.integers(least, top, n, dtype=np.uint64).astype(f"<u{width}")
             if lucky.random() < 0.5:
                 values.sort()
             arrays.append((sum(map(len, parts)), width, n))
@@ -97,6 +99,26 @@ def test_a_short_state_and_one_larger_than_a_row_are_stored_as_they_are() -> Non
     assert unpacked(odd + bytes(2000 - len(odd)), 2000, "a test")[:4] == b"SMPK"
 
 
+# The same state, as releases wrote it in each version.
+STORED = {
+    1: "Q%z7y0TBlP00IC203rYY0ApidV2EI1U|?coWMlw?Z7dKGMh2(=LsDv5eo<;_UJ3vcV4yt^V4yt^V4ywtY)pIb*_ig="
+    "voY<#gb5Qq3Jyl_QE)H<4GjP",
+    2: "Q%z7y0ucuQ00IC203!eZ0ApidV2EI1U|?coVq^e=Z7dKGMkXeR07Fu0T7FS#YF-Keb6_A9I53b392iIipN(k`J{!{>"
+    "d^V;%m@r|&0S2mp0}NCH>goU",
+}
+
+
+@pytest.mark.parametrize("version", STORED)
+def test_rows_of_every_version_are_read(version: int) -> None:
+    at = np.arange(600)
+    cells = np.cumsum(np.where(at % 200 == 0, 400, 3)).astype("<u2")
+    counts = np.where(at % 300 == 0, 40, 1).astype(np.uint8)
+    data = b"before" + cells.tobytes() + counts.tobytes() + b"end"
+    stored = base64.b85decode(STORED[version])
+    assert stored[4] == version
+    assert unpacked(stored, len(data), "a test") == data
+
+
 def raw(data: bytes) -> bytes:
     made = zlib.compressobj(9, zlib.DEFLATED, -15)
     return made.compress(data) + made.flush()
@@ -112,7 +134,7 @@ def bomb(megabytes: int) -> bytes:
 BOMB = bomb(256)
 
 
-def row(size: int, first: bytes, second: bytes, n_arrays: int = 0, version: int = 1) -> bytes:
+def row(size: int, first: bytes, second: bytes, n_arrays: int = 0, version: int = 2) -> bytes:
     return _START.pack(b"SMPK", version, size, n_arrays, len(first)) + first + second
 
 
@@ -124,7 +146,7 @@ def entry(first: int, n: int, width: int, ascends: int = 0, *forms: int) -> byte
 MANY = entry(0, 0, 8) * (1 << 17)  # of no bytes, so that they fit into any state
 
 HOSTILE: dict[str, bytes] = {
-    "of another version": row(2000, raw(bytes(2000)), raw(b""), version=2),
+    "of another version": row(2000, raw(bytes(2000)), raw(b""), version=3),
     "of more than a row": row(LIMIT + 1, raw(bytes(LIMIT + 1)), raw(b"")),
     "inflated first": row(2000, BOMB, raw(b"")),
     "inflated arrays": row(2000, raw(b""), BOMB),
@@ -142,10 +164,15 @@ HOSTILE: dict[str, bytes] = {
     ),
     "integers of three bytes": row(3000, raw(entry(0, 1000, 3)), raw(bytes(3000)), 1),
     "integers of no bytes": row(2000, raw(entry(0, 5, 0) + bytes(2000)), raw(b""), 1),
-    "an unknown form": row(2000, raw(entry(0, 2000, 1, 0, 2)), raw(bytes(2000)), 1),
+    "an unknown form": row(2000, raw(entry(0, 2000, 1, 0, 3)), raw(bytes(2000)), 1),
+    "a form of a later version": row(2000, raw(entry(0, 2000, 1, 0, 2)), raw(bytes(500)), 1, 1),
     "a form of no bytes": row(2000, raw(entry(0, 2000, 1, 0, 0, 1)), raw(bytes(2000)), 1),
-    "a flag that is none": row(2000, raw(entry(0, 2000, 1, 2)), raw(bytes(2000)), 1),
+    "a flag that is none": row(2000, raw(entry(0, 2000, 1, 3)), raw(bytes(2000)), 1),
+    "a flag of a later version": row(2000, raw(entry(0, 2000, 1, 2)), raw(bytes(2000)), 1, 1),
     "large bytes that are missing": row(2000, raw(entry(0, 2000, 1, 0, 1)), raw(b"\xff" * 1000), 1),
+    "three and more that are missing": row(
+        2000, raw(entry(0, 2000, 1, 0, 2)), raw(b"\xff" * 500), 1
+    ),
     "bytes of no array": row(2000, raw(entry(0, 1000, 1) + bytes(1000)), raw(bytes(1001)), 1),
 }
 

@@ -155,7 +155,7 @@ def commits(run: Run) -> int:
 
 def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(1000)}, rest="[store]\ncommit_interval_s = 10")
-    run.clock.tick_s = 2.0
+    run.clock.tick_s = 1.0
     run()
     assert 2 < commits(run) < 10
 

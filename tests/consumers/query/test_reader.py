@@ -94,13 +94,25 @@ QUERIES = (
     parse_query("total", "variant,phase"),
     parse_query("latest", metric="ctr"),
     parse_query("all", "variant,phase", ["variant=a"]),
+    parse_query("all", metric="before"),
 )
+DRIFTS = """
+[drift.before]
+metric = "auc"
+[drift.first]
+metric = "auc"
+reference = "1970-01-01T00:00:00Z/1970-01-01T01:00:00Z"
+"""
 
 
 def grown(folder: Path, max_keys: int) -> Path:
     """A store of some commits, with rows of several sizes of key ranges."""
     path = write_config(
-        folder, windows="slide_s = 1200", slices=f"max_keys = {max_keys}", variants=""
+        folder,
+        windows="slide_s = 1200",
+        slices=f"max_keys = {max_keys}",
+        variants="",
+        more=DRIFTS,
     )
     for end in (60, 80, 200):
         write_events(folder, MANY[:end])
@@ -133,6 +145,7 @@ def test_ranges_of_keys_give_the_bytes_of_the_whole(
                 assert done[0] == 0 and list(done) == sorted(done) and done[-1] < totals[-1]
                 assert len(set(totals)) == 1
             assert found[1:] == found[:1] * 2
+    monkeypatch.setattr(reader, "RANGE_BYTES", 10)
     monkeypatch.setattr(reader, "MAX_RANGE_BYTES", 10)
     with pytest.raises(QueryError, match="ask for fewer windows with --window"):
         read(tmp_path / "store.db", Query())

@@ -53,6 +53,20 @@ def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Re
     yield row("rank", "NDCG@10", 1.0, {"rows": 100, "lists_kept": 44})
 
 
+def quantiles(slice_: Slice, n: int) -> Iterator[Result]:
+    """Rows of two quantiles with a band, which a high one may lack on one side, and of a rate."""
+    counts = {"rows": 10_000 + n}
+    for view, value, above in (("median", 119.5, 124.5), ("p99", 619.0 + n, math.inf)):
+        known = Interval(value, value - 2.25, value + 2.5, method="ranks", n=10_000)
+        band = interval_answer(
+            Interval(value, value - 5, above, method="band", n=10_000), (0.0, math.inf)
+        )
+        ends = SINCE_THE_START, slice_, "wait", "Quantiles", view, value, value - 0.5, value + 0.5
+        yield Result(*ends, counts, "", interval_answer(known, (0.0, math.inf)), band)
+    yield Result(SINCE_THE_START, slice_, "ctr", "Ratio", "ratio", 0.005, 0.005, 0.005, counts, "",
+                 None)  # fmt: skip
+
+
 def results(*found: Iterator[Result], late: int = 0, variants: tuple[str, ...] = ()) -> Results:
     """Results with these rows; the view `gini` is not shown unasked."""
     made = in_order(row for some in found for row in some)
@@ -202,6 +216,9 @@ def corpus() -> Mapping[str, Results]:
             *(rows({"variant": "x" * 30 + end}, n) for n, end in enumerate("ab"))
         ),
         "small figures": results(iter(small)),
+        "quantiles with a band": results(
+            *(quantiles({"variant": name}, n) for n, name in enumerate(("control", "new")))
+        ),
         "huge figures": results(iter(huge)),
         "nothing": results(),
         "what asks for attention": replace(

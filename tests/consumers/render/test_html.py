@@ -61,6 +61,21 @@ def pictures(data: bytes) -> list[str]:
     return [base64.b64decode(data).decode() for _, _, data in sources]
 
 
+def test_quantiles_of_independent_rows_have_a_column_for_their_band(tmp_path: Path) -> None:
+    events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
+    wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
+    store, out = make_store(tmp_path, events, more=wait), tmp_path / "report.html"
+    assert main(["report", str(store), "-o", str(out)]) == 0
+    read = Read(out.read_bytes())
+    head = read.cells.index("band")
+    assert "Band: it holds for all quantiles together" in read.text
+    width = len(["metric", "view", "variant", "value", "exact", "ci", "band", "rows"])
+    lines = [read.cells[i : i + width] for i in range(head + 2, len(read.cells) - width, width)]
+    bands = {line[1]: line[6] for line in lines if line[0] == "wait"}
+    assert bands["p99"].endswith("to inf") and " to 0." in bands["median"]
+    assert {line[6] for line in lines if line[0] in ("auc", "ctr")} == {""}
+
+
 def only_shows(text: str) -> None:
     """Nothing in it runs or comes from elsewhere."""
     assert not re.search(r"<(script|link|iframe|object|foreignObject)", text, re.IGNORECASE)

@@ -9,16 +9,18 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.query.answers import Results
+from streammetrics_consumers.query.answers import Results, dumps, plain
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import OTHER, Query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.render import prometheus as module
-from streammetrics_consumers.render.cells import headline_rows
+from streammetrics_consumers.render.cells import headline_rows, results_with_texts
 from streammetrics_consumers.render.prometheus import result_gauges, slice_labels
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import NO_WORKERS
@@ -77,6 +79,33 @@ def test_rows_that_are_left_out_are_not_computed(
         some, whole = (read_results(ledger, Query(headlines=True, rows=n)) for n in (8, None))
     assert 8 <= len(some.rows) < len(whole.rows) - 8
     assert gauges({"total": some}) == gauges({"total": whole})
+
+
+def test_quantiles_have_their_band_beside_their_value(tmp_path: Path) -> None:
+    events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
+    wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
+    with closing(Ledger.open(str(make_store(tmp_path, events, more=wait)))) as ledger:
+        results = read_results(ledger, Query())
+    found = gauges({"total": results})
+    labels = {"metric": "wait", "window": "total"}
+    rows = {row.view: row for row in results.rows if row.metric == "wait" and not row.slice}
+    for view in ("median", "p90", "p99"):
+        row = rows[view]
+        assert row.band is not UNSET and row.band.method == "band"
+        ends = [found[key(f"result_band_{end}", view=view, **labels)] for end in ("lower", "upper")]
+        assert ends == [row.band.lower, row.band.upper]
+    assert 0.2 < found[key("result_band_lower", view="median", **labels)] < 0.5
+    assert found[key("result_band_upper", view="p99", **labels)] == float("inf")
+    # Every other row has none: neither in the gauges nor in the JSON, which is the whole answer's.
+    assert all(dict(labels)["metric"] == "wait" for name, labels in found if "band" in name)
+    assert rows["mean"].band is UNSET and "iqr" in rows
+    texts = results_with_texts(results)
+    shown = {row.view: row.text for row in texts.rows if row.metric == "wait" and not row.slice}
+    assert shown["p99"].band.endswith("to inf") and shown["mean"].band is UNSET  # type: ignore[union-attr]
+    assert b'"band": {"deff"' in to_json(texts)
+    whole = plain(texts)
+    assert isinstance(whole, dict)
+    assert to_json(texts) == dumps({key: one for key, one in whole.items() if key != "tables"})
 
 
 def test_labels_say_what_a_slice_is_and_no_name_can_pretend_to_be_another() -> None:

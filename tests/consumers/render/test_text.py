@@ -6,9 +6,13 @@ import html
 import re
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
+from streammetrics_consumers.query.comparisons import InGroups, of_users
 from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.text import Style, Truth, table
 
+from streammetrics import Quantiles, UserGroups
 from streammetrics.experiments import ACTIONS
 from tests.consumers.render.corpus import corpus, results, rows
 from tests.consumers.render.snapshots import COLOURED, report, terminal, text
@@ -75,3 +79,30 @@ def test_very_many_tables_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "MAX_BLOCKS", 2)
     found = results(*(rows({"variant": "a", "phase": f"{n}"}, 0) for n in range(3)))
     assert "1 more tables: narrow with --where, or use --json" in text(found)
+
+
+def test_a_band_is_beside_the_interval_or_below_the_value_only_where_a_row_has_one() -> None:
+    found = corpus()["quantiles with a band"]
+    for render in (text, terminal):
+        wide = render(found, Style(120))
+        assert re.search(r"95 % CI +band", wide) and re.search(
+            r"616.8 to 621.5 +614.0 to inf", wide
+        )
+        narrow = render(found, Style(50))
+        assert re.search(r"\n *band +114.5 to 124.5\n", narrow)
+        assert max(map(len, narrow.splitlines())) <= 50
+        assert "band" not in render(corpus()["windows"], Style(120))
+    assert "band: it holds for all quantiles together, and at all looks" in text(found, Style(80))
+
+
+def test_rows_of_users_have_no_band() -> None:
+    state = UserGroups(Quantiles())
+    state.update(["ann", "bob", "cyd"] * 3, values=range(9))
+    users = {(None, None, "new", "wait"): InGroups(state)}
+    for row in corpus()["quantiles with a band"].rows:
+        one = replace(row, counts={"rows": 9})
+        kept = row.slice["variant"] == "control"
+        assert (of_users(one, users).band is UNSET) == (not kept or row.metric == "ctr")
+        assert (of_users(replace(one, interval=None), users).band is row.band) == (
+            kept or row.metric == "ctr"
+        )

@@ -341,3 +341,14 @@ def test_the_largest_size_is_found_whatever_the_signs() -> None:
     ):
         for some in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
             assert largest(some) == size
+
+
+def test_products_are_added_without_rounding() -> None:
+    a = np.array([0.1, -(2.0**700), 0.0, 2.0**-950, 1e16])
+    b = np.array([0.3, 1.1, 5.0, 1.7, 1e16 + 2])
+    column = ExactSumColumn(2)
+    assert column.add_products(a, b).tolist() == (a * b).tolist()
+    column.add_products(a, b, np.array([1, 0, 1, 0, 1]))
+    each = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert column.fraction(1) == sum(each[::2])
+    assert column.fraction(0) == sum(each) + sum(each[1::2])

@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streammetrics.core.parts.exact_sums import SCALES, of_scales
 from streammetrics.kernels.exact.exact_products import (
-    SCALES,
     exact_parts,
-    of_scales,
     ordinary,
     product,
     weighted,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.proportions import newcombe_bounds
+from streammetrics.kernels.inference.quantile_effect import (
+    Sided,
+    difference_of_quantiles,
+    log_e_of_at_most,
+    log_e_of_equality,
+    of_ranks,
+    of_share,
+)
 from streammetrics.kernels.inference.quantile_ranks import (
     fixed_ranks,
-    log_e_of_equality,
     log_e_of_rank,
     prior_rows,
     rank_of,
@@ -72,40 +81,92 @@ def test_the_difference_of_two_quantiles_combines_their_intervals(
     assert all(near(x, y, one) for x, y in zip(found, one["value"], strict=True))
 
 
-def cumulative(values: np.ndarray, at: np.ndarray) -> tuple[list[int], list[int]]:
-    """The rows below, and at or below, each of `at`."""
-    ordered = np.sort(values)
-    sides = (np.searchsorted(ordered, at, side) for side in ("left", "right"))
-    below, upto = (found.tolist() for found in sides)
-    return below, upto
+def arm(values: np.ndarray, p: Fraction, prior: float) -> Sided:
+    at, counts = np.unique(np.asarray(values, float), return_counts=True)
+    return of_ranks(at, at, counts.cumsum(), p, prior)
 
 
 def test_the_equality_of_two_quantiles(examples: dict[str, list[dict[str, Any]]]) -> None:
     (one,) = examples["quantile_equality_p_value"]
     given = one["inputs"]
-    arms = [np.array(given[name]) for name in ("control", "treatment")]
-    at = np.unique(np.concatenate(arms))
-    (below_a, upto_a), (below_b, upto_b) = (cumulative(arm, at) for arm in arms)
     prior, p = prior_rows(given["n_opt"], given["alpha_opt"]), Fraction(given["p"])
-    found = log_e_of_equality((below_a, below_b), (upto_a, upto_b), p, prior)
-    assert near(math.exp(-found), one["value"], one)
+    arms = [arm(np.array(given[name]), p, prior) for name in ("control", "treatment")]
+    assert near(math.exp(-log_e_of_equality(*arms)), one["value"], one)
+
+
+def small_arms() -> Iterator[tuple[list[np.ndarray], Fraction, float]]:
+    rng = np.random.default_rng(5)
+    for seed in range(12):
+        values = [rng.integers(0, 6, rng.integers(1, 14)) + seed % 7 * i for i in (0, 1)]
+        yield values, Fraction(int(rng.integers(1, 10)), 10), 5.0
+
+
+def counts_at(values: np.ndarray, x: float) -> range:
+    """The counts of rows at or below a point: at x some of the ties may be above it."""
+    return range(int((values < x).sum()), int((values <= x).sum()) + 1)
 
 
 def test_equality_is_the_least_evidence_at_any_value_and_between_any_two() -> None:
-    rng = np.random.default_rng(5)
-    for seed in range(12):
-        arms = [rng.integers(0, 6, rng.integers(1, 14)) + seed % 7 * i for i in (0, 1)]
-        p, prior = Fraction(int(rng.integers(1, 10)), 10), 5.0
-        at = np.unique(np.concatenate(arms))
-        (below_a, upto_a), (below_b, upto_b) = (cumulative(arm, at) for arm in arms)
-        found = log_e_of_equality((below_a, below_b), (upto_a, upto_b), p, prior)
-        brute = min(
-            log_e_of_rank(a, len(arms[0]), p, prior) + log_e_of_rank(b, len(arms[1]), p, prior)
-            for i in range(len(at))
-            for a in range(below_a[i], upto_a[i] + 1)
-            for b in range(below_b[i], upto_b[i] + 1)
-        )
-        assert found == brute
+    for values, p, prior in small_arms():
+        found = log_e_of_equality(*(arm(one, p, prior) for one in values))
+
+        def brute(apart: float, values: Any = values, p: Any = p, prior: Any = prior) -> float:
+            return min(
+                log_e_of_rank(a, len(values[0]), p, prior)
+                + log_e_of_rank(b, len(values[1]), p, prior)
+                for x in np.unique(np.concatenate([values[0], values[1] - apart]))
+                for a in counts_at(values[0], x)
+                for b in counts_at(values[1], x + apart)
+            )
+
+        assert found == brute(0)
+        # Against a difference of at most 2: the least of all of these.
+        at_most = log_e_of_at_most(*(arm(one, p, prior) for one in values), 2.0)
+        differences = [y - x for x in values[0] for y in values[1] if y - x <= 2]
+        least = min(brute(apart) for apart in (*differences, 2, -99))
+        assert at_most == pytest.approx(least, rel=1e-12, abs=1e-12)
+
+
+def test_the_difference_of_two_quantiles_is_that_of_all_counts_with_little_evidence() -> None:
+    for values, p, prior in small_arms():
+        limit = math.log(3)
+        ordered = [np.concatenate([[-math.inf], np.sort(one), [math.inf]]) for one in values]
+        kept = [
+            (ordered[1][b] - ordered[0][a + 1], ordered[1][b + 1] - ordered[0][a])
+            for a in range(len(values[0]) + 1)
+            for b in range(len(values[1]) + 1)
+            if log_e_of_rank(a, len(values[0]), p, prior)
+            + log_e_of_rank(b, len(values[1]), p, prior)
+            < limit
+        ]
+        found = difference_of_quantiles(*(arm(one, p, prior) for one in values), limit)
+        assert found == (min(low for low, _ in kept), max(high for _, high in kept))
+
+
+def test_buckets_make_a_difference_wider_and_its_evidence_weaker() -> None:
+    rng = np.random.default_rng(8)
+    p, exact, coarse = Fraction(3, 4), [], []
+    for shift in (0.0, 0.4):
+        values = np.sort(rng.normal(shift, 1, 400))
+        cells, counts = np.unique(np.floor(8 * values), return_counts=True)
+        exact.append(arm(values, p, 40.0))
+        coarse.append(of_ranks(cells / 8, (cells + 1) / 8, counts.cumsum(), p, 40.0))
+    low, high = difference_of_quantiles(*exact, math.log(20))
+    least, most = difference_of_quantiles(*coarse, math.log(20))
+    assert low - 0.5 < least <= low < 0.4 < high <= most < high + 0.5
+    assert -9 < log_e_of_equality(*coarse) < log_e_of_equality(*exact)
+    # What is outside of the interval has an e-value of 20 or more.
+    assert log_e_of_at_most(*exact, low - 1e-9) >= math.log(20) > log_e_of_at_most(*exact, low)
+
+
+def test_a_share_with_an_error_over_users_maps_to_the_rows_within_its_reach() -> None:
+    values = np.arange(1.0, 1001.0)
+    p, se, rho = Fraction(9, 10), 0.01, tuned(1e4, 0.05)
+    one = of_share(values, values, np.arange(1, 1001), p, se, 63.0, rho)
+    reach = as_t(multiplier(1 / se / se, rho, 0.05), 63.0) * se
+    assert one.lowest(math.log(20)) == math.floor(1000 * (0.9 - reach)) + 1
+    assert -one.mirrored().lowest(math.log(20)) == math.ceil(1000 * (0.9 + reach))
+    assert one.lowest(200.0) == -math.inf  # a level of 0 or less
 
 
 def binomial_tail(k: int, n: int, p: Fraction) -> Fraction:

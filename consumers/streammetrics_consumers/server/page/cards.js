@@ -2,11 +2,12 @@
 // above an empty box of the same height, so that only visible rows cost anything.
 
 import { addressOf, question } from "/assets/address.js";
+import { answer, NoAnswer } from "/assets/answers.js";
 import { byId, h, put } from "/assets/elements.js";
 import { Figure } from "/assets/figures.js";
 import { CHARTS } from "/assets/filters.js";
 import { name, span } from "/assets/printed.js";
-import { AT_FIRST, slicesTable } from "/assets/slices.js";
+import { AT_FIRST, MOST, slicesTable, variantsIn } from "/assets/slices.js";
 import { effects, figures, METRIC, sliceName } from "/assets/tables.js";
 import { isDark } from "/assets/theme.js";
 
@@ -36,7 +37,7 @@ export function show(store, view, results, go) {
     const card = cards.get(one.name) ?? new Card(one, go);
     if (box.children[i] !== card.box) box.insertBefore(card.box, box.children[i] ?? null);
     card.update({ store, view, metric: one, rows: rows.get(one.name), offsets: results.offsets,
-      comparisons: compared.get(one.name) ?? [] });
+      slices: results.slices?.[one.name], comparisons: compared.get(one.name) ?? [] });
   });
   return wanted.length;
 }
@@ -69,6 +70,8 @@ class Card {
     });
     this.tables = h("div", { class: "tables" });
     this.sorting = AT_FIRST; // of the table of slices
+    this.sorted = null; // its rows as the server sorted and searched them; null for those of the page
+    this.asking = null; // the request for these, in progress
     for (const kind of ["click", "input", "change"]) this.tables.addEventListener(kind, (event) => this.sort(event));
     this.charts = h("div", { class: "charts" });
     this.body = h("div", { class: "card-body" }, this.tables, this.charts);
@@ -85,6 +88,8 @@ class Card {
   update(shown) {
     this.shown = shown;
     this.link.href = addressOf({ ...shown.view, metric: shown.metric.name });
+    if (this.needsServer()) this.ask();
+    else this.sorted = null;
     if (this.isNear) this.draw();
   }
 
@@ -112,14 +117,18 @@ class Card {
 
   draw() {
     if (!this.isNear) return;
-    const mark = JSON.stringify([this.shown.rows, this.shown.comparisons]);
+    const mark = JSON.stringify([this.sorted ?? this.shown.rows, this.shown.comparisons]);
     if (mark !== this.mark) put(this.tables, ...this.content());
     this.mark = mark;
     this.chart();
   }
 
   content() {
-    const { store, metric, rows, comparisons } = this.shown;
+    const { store, view, metric, comparisons } = this.shown;
+    const { rows, slices } = this.sorted?.rows.length ? this.sorted : this.shown;
+    const views = view.metric === null ? metric.headlines : [...new Set([...metric.headlines, ...metric.views])];
+    const searched = rows !== this.shown.rows && this.sorted.find === this.sorting.find;
+    const cut = slices?.all > 1 ? { slices, views, searched } : null;
     const order = (view) => [...metric.headlines, ...metric.views].indexOf(view);
     const who = variantsOf(store, rows);
     const isControl = (row) => row.slice.variant === who.control;
@@ -127,13 +136,13 @@ class Card {
     rows.sort((a, b) => order(a.view) - order(b.view) || isControl(b) - isControl(a)
       || who.place(a.slice.variant) - who.place(b.slice.variant));
     const { window, slice } = rows[0];
-    const alone = new Set(rows.map(key)).size === 1;
+    const alone = cut === null && new Set(rows.map(key)).size === 1;
     const parts = [alone ? sliceName(slice) : "", window.start_ms === null ? "" : `${span(window)}, ${window.state}`];
     const label = (alone || window.start_ms === null ? parts.filter(Boolean).join("; ") : "") || span({ start_ms: null });
     const tables = alone
       ? [h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${name(metric.name, METRIC)}, ${label}` },
           figures(rows, label, who))]
-      : slicesTable(rows, this.sorting, who, name(metric.name, METRIC));
+      : slicesTable(rows, this.sorting, who, name(metric.name, METRIC), cut);
     if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
     return tables;
   }
@@ -151,7 +160,39 @@ class Card {
     } else if (type === "change" && target.matches(".slice-view")) {
       this.sorting = { ...this.sorting, view: target.value };
     } else return;
+    if (this.needsServer()) this.ask();
+    else this.sorted = null;
     put(this.tables, ...this.content());
+  }
+
+  /** Whether the table needs rows that the answer left out: of other slices, or of another view. */
+  needsServer() {
+    const { slices } = this.shown;
+    const leftOut = slices?.all > slices?.shown && this.sorting !== AT_FIRST;
+    return leftOut || (slices?.all > 1 && this.sorting.view !== null);
+  }
+
+  /** Request the rows that are first in the order of the table; the latest request counts. */
+  async ask() {
+    const { store, view, metric, rows } = this.shown;
+    const { by, down, find, view: which } = this.sorting;
+    const variants = variantsIn(rows, variantsOf(store, rows));
+    const variant = by > 0 && by <= variants.length ? variants[by - 1] : undefined;
+    const words = question(view, ["window", "by", "where", "generation"], {
+      metric: metric.name, texts: "tables", most: MOST, view: which, find: find.trim() || null,
+      sort: !by ? null : by <= variants.length ? "value" : "rows",
+      variant: variant === undefined ? null : String(variant), order: down ? "descending" : null,
+    });
+    this.asking?.abort();
+    const mine = (this.asking = new AbortController());
+    try {
+      const { results, slices } = await answer("/api/results", words, mine.signal);
+      this.sorted = { rows: results, slices: slices[metric.name], find };
+      if (this.isNear) put(this.tables, ...this.content());
+    } catch (error) {
+      // The page says why there is no answer, when it asks the next time.
+      if (error.name !== "AbortError" && !(error instanceof NoAnswer)) throw error;
+    }
   }
 
   chart() {
@@ -194,6 +235,7 @@ class Card {
   remove() {
     watcher.unobserve(this.box);
     for (const figure of this.figures.values()) figure.drop();
+    this.asking?.abort();
     this.box.remove();
     cards.delete(this.shown.metric.name);
   }

@@ -14,6 +14,8 @@ export const CHARTS = {
   scores: "Score distribution",
   lift: "Lift",
   gain: "Gain",
+  uplift: "Uplift curve",
+  uplift_parts: "Uplift by part",
   confusion: "Confusion matrix",
   classes: "Classes",
 };

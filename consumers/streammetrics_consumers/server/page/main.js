@@ -17,6 +17,7 @@ import { doubtsOf } from "/assets/tables.js";
 import { onTheme } from "/assets/theme.js";
 
 const MOST_DOUBTS = 10; // caveats that are listed
+const MOST_SLICES = { one: 200, many: 50 }; // of a metric, beside no and beside other metrics
 const CONNECT_MS = 500; // how long the first requests wait for the events
 const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has changed
 const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", find: "", generation: null };
@@ -55,17 +56,14 @@ async function showView(signal) {
     notice.title({ store: store.name });
   }
   view.by ??= grouping(store);
-  const words = question(view, ["window", "by", "where", "metric", "generation"], {
-    views: view.metric === null ? null : "all",
-    texts: "tables",
-  });
+  const words = wordsOf(view, { texts: "tables" });
   // The server sends the state of the store at once. Requests after that need no repeat.
   if (lastMoved === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
   signal.throwIfAborted();
   const same = due === LOOKS && words === latest.words && view.window !== "all";
   due = NOTHING;
   const [counted, found] = await Promise.all([
-    same ? latest.results : answer("/api/results", words, signal),
+    same ? latest.results : resultsOf(view, words, signal),
     answer("/api/experiment", question(view, ["generation"], { texts: "tables" }), signal),
   ]);
   signal.throwIfAborted();
@@ -84,11 +82,26 @@ async function showView(signal) {
   shown = { view, results };
   const many = showCards();
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;
-  byId("as-json").href = `/api/results?${words.replace("&texts=tables", "")}`;
+  byId("as-json").href = `/api/results?${wordsOf(view)}`;
   if (many === 0 && view.find === "") notice.empty(isFiltered(view), addressOf(EVERYTHING));
   else notice.ready();
   performance.mark("shown");
   performance.measure("update", "answered", "shown");
+}
+
+/** The parameters of the results of a view. */
+const wordsOf = (view, more = {}) =>
+  question(view, ["window", "by", "where", "metric", "generation"],
+    { views: view.metric === null ? null : "all", ...more });
+
+/** The results of a view: of a table of slices the first ones, of one view. */
+async function resultsOf(view, words, signal) {
+  const isTable = view.window === "all" || view.by.split(",").some((one) => one !== "" && one !== "variant");
+  if (!isTable) return answer("/api/results", words, signal);
+  const most = view.metric === null ? MOST_SLICES.many : MOST_SLICES.one;
+  const some = await answer("/api/results", `${words}&most=${most}`, signal);
+  // A slice alone is shown with all views.
+  return some.slices[view.metric]?.all === 1 ? answer("/api/results", words, signal) : some;
 }
 
 /** Show the cards of the last answer; returns how many. */

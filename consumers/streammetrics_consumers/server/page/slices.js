@@ -1,43 +1,49 @@
 // One table of all slices and windows of a metric: a row for each, with the value of every variant
-// side by side. It is sorted by a click on a heading, and searched by the field above it.
+// side by side. It is sorted by a click on a heading, and searched by the field above it; the server
+// sorts and searches what it left out.
 
 import { h } from "/assets/elements.js";
 import { axisOf, intervalBar } from "/assets/interval_bar.js";
 import { count, name, span, value } from "/assets/printed.js";
 import { data, doubt, PLACES, positionOf, read, scaleOfRows, sliceName, variantOf } from "/assets/tables.js";
 
-const MOST = 200; // rows of one table
+export const MOST = 200; // rows of one table
 
 /** How a table is sorted and searched, until the user changes it. `by`: a column, null for the order
  * of the answer; `down`: the greatest first; `view`: null for the first. */
 export const AT_FIRST = { by: null, down: false, find: "", view: null };
 
-/** The table of these rows. `who`: the position of a variant, and which is the control. */
-export function slicesTable(rows, { by, down, find, view }, who, label) {
-  const views = [...new Set(rows.map((row) => row.view))];
-  const shown = rows.filter((row) => row.view === (views.includes(view) ? view : views[0]));
-  const variants = [...new Set(shown.map((row) => row.slice.variant))]
-    .sort((a, b) => (b === who.control) - (a === who.control) || who.place(a) - who.place(b));
+/** The variants of these rows in the order of the columns. */
+export const variantsIn = (rows, who) => [...new Set(rows.map((row) => row.slice.variant))]
+  .sort((a, b) => (b === who.control) - (a === who.control) || who.place(a) - who.place(b));
+
+/** The table of these rows. `who`: the position of a variant, and which is the control. `cut`: of an
+ * answer without some slices, the numbers of slices, all views, and whether its rows are as searched. */
+export function slicesTable(rows, { by, down, find, view }, who, label, cut = null) {
+  const given = [...new Set(rows.map((row) => row.view))];
+  const views = cut?.views ?? given;
+  const shown = rows.filter((row) => row.view === (given.includes(view) ? view : given[0]));
+  const variants = variantsIn(shown, who);
   const windows = new Set(shown.map((row) => row.window.start_ms)).size > 1;
   const names = new Set(shown.flatMap((row) => Object.keys(row.slice)).filter((key) => key !== "variant"));
   const only = names.size === 1 && !windows ? [...names][0] : null; // the one name, which is the heading
   const all = [...Map.groupBy(shown, keyOf).values()].map((mine) => lineOf(mine, variants, windows, only));
-  const found = all.filter((one) => one.label.toLowerCase().includes(find.trim().toLowerCase()));
-  if (by !== null) {
-    const sign = down ? -1 : 1;
-    found.sort((a, b) => sign * ordered(sortKey(a, by), sortKey(b, by)));
-  }
+  const text = cut?.searched ? "" : find.trim().toLowerCase();
+  const found = all.filter((one) => one.label.toLowerCase().includes(text));
+  const order = by ?? (cut ? 0 : null);
+  if (order !== null) found.sort((a, b) => ordered(sortKey(a, order), sortKey(b, order), down ? -1 : 1));
+  const [whole, matching] = cut && !text ? [cut.slices.all, cut.slices.found] : [cut?.slices.all ?? all.length, found.length];
   const headings = [only !== null ? name(only) : windows ? "Slice and window" : "Slice", ...variants.map((one) => headOf(one, shown, who)), "", "Rows"];
   const sortable = headings.map((_, i) => i !== headings.length - 2);
   const scale = scaleOfRows(shown);
   const table = h("table", { class: "slices" },
-    h("caption", {}, `${label}: ${found.length === all.length ? "" : `${count(found.length)} of `}${count(all.length)} slices`),
+    h("caption", {}, `${label}: ${matching === whole ? "" : `${count(matching)} of `}${count(whole)} slices`),
     h("thead", {}, h("tr", {}, ...headings.map((text, i) =>
       h("th", { scope: "col", "aria-sort": by === i ? (down ? "descending" : "ascending") : null },
         sortable[i] ? h("button", { type: "button", class: "sort", "data-sort": i }, text, arrow(by === i, down))
           : [h("span", { class: "hidden" }, "Drawn"), axisOf(scale, true)])))),
     h("tbody", {}, ...found.slice(0, MOST).map((one) => rowOf(one, scale, who))));
-  const rest = found.length - MOST;
+  const rest = matching - Math.min(found.length, MOST);
   return [
     h("div", { class: "slice-tools" },
       h("label", {}, h("span", {}, "Search the slices"),
@@ -73,10 +79,10 @@ function sortKey(one, by) {
   return by <= one.rows.length ? value(one.rows[by - 1]?.value ?? null) : one.counted;
 }
 
-/** The order of two names or numbers; undefined numbers come last in ascending order. */
-function ordered(a, b) {
-  if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
-  return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : a - b;
+/** The order of two names or numbers; undefined numbers come last. */
+function ordered(a, b, sign) {
+  if (typeof a === "string") return sign * a.localeCompare(b, "en", { numeric: true });
+  return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : sign * (a - b);
 }
 
 function rowOf({ label, rows, counted }, scale, who) {

@@ -32,17 +32,18 @@ export function figures(rows, caption, who) {
   const views = Map.groupBy(rows, (row) => row.view);
   const approximate = rows.some((row) => row.low !== row.high && row.value !== null);
   const intervals = rows.some((row) => row.interval !== null);
+  const bands = rows.some((row) => row.text.band !== undefined);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
   table.append(head(["Variant", "Value", approximate && "Exact within",
-    intervals && [`${level(rows)} CI`, doubt(rows)], "", "Rows"]));
+    intervals && [`${level(rows)} CI`, doubt(rows)], bands && "Band", "", "Rows"]));
   for (const [view, mine] of views) {
     const body = h("tbody");
     if (views.size > 1) {
-      body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: 6 }, name(view))));
+      body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: bands ? 7 : 6 }, name(view))));
     }
     const scale = scaleOfRows(mine);
     mine.forEach((row, i) =>
-      body.append(line(row, { scale, approximate, intervals, who, isLast: i === mine.length - 1 })),
+      body.append(line(row, { scale, approximate, intervals, bands, who, isLast: i === mine.length - 1 })),
     );
     table.append(body);
   }
@@ -103,7 +104,7 @@ export function variantOf(row, who) {
     h("span", {}, label, marked ? h("small", {}, " control") : null));
 }
 
-function line(row, { scale, approximate, intervals, who, isLast }) {
+function line(row, { scale, approximate, intervals, bands, who, isLast }) {
   const at = positionOf(row, who);
   const { text } = row;
   return h(
@@ -113,6 +114,7 @@ function line(row, { scale, approximate, intervals, who, isLast }) {
     h("td", { class: "number value" }, data(row.value, text.value)),
     approximate ? h("td", { class: "number" }, text.certain || "exact") : null,
     intervals ? h("td", { class: "number" }, text.interval || "none") : null,
+    bands ? h("td", { class: "number" }, text.band ?? "") : null,
     h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale, true) : null),
     h("td", { class: "number" }, text.rows || "0"),
   );

@@ -32,6 +32,28 @@ def test_the_page_shows_the_numbers_of_the_api_to_the_bit(served: Stream, open_p
     assert page.text("#standing") == told["sentence"]
 
 
+def test_quantiles_of_independent_rows_have_a_column_for_their_band(
+    tmp_path: Path, open_page: Open
+) -> None:
+    of_scores = 'Quantiles", inputs = { values = "score" }, better = "lower'
+    with Stream.counted(tmp_path, metrics={"ctr": "Ratio", "wait": of_scores}).serve() as stream:
+        page = open_page(stream.url).until("ready")
+        rows = stream.get("api/results?by=variant&metric=wait&views=headline&texts=tables")
+        by_view = sorted(rows["results"], key=lambda row: row["view"])
+        bands = [row["text"]["band"] for row in by_view]
+        assert len(bands) == 8 and any("to inf" not in band for band in bands)
+        heads = {}
+        for metric in ("ctr", "wait"):
+            table = f'.card[data-metric="{metric}"] table.figures'
+            page.page.locator(f'.card[data-metric="{metric}"]').scroll_into_view_if_needed()
+            page.page.wait_for_selector(table)
+            heads[metric] = page.page.locator(f"{table} thead th").all_inner_texts()
+        assert ("Band" in heads["wait"], "Band" in heads["ctr"]) == (True, False)
+        at = heads["wait"].index("Band") - 1  # the first cell of a row is its heading
+        lines = page.page.locator(f"{table} tbody tr:has(td)").all()
+        assert [line.locator("td").nth(at).inner_text() for line in lines] == bands
+
+
 def test_an_update_arrives_by_itself_and_leaves_what_a_person_has_marked(
     growing: Stream, open_page: Open
 ) -> None:

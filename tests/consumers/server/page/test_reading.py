@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,6 +58,43 @@ def test_slices_are_one_table_that_is_sorted_and_searched(scene: str, open_page:
     page.page.fill(f"{CARD} .slice-find", "ba")
     assert page.page.locator(f"{rows} th").all_inner_texts() == ["BA"]
     assert page.page.evaluate("document.activeElement.className") == "slice-find"
+
+
+def test_slices_that_the_answer_left_out_are_sorted_and_searched_by_the_server(
+    scene: str, open_page: Open
+) -> None:
+    page = open_page(f"{scene}?by=variant,country&window=all").until("ready")
+    page.page.wait_for_selector(f"{CARD} table.slices")
+    rows = f"{CARD} table.slices tbody tr"
+    path = f"{scene}api/results?by=variant,country&window=all&metric=click_rate&views=headline"
+    all_rows = page.page.request.get(path).json()["results"]
+    lines = Counter[tuple[object, str]]()
+    for row in all_rows:
+        lines[row["window"]["start_ms"], row["slice"]["country"]] += row["counts"]["rows"]
+    whole, days = len(lines), sum(country == "BA" for _, country in lines)
+    assert f"{whole} slices" in page.text(f"{CARD} caption")
+    assert page.page.locator(rows).count() == 50
+    assert f"{whole - 50} more slices" in page.text(CARD)
+    with page.page.expect_response("**/api/results?**sort=rows**order=descending**"):
+        page.page.click(f"{CARD} [data-sort='4']")
+    page.page.wait_for_selector(f"{rows}:nth-child(200)")
+    counted = [int(n) for n in page.page.locator(f"{rows} td:last-child").all_inner_texts()]
+    assert counted == sorted(lines.values(), reverse=True)[:200]
+    page.page.fill(f"{CARD} .slice-find", "ba")
+    page.page.wait_for_selector(f'{CARD} caption:has-text(": {days} of {whole} slices")')
+    names = page.page.locator(f"{rows} th").all_inner_texts()
+    assert {name.partition(";")[0] for name in names} == {"country = BA"}
+    assert page.page.evaluate("document.activeElement.className") == "slice-find"
+    page.page.fill(f"{CARD} .slice-find", "nowhere")
+    page.page.wait_for_selector(f'{CARD} caption:has-text(": 0 of {whole} slices")')
+    page.page.goto(f"{scene}?by=variant,country&metric=click_rate")
+    page.until("ready").page.wait_for_selector(f"{CARD} .slice-view")
+    with page.page.expect_response("**/api/results?**view=numerator**"):
+        page.page.select_option(f"{CARD} .slice-view", "numerator")
+    page.page.wait_for_selector(
+        f"{CARD} .slice-view option[value=numerator]:checked", state="attached"
+    )
+    assert all(one.is_integer() for one in page.numbers(f"{rows} td:nth-child(2)"))
 
 
 def test_metrics_are_searched_and_the_address_keeps_the_search(scene: str, open_page: Open) -> None:

@@ -1,0 +1,330 @@
+"""The metrics that `eval` offers by name, and the columns that each of them reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    ExactQuantiles,
+    ExactUplift,
+    GroupedAUC,
+    GroupedInterleaving,
+    GroupedScores,
+    InputError,
+    Moments,
+    OffPolicy,
+    Ratio,
+    SettingsError,
+    parse_measure,
+)
+from streammetrics_consumers.cli.arguments import COLUMNS, UsageError
+from streammetrics_consumers.config.section import did_you_mean
+from streammetrics_consumers.model import formatting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the settings of the metrics are made of: the threshold, the kind of the ids of lists,
+    and all requested measures of lists."""
+
+    threshold: float = 0.5
+    ids: str = "hashed"
+    measures: tuple[str, ...] = ("AP",)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The values that one metric offers by name. also: the optional arguments of the metric that
+    these values need; note: what the table says of the first of them, such as its settings."""
+
+    make: Callable[[Given], Accumulator]
+    names: str
+    also: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags whose columns it reads."""
+        needed = [name for name, must in self.make(Given()).arguments().items() if must]
+        return tuple(_READS.get(name, name) for name in (*needed, *self.also))
+
+
+# A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
+# several metrics offer is of the first one whose columns are given.
+_MEASURES: Final = Offer(lambda given: GroupedScores([*given.measures], ids=given.ids), "")
+_OFFERS: Final = (
+    Offer(lambda _: ExactAUC(), "auc gini ks pr_auc_trapezoid"),
+    Offer(
+        lambda _: Calibration(),
+        "log_loss normalized_entropy brier copc mean_score base_rate",
+    ),
+    Offer(
+        lambda given: BinaryConfusion(threshold=given.threshold),
+        "accuracy error_rate balanced_accuracy precision recall specificity f1 mcc kappa jaccard "
+        "fpr fnr npv",
+        note="a score of {threshold:g} or more is a prediction of 1; another: --threshold",
+    ),
+    Offer(lambda _: ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
+          "gain_relative"),
+    Offer(
+        lambda _: OffPolicy(),
+        "snips ips mean_reward effective_sample_size mean_weight largest_weight largest_share "
+        "raw.snips raw.ips",
+    ),
+    Offer(
+        lambda _: OffPolicy(),
+        "clipped share_clipped raw.clipped",
+        note=f"a weight over {OffPolicy.clip:g} is clipped to it",
+    ),
+    Offer(
+        lambda _: OffPolicy(),
+        "dr sndr raw.dr raw.sndr",
+        also=("predicted_logged", "predicted_target"),
+    ),
+    Offer(lambda _: Moments(), "mean variance std skewness minimum maximum"),
+    Offer(lambda _: ExactQuantiles(), "median p90 p95 p99 iqr"),
+    Offer(lambda _: Ratio(), "ctr"),
+    Offer(
+        lambda given: GroupedInterleaving(ids=given.ids),
+        "preference win_share_a win_share_b pvalue e_value",
+    ),
+    Offer(lambda given: GroupedAUC(ids=given.ids), "gauc"),
+)  # fmt: skip
+_BY_NAME: Final = [(name, offer) for offer in _OFFERS for name in offer.names.split()]
+# The views that choose a threshold by the rows, each with its points.
+_CHOSEN: Final[Mapping[str, Callable[[Any, Fraction], Sequence[Any]]]] = {
+    "precision_at_recall": lambda r, x: r.best("precision", recall_at_least=x).points,
+    "recall_at_precision": lambda r, x: r.best("recall", precision_at_least=x).points,
+    "best_f_beta": lambda r, x: r.best("f_beta", beta=x).points,
+    "precision_at_budget": lambda r, x: [r.threshold_for(predicted_positive=x)],
+    "recall_at_budget": lambda r, x: [r.threshold_for(predicted_positive=x)],
+}
+# The views that need a number in brackets, each with an example.
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "precision_at_recall": "0.8",
+    "recall_at_precision": "0.8",
+    "precision_at_budget": "0.05",
+    "recall_at_budget": "0.05",
+    "best_f_beta": "2",
+    "f_beta": "2",
+    "quantile": "0.5",
+    "trimmed_mean": "0.1",
+    "winsorised_mean": "0.1",
+}
+_NUMBER: Final = re.compile(r"-?[0-9]{0,18}\.?[0-9]{1,18}\)")  # the end of a view of _EXAMPLES
+_KNOWN: Final = [*dict.fromkeys([*(name for name, _ in _BY_NAME), *_EXAMPLES])]
+_PERCENTILE: Final = re.compile(r"p(\d{1,2})(?:\.(\d{1,10}))?")
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "rocauc": "auc",
+    "logloss": "log_loss",
+    "ne": "normalized_entropy",
+    "rate": "ctr",
+    "mean": "ctr",
+    "var": "variance",
+    "min": "minimum",
+    "max": "maximum",
+    "bestf1": "best_f_beta(1)",
+    "bestfbeta": "best_f_beta(1)",
+    "auuc": "gain",
+    "ess": "effective_sample_size",
+}
+# The flag whose column an argument reads, if it has another name.
+_READS: Final = {
+    "numerators": "labels",
+    "groups": "lists",
+    "predictions": "scores",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One requested value. name: as it is shown; metric: its name in the panel; view: of that."""
+
+    name: str
+    metric: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The metrics of a panel, what is asked of each, the column that each flag reads (of those that
+    a metric needs), and what a table says of the values."""
+
+    metrics: Mapping[str, Accumulator]
+    asked: Sequence[Asked]
+    reads: Mapping[str, str]
+    notes: Sequence[str]
+
+
+class _Found(NamedTuple):
+    """A requested value that an offer has. name: as it is shown."""
+
+    offer: Offer
+    name: str
+    view: str
+
+
+def request_of(
+    names: Sequence[str], columns: Mapping[str, str | None], schema: pa.Schema, threshold: float
+) -> Request:
+    """What these names ask for; UsageError names a flag whose column is missing."""
+    found = [_with_columns(name, _candidates(name), columns) for name in names]
+    lists = columns["lists"]
+    measures = dict.fromkeys(one.view for one in found if one.offer is _MEASURES)
+    given = Given(threshold, "hashed" if lists is None else _ids(schema, lists), tuple(measures))
+    metrics: dict[str, Accumulator] = {}
+    asked: list[Asked] = []
+    reads: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for one in found:
+        metric = one.offer.make(given)
+        key = type(metric).__name__
+        metrics.setdefault(key, metric)
+        asked.append(Asked(one.name, key, one.view))
+        reads.update({flag: cast("str", columns[flag]) for flag in one.offer.flags})
+        if one.offer.note:
+            said = f"{one.name}: {one.offer.note.format(threshold=threshold)}"
+            notes.setdefault(one.offer.note, said)
+    return Request(metrics, [*dict.fromkeys(asked)], reads, [*notes.values()])
+
+
+def _with_columns(
+    name: str, candidates: Sequence[_Found], columns: Mapping[str, str | None]
+) -> _Found:
+    """The first candidate whose columns are given; UsageError names those that are missing."""
+    missing = []
+    for one in candidates:
+        absent = [flag for flag in one.offer.flags if columns[flag] is None]
+        if not absent:
+            return one
+        missing.append([f"{flag_of(flag)} COLUMN ({COLUMNS[flag]})" for flag in absent])
+    which = "one of these columns" if missing[1:] else "it" if len(missing[0]) == 1 else "them"
+    raise UsageError(
+        f"--metrics {formatting.name(name)}: expected "
+        f"{' or '.join(', '.join(absent) for absent in missing)}, got nothing; add {which}"
+    )
+
+
+def flag_of(argument: str) -> str:
+    """The flag of a column, as it is typed.
+
+    >>> flag_of("predicted_target")
+    '--predicted-target'
+    """
+    return f"--{argument.replace('_', '-')}"
+
+
+def _candidates(name: str) -> list[_Found]:
+    """What a requested name may mean, best first; UsageError if nothing."""
+    stem, bracket, argument = name.partition("(")
+    plain = stem.strip().lower().replace("-", "_") + bracket + argument
+    usual = _OTHER_NAMES.get(plain.replace("_", ""), plain)
+    found = [
+        _Found(offer, known, _view(known))
+        for one in dict.fromkeys((plain, usual))
+        for known, offer in _BY_NAME
+        if known == one
+    ]
+    if found:
+        return found
+    offer = _offer_of_view(_view(usual))
+    if offer is not None:
+        return [_Found(offer, usual, _view(usual))]
+    measure = measure_of(name, _KNOWN)
+    return [_Found(_MEASURES, measure, measure)]
+
+
+def _view(name: str) -> str:
+    """The view of its metric that a name means.
+
+    >>> [_view(name) for name in ("p99", "p99.9", "ctr", "f_beta(2)")]
+    ['quantile(0.99)', 'quantile(0.999)', 'ratio', 'f_beta(2)']
+    """
+    found = _PERCENTILE.fullmatch(name)
+    if found:
+        return f"quantile(0.{int(found[1]):02d}{found[2] or ''})"
+    return "ratio" if name == "ctr" else name
+
+
+def _offer_of_view(view: str) -> Offer | None:
+    """The offer of a view with arguments, such as `precision_at_recall(0.8)`; None if there is
+    none. UsageError if the arguments are missing or wrong."""
+    stem, bracket, argument = view.partition("(")
+    if stem in _EXAMPLES and not _NUMBER.fullmatch(argument):
+        got = formatting.name(bracket + argument) if bracket else "none"
+        raise UsageError(
+            f"--metrics {formatting.name(view)}: expected a number in brackets, got {got}; "
+            f"write {stem}({_EXAMPLES[stem]})"
+        )
+    if not bracket:
+        return None
+    try:
+        parse_measure(view)
+        return None
+    except SettingsError:
+        pass
+    for offer in _OFFERS:
+        try:
+            cast("Any", offer.make(Given()).compute()).interval(view)
+            return offer
+        except InputError as error:
+            if error.where != "view":
+                raise UsageError(
+                    f"--metrics {formatting.name(view)}: expected {error.expected}, got "
+                    f"{error.got}; {error.hint}"
+                ) from None
+    return None
+
+
+def measure_of(name: str, others: Sequence[str]) -> str:
+    """The measure of lists that is meant; UsageError for any other name. others: known names."""
+    try:
+        return str(parse_measure(name))
+    except SettingsError as error:
+        every = f"name one of {', '.join(others)}, or a measure" if others else error.hint
+        near = did_you_mean(name.partition("(")[0].lower(), others, every)
+        hint = error.hint if error.hint.startswith("did you mean") and near == every else near
+        raise UsageError(
+            f"--metrics: expected {'a metric, or ' if others else ''}a measure of lists such as "
+            f"ndcg@10, got {formatting.name(name)!r}; {hint}"
+        ) from None
+
+
+def _ids(schema: pa.Schema, column: str) -> str:
+    import pyarrow.types as kinds
+
+    return "integer" if kinds.is_integer(schema.field(column).type) else "hashed"
+
+
+def inputs_of(metrics: Mapping[str, Accumulator]) -> dict[str, dict[str, str]]:
+    """The columns of the panel that arguments of other names read."""
+    found = {
+        name: {a: _READS[a] for a in metric.arguments() if a in _READS}
+        for name, metric in metrics.items()
+    }
+    return {name: columns for name, columns in found.items() if columns}
+
+
+def column_of(argument: str, reads: Mapping[str, str]) -> str | None:
+    """The column of the file that an argument of a metric reads."""
+    return reads.get(_READS.get(argument, argument))
+
+
+def chosen_threshold(result: object, view: str) -> float | None:
+    """The threshold that the rows choose for a view, the highest of several; None for others."""
+    stem, _, argument = view.partition("(")
+    if stem not in _CHOSEN:
+        return None
+    points = _CHOSEN[stem](result, Fraction(argument.removesuffix(")")))
+    return float(points[0].threshold) if len(points) else None

@@ -1,0 +1,160 @@
+"""[drift]: comparisons of the windows of a metric with a reference.
+
+A drift counts nothing: it is computed when results are read, from the states of its metric. So an
+entry may be added, changed or removed at any time.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from streammetrics import (
+    Accumulator,
+    Panel,
+    StateError,
+    StreamMetricsError,
+    drift,
+    load,
+)
+from streammetrics_consumers.config.entries import ENTRIES
+from streammetrics_consumers.config.metrics import NAME, MetricConfig
+from streammetrics_consumers.config.section import Problem, Section, did_you_mean
+from streammetrics_consumers.config.tables import WindowsConfig
+from streammetrics_consumers.model.generation import DeclaredDrift
+from streammetrics_consumers.model.times import iso_to_ms
+
+PREVIOUS: Final = "previous"
+MAX_DRIFTS: Final = 100
+MAX_STATE_BYTES: Final = 64 << 20  # of a state file
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def read_drifts(
+    section: Section, metrics: Sequence[MetricConfig], windows: WindowsConfig, directory: Path
+) -> tuple[DeclaredDrift, ...]:
+    """Read [drift]. directory: the base of relative paths of state files."""
+    if len(section.table) > MAX_DRIFTS:
+        section.problem("[drift]", f"at most {MAX_DRIFTS} entries", len(section.table), "cut it")
+    found = []
+    for name in list(section.table)[:MAX_DRIFTS]:
+        one = _read(section, name, metrics, windows, directory)
+        if one is not None:
+            found.append(one)
+    section.done()
+    return tuple(found)
+
+
+def _read(
+    section: Section,
+    name: str,
+    metrics: Sequence[MetricConfig],
+    windows: WindowsConfig,
+    directory: Path,
+) -> DeclaredDrift | None:
+    where, known = f"drift.{name}", {metric.name: metric for metric in metrics}
+    if not NAME.fullmatch(name) or name in known:
+        expected = "a name of up to 64 letters, digits, `_`, `.` or `-` that no metric has"
+        section.problem(f"[{where}]", expected, name, "rename it")
+    before = len(section.problems)
+    one = Section(where, section.raw(name), section.problems, keys=ENTRIES["drift.NAME"])
+    label, bins, text = one.optional_whole("label"), one.whole("bins"), one.text("reference")
+    metric = one.text("metric")
+    one.done()
+    if len(section.problems) > before:
+        return None
+    if metric not in known:
+        hint = did_you_mean(metric, list(known))
+        section.problem(one.where("metric"), "a metric of [metrics]", metric, hint)
+        return None
+    empty = known[metric].empty
+    if label is not None and "weights" in known[metric].inputs:
+        expected = "nothing, since the rows of each label are not counted where rows have weights"
+        one.bad("label", expected, "leave it out for the scores of all rows")
+        return None
+    reference = _reference(one, text, windows, directory)
+    if reference is None:
+        return None
+    found = DeclaredDrift(name, metric, reference, label, bins)
+    try:
+        saved = reference_of(found)
+        drift(empty if saved is None else saved, empty, label=label, bins=bins)
+    except StreamMetricsError as error:
+        problem = Problem(f"[{where}] ({error.where})", error.expected, error.got, error.hint)
+        section.problems.append(problem)
+        return None
+    return found
+
+
+def _reference(
+    section: Section, text: str, windows: WindowsConfig, directory: Path
+) -> str | tuple[int, int] | None:
+    """A reference as it is declared; None after a problem."""
+    if text == PREVIOUS:
+        return text
+    ends = [f"{end}T00:00:00Z" if _DATE.fullmatch(end) else end for end in text.split("/")]
+    times, good = iso_to_ms(ends)
+    if len(ends) != 2 or not good.all():
+        return str((directory / text).resolve())
+    start, end = times.tolist()
+    size, slide = 1000 * windows.size_s, 1000 * windows.slide_s
+    if start % slide or end - start < size or (end - start - size) % slide:
+        expected = f"whole windows, {windows.size_s} s long, one every {windows.slide_s} s"
+        section.bad("reference", expected, "windows are aligned to the Unix epoch")
+        return None
+    return start, end
+
+
+def reference_of(found: DeclaredDrift) -> Accumulator | None:
+    """The saved state that a drift compares with; None if it compares with a window.
+
+    Raises StateError for a file that is not a state, or has none of the metric.
+    """
+    if found.reference == PREVIOUS or not isinstance(found.reference, str):
+        return None
+    state = _saved(Path(found.reference))
+    if isinstance(state, Panel):
+        if found.metric not in state.metrics:
+            raise StateError(
+                expected=f"a state of {found.metric}",
+                got=", ".join(state.metrics)[:200],
+                where=found.reference,
+                hint=f"export it with --metric {found.metric}",
+            )
+        return state.state(found.metric)
+    return state
+
+
+def _saved(path: Path) -> Accumulator:
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_STATE_BYTES:
+            raise StateError(
+                expected=f"a file of at most {MAX_STATE_BYTES >> 20} MiB",
+                got=f"{about.st_size} bytes" if stat.S_ISREG(about.st_mode) else "no file",
+                where=str(path),
+                hint="export the state of one metric with --metric",
+            )
+        return _loaded(path, about.st_ino, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise StateError(
+            expected='"previous", START/END in ISO UTC, or a state file',
+            got=str(error.strerror),
+            where=str(path),
+            hint="correct it, or check the file and its permissions",
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _loaded(path: Path, inode: int, changed_ns: int, size: int) -> Accumulator:
+    """The state in a file; a file that changes is read again."""
+    with path.open("rb") as file:
+        data = file.read(size)
+    try:
+        return load(data)
+    except StateError as error:
+        raise error.but(where=str(path)) from None

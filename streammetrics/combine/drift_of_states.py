@@ -1,0 +1,272 @@
+"""drift: how far one state has drifted from another, of values or of scores on one grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.classification.exact_auc import ExactAUC
+from streammetrics.classification.histogram_auc import HistogramAUC
+from streammetrics.combine.clustered import leave_one_out, summed
+from streammetrics.combine.user_groups import UserGroups
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.distributions.exact_quantiles import ExactQuantiles
+from streammetrics.distributions.quantiles import Quantiles
+from streammetrics.kernels.curves.drift_distances import (
+    DesignEffects,
+    Places,
+    bin_ends,
+    binned,
+    cells_of,
+    design_effects,
+    differences_of_bins,
+)
+from streammetrics.kernels.inference.variances import (
+    GroupVariance,
+    doubts_of_groups,
+    jackknife_variance,
+)
+from streammetrics.kernels.tables.grids import grid_of
+from streammetrics.present.views import value_of
+from streammetrics.results.distribution import Distribution
+from streammetrics.results.drift_result import Drift, Users, Values
+from streammetrics.results.score_curve import ScoreCurve
+
+BINS: Final = 10
+_MOST_BINS: Final = 1000
+_GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
+_KINDS: Final = ("a state on a grid", "an exact state")
+_METRICS: Final = (Quantiles, ExactQuantiles, HistogramAUC, ExactAUC)
+
+
+def drift(
+    reference: Accumulator,
+    current: Accumulator,
+    *,
+    label: int | None = None,
+    bins: int = BINS,
+) -> Drift:
+    """How far the rows of `current` have drifted from those of `reference`.
+
+    reference, current: two states on one grid: Quantiles, or the scores of HistogramAUC; or exact
+    ones, ExactQuantiles and ExactAUC. Or UserGroups of such on both sides, whose errors are then
+    those of users: a user who is on both sides leaves both. label: of scores, only those of rows
+    with this label, 0 or 1; None: of all rows. bins: of PSI, cut at the quantiles of the reference.
+
+    SettingsError for states on different grids. Undefined (nan) if a state has no rows. Changes
+    neither state.
+
+    >>> from streammetrics import Quantiles, drift
+    >>> january, june = Quantiles(), Quantiles()
+    >>> january.update(range(1000))
+    >>> june.update(range(100, 1100))
+    >>> found = drift(january, june)
+    >>> round(found.psi, 3), round(found.ks.low, 3), found.certain()
+    (0.596, 0.1, False)
+    """
+    if type(bins) is not int or not 2 <= bins <= _MOST_BINS:
+        hint = "pass 10 for deciles"
+        raise _bad("bins", f"a whole number from 2 to {_MOST_BINS}", shown(bins), hint)
+    if label is not None and (type(label) is not int or label not in (0, 1)):
+        hint = "leave it out for the scores of all rows"
+        raise _bad("label", "0 or 1, where 1 is the positive class", shown(label), hint)
+    for name, state in (("reference", reference), ("current", current)):
+        _require_readable(name, state, label)
+    users = isinstance(reference, UserGroups), isinstance(current, UserGroups)
+    if users[0] != users[1]:
+        raise SettingsError(
+            expected="UserGroups on both sides, or on neither",
+            got=f"{type(reference).__name__} and {type(current).__name__}",
+            where="drift(current)",
+            hint="count both by users, or pass metric_state() of the UserGroups",
+        )
+    _require_one_grid(reference, current)
+    if not (isinstance(reference, UserGroups) and isinstance(current, UserGroups)):
+        return _drift(_of(reference, label), _of(current, label), bins)
+    a, b = (_of(one.metric_state(), label) for one in (reference, current))
+    groups = _BothGroups(
+        (reference.states.of_slot(0), current.states.of_slot(0)),
+        np.array([reference.rows_of_groups(), current.rows_of_groups()]),
+        label,
+        bins,
+    )
+    return _drift(a, b, bins, users=groups)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The values of a state, and the key of each place, float64 [k]: its bucket, or its value.
+    last: the greatest key that there can be."""
+
+    values: Values
+    keys: NDArray[np.float64]
+    last: float
+
+    @property
+    def places(self) -> Places:
+        """The cells that have rows."""
+        return Places(self.keys, self.values.counts, self.values.low, self.values.high)
+
+
+def _of(state: Accumulator, label: int | None) -> _Side:
+    return _side(state, state.compute(), label)
+
+
+def _side(metric: Accumulator, result: object, label: int | None) -> _Side:
+    """A side from the result of a metric; metric: any state with its settings."""
+    curve = cast("ScoreCurve[float]", result)
+    values = result if isinstance(result, Distribution) else _scores(curve, label)
+    if not isinstance(metric, Quantiles | HistogramAUC):
+        return _Side(values, values.values, np.inf)
+    grid = grid_of(metric)
+    return _Side(values, grid.buckets(values.values).astype(np.float64), grid.n_buckets - 1)
+
+
+def _scores(curve: ScoreCurve[float], label: int | None) -> Values:
+    """The scores of a curve in ascending order: of all rows, or of those with a label."""
+    counts = curve.counts.sum(0) if label is None else curve.counts[label]
+    if label is not None and (curve.weight_units is not None or curve.rows_rounded):
+        raise InputError(
+            expected="rows of weight 1, since the weighted rows of each label are not counted",
+            got="weighted rows",
+            where="drift(label)",
+            hint="leave label out for the scores of all rows",
+        )
+    used = np.flatnonzero(counts)
+    counts, rows = counts[used], curve.rows if label is None else int(counts.sum())
+    more = (rows, curve.reason, curve.weight_unit, curve.rows_rounded)
+    low = curve.scores[used].astype(np.float64)
+    if curve._ends is None:
+        return Distribution[float](low, low, low, counts, True, *more)
+    ends = curve._ends[used]
+    high = np.where(np.isnan(ends), np.inf, np.nextafter(ends, -np.inf))
+    middle = low / 2 + high / 2
+    # The middle of a bucket, or the only end that it has.
+    values = np.where(np.isfinite(middle), middle, np.where(np.isfinite(low), low, high))
+    return Distribution[Bounded](values, low, high, counts, False, *more)
+
+
+def _drift(
+    a: _Side,
+    b: _Side,
+    bins: int,
+    ends: NDArray[np.float64] | None = None,
+    users: Users | None = None,
+) -> Drift:
+    """The drift of two sides. ends: the keys at which bins end; None: at the quantiles of `a`."""
+    cells, keys = cells_of(a.places, b.places)
+    if ends is None:
+        ends = _ends(a, bins)
+    return Drift(a.values, b.values, cells, binned(keys, cells.counts, ends), users)
+
+
+def _ends(a: _Side, bins: int) -> NDArray[np.float64]:
+    """The keys at which the bins of a reference end; the last bin has no end."""
+    if not len(a.keys):
+        return np.empty(0)
+    ends = a.keys[bin_ends(a.values.counts, bins)]
+    return ends[ends < a.last]
+
+
+@dataclass(frozen=True, eq=False)
+class _BothGroups:
+    """Both states in each bucket of users, [buckets] slots each; rows: int64 [2, buckets]."""
+
+    states: tuple[Accumulator, Accumulator]
+    rows: NDArray[np.int64]
+    label: int | None
+    bins: int
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons to doubt the variances."""
+        found = (doubts_of_groups(side.tolist()) for side in self.rows)
+        return tuple(dict.fromkeys(doubt for side in found for doubt in side))
+
+    @cached_property
+    def effects(self) -> DesignEffects:
+        """The design effects of bins; nan if they are not known."""
+        together, *without = self._drifts
+        differences = [differences_of_bins(one.bin_counts) for one in without]
+        return design_effects(together.bin_counts, np.array(differences))
+
+    def variance_of(self, view: str) -> GroupVariance:
+        """The variance of a view, by the jackknife over the buckets that have rows."""
+        return jackknife_variance([float(value_of(one, view)) for one in self._drifts[1:]])
+
+    @cached_property
+    def _drifts(self) -> list[Drift]:
+        """The drift of all buckets, and that without each one that has rows, in the same bins."""
+        a, b = (_of(summed(one), self.label) for one in self.states)
+        ends, weights = _ends(a, self.bins), self.rows.sum(0).tolist()
+        found = [_drift(a, b, self.bins, ends)]
+        for results in zip(*(leave_one_out(one, weights) for one in self.states), strict=True):
+            if None not in results:
+                each = zip(self.states, results, strict=True)
+                a, b = (_side(state, result, self.label) for state, result in each)
+                found.append(_drift(a, b, self.bins, ends))
+        return found
+
+
+def _require_readable(name: str, state: object, label: int | None) -> None:
+    """Refuse a state without values or scores, and a label for one without labels."""
+    metric = state.metric if isinstance(state, UserGroups) else state
+    if not isinstance(metric, _METRICS):
+        kind = type(metric).__name__
+        inside = f"UserGroups of {kind}" if isinstance(state, UserGroups) else kind
+        known = " or ".join((", ".join(one.__name__ for one in _METRICS[:-1]),
+                             _METRICS[-1].__name__))  # fmt: skip
+        hint = "of a Panel, a PerKey or Windows pass the state of one metric"
+        raise _bad(name, f"a state of {known}, or UserGroups of one", inside, hint)
+    if label is not None and isinstance(metric, Quantiles | ExactQuantiles):
+        got = f"{label} for {type(metric).__name__}"
+        raise _bad("label", "none, since the rows have no labels", got, "leave it out")
+
+
+def _require_one_grid(reference: Accumulator, current: Accumulator) -> None:
+    """Refuse states whose buckets, of values or of users, are not the same."""
+    kinds = [_KINDS[_is_exact(state)] for state in (reference, current)]
+    if kinds[0] != kinds[1]:
+        raise SettingsError(
+            expected=f"{kinds[0]}, as the reference is",
+            got=kinds[1],
+            where="drift(current)",
+            hint="compare states on one grid: count both with the same metric and settings",
+        )
+    one, other = _identity(reference), _identity(current)
+    for name in one:
+        if one[name] != other.get(name):
+            raise SettingsError(
+                expected=f"{name}={shown(one[name])}, as in the reference",
+                got=shown(other[name]) if name in other else "none",
+                where="drift(current)",
+                hint="compare states on one grid: count both with the same settings",
+            )
+
+
+def _identity(state: Accumulator) -> Mapping[str, object]:
+    """The settings that two states must have in common; the values of exact ones have no grid."""
+    if isinstance(state, UserGroups):
+        groups = {"buckets": state.buckets, "salt": state.salt}
+        return {**_identity(state.metric), **groups}
+    known = state.settings()
+    if isinstance(state, Quantiles | HistogramAUC):
+        return {name: known[name] for name in (*_GRID, "weight_unit")}
+    rounds = "float32" in (known.get("value_type"), known.get("score_type"))
+    return {"float32": rounds, "weight_unit": known["weight_unit"]}
+
+
+def _is_exact(state: Accumulator) -> bool:
+    metric = state.metric if isinstance(state, UserGroups) else state
+    return isinstance(metric, ExactQuantiles | ExactAUC)
+
+
+def _bad(name: str, expected: str, got: str, hint: str) -> InputError:
+    return InputError(expected=expected, got=got, where=f"drift({name})", hint=hint)

@@ -1,0 +1,267 @@
+"""Measures of novelty: an item counts less for each subtopic that items above it have answered.
+
+The gain of an item at rank i is the sum, over the subtopics that it answers, of (1 - α)^c, where c
+items above it answer the subtopic (Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and
+MacKinnon 2008, "Novelty and diversity in information retrieval evaluation", SIGIR, section 5). So a
+measure is a sum over subtopics, each with the ranks of its own items. With weights 1/log2(i + 1) it
+is the α-DCG, with 1/i the intent-aware ERR, and with α = 1 and weights 1 the number of subtopics
+that are answered at all.
+
+In a group of m tied items of which c answer a subtopic, each rank has one of these c in c/m of all
+orders. The other c - 1 are then in any order among the other m - 1, and the mean of (1 - α)^(those
+above) over these orders is that of ERR, for a user who stops at each with probability α.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from streammetrics.core.parts.score_bits import codes_of
+from streammetrics.kernels.exact.double_double import (
+    Pair,
+    add,
+    divided,
+    over,
+    scaled,
+    times,
+    totals,
+)
+from streammetrics.kernels.ranking.gain import mean_continuations
+from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
+from streammetrics.kernels.ranking.positions import deduplicate
+from streammetrics.kernels.ranking.rank_tables import Floats, discounts, fading, reciprocals
+from streammetrics.kernels.ranking.ranked import key_rows, of_like_length
+from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
+from streammetrics.kernels.ranking.ties import Indices, Keys, first_of_run, run_starts
+
+Weights = Callable[[Ints], Pair]  # of 0-based ranks
+
+_NEGLIGIBLE: Final = 2.0**-200
+_SCALE: Final = 52  # binary places of the gains that the greedy order compares
+
+
+def alpha_ndcg(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Floats:
+    """α-DCG over that of the greedy order of all known items, both of the first `cut`; [n]. 0 for a
+    list without subtopics."""
+    value, best = _gained(lists, alpha, rel, cut, _discounts), _greedy(lists, alpha, rel, cut)
+    some = np.flatnonzero(best.high > 0)
+    found = np.zeros(lists.n)
+    found[some] = divided(value.take(some), best.take(some)).high
+    return found
+
+
+def intent_aware_err(lists: Ranked, alpha: float, rel: int, cut: int, over_perfect: bool) -> Pair:
+    """The mean over subtopics of Σ 1/i (1 - α)^c over the ranks i of its items, divided by that of
+    a list whose every item answers it (`over_perfect`), or times α: the mean of 1/rank where a user
+    who stops at such an item with probability α stops; [n]. 0 for a list without subtopics."""
+    value = _mean_of_topics(lists, rel, _gained(lists, alpha, rel, cut, _reciprocals))
+    if over_perfect:
+        return divided(value, _perfect(alpha, cut))
+    exact = Fraction(repr(alpha))
+    high = float(exact)
+    return times(value, Pair(np.array([high]), np.array([float(exact - Fraction(high))])))
+
+
+def subtopic_recall(lists: Ranked, rel: int, cut: int | None) -> Pair:
+    """The share of the subtopics that an item among the first `cut` answers; [n]. 0 for a list
+    without subtopics."""
+    return _mean_of_topics(lists, rel, _gained(lists, 1.0, rel, cut, _ones))
+
+
+def _discounts(ranks: Ints) -> Pair:
+    upper, lower = (table[ranks] for table in discounts(int(ranks.max(initial=0)) + 1))
+    return add(Pair(upper, np.zeros_like(upper)), Pair(lower, np.zeros_like(lower)))
+
+
+def _reciprocals(ranks: Ints) -> Pair:
+    return reciprocals(int(ranks.max(initial=0)) + 1).take(ranks)
+
+
+def _ones(ranks: Ints) -> Pair:
+    return Pair(np.ones(ranks.shape), np.zeros(ranks.shape))
+
+
+def _mean_of_topics(lists: Ranked, rel: int, sums: Pair) -> Pair:
+    topics = np.bincount(_subtopics(lists).at_least(rel).owners, minlength=lists.n)
+    return over(sums, np.maximum(topics, 1).astype(np.float64))
+
+
+def _perfect(alpha: float, cut: int) -> Pair:
+    """Σ (1 - α)^(i - 1) / i over the first `cut` ranks; [1]."""
+    n = 128
+    while n < cut and fading(alpha)(n).high[n - 1] > _NEGLIGIBLE:
+        n *= 2
+    ranks = np.arange(min(n, cut))
+    terms = times(fading(alpha)(len(ranks)).take(ranks), _reciprocals(ranks))
+    return totals(terms, np.zeros(len(ranks), np.intp), 1)
+
+
+def _subtopics(lists: Ranked) -> Subtopics:
+    found = lists.whole.subtopics
+    return Subtopics.none(lists.n) if found is None else found  # nothing is relevant
+
+
+# The sum over the items of each subtopic.
+
+
+def _gained(lists: Ranked, alpha: float, rel: int, cut: int | None, weights: Weights) -> Pair:
+    """Σ (1 - α)^c times the weight of the rank, over subtopics and the items that answer them; [n].
+
+    Tied items count as in the mean of all orders.
+    """
+    answers = _subtopics(lists).at_least(rel)
+    above, tied = lists.once(placed)
+    at, topics = above[answers.items], answers.topics
+    kept = np.flatnonzero(at >= 0 if cut is None else (at >= 0) & (at < cut))
+    order = kept[np.lexsort((at[kept], topics[kept]))]
+    at, topics, sizes = at[order], topics[order], tied[answers.items[order]]
+    # An item, or those of a tie, that answer one subtopic.
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (topics[1:] != topics[:-1]) | (at[1:] != at[:-1])
+    firsts = np.flatnonzero(new)
+    counts = np.diff(firsts, append=len(order))
+    begins, sizes, topics = at[firsts], sizes[firsts], topics[firsts]
+    before = firsts - firsts[first_of_run(topics)]
+    powers = fading(alpha)(int(before.max(initial=0)) + 1).take(before)
+    ties = np.flatnonzero(sizes > 1)
+    inside = weights(begins)
+    if len(ties):
+        found = _of_ties(alpha, begins[ties], sizes[ties], counts[ties], cut, weights)
+        inside.high[ties], inside.low[ties] = found
+    return totals(times(powers, inside), answers.owners[topics], lists.n)
+
+
+def _of_ties(
+    alpha: float, begins: Ints, sizes: Ints, counts: Ints, cut: int | None, weights: Weights
+) -> Pair:
+    """The mean over all orders of Σ (1 - α)^c times the weight, over the `counts` of `sizes` tied
+    items that answer one subtopic; c counts those of the tie alone; [g]."""
+    different = deduplicate(begins, sizes, counts)
+    at = different.firsts
+    begins, sizes, counts = begins[at], sizes[at], counts[at]
+    room = sizes if cut is None else np.minimum(sizes, cut - begins)
+    found = Pair(np.zeros(len(at)), np.zeros(len(at)))
+    stay = fading(alpha)(2)
+    for some in of_like_length(room):
+        steps = int(room[some].max())
+        others = counts[some] - 1
+        shape = np.ones((len(some), int(others.max())))
+        stays = Pair(stay.high[1] * shape, stay.low[1] * shape)
+        left = mean_continuations(sizes[some] - counts[some], others, stays, steps - 1)
+        t = np.arange(steps)
+        here = t < room[some, None]
+        terms = times(left, weights(begins[some, None] + t))
+        rows = np.repeat(np.arange(len(some)), steps)[here.ravel()]
+        sums = totals(Pair(*(part[here] for part in terms)), rows, len(some))
+        shares = scaled(sums, counts[some].astype(np.float64))
+        found.high[some], found.low[some] = over(shares, sizes[some].astype(np.float64))
+    return found.take(different.which)
+
+
+def placed(lists: Lists) -> tuple[Ints, Ints]:
+    """For each item that answers a subtopic the number of ranks above it and above its ties, -1 if
+    it is not in the list, and the number of items of its score; list by list."""
+    subtopics = lists.subtopics or Subtopics.none(len(lists))
+    places, owners = subtopics.places.values, subtopics.owners
+    if lists.scores is None:
+        return places, np.ones_like(places)
+    keys = (~codes_of(lists.scores)).astype(np.uint64)
+    begins, ends = np.full(len(places), -1), np.zeros(len(places), np.int64)
+    known = places >= 0
+    mine = np.zeros(len(places), np.uint64)
+    mine[known] = keys[lists.offsets[owners[known]] + places[known]]
+    rows_of = np.full(len(lists), -1)
+    for some in of_like_length(np.diff(lists.offsets)):
+        rows = key_rows(keys, lists.offsets, some)
+        rows.sort(axis=1)
+        rows_of[some] = np.arange(len(some))
+        at = np.flatnonzero(known & (rows_of[owners] >= 0))
+        begins[at] = _below(rows, rows_of[owners[at]], mine[at])
+        ends[at] = _below(rows, rows_of[owners[at]], mine[at] + np.uint64(1))
+        rows_of[some] = -1
+    return begins, ends - begins
+
+
+def _below(rows: Keys, which: Indices, keys: Keys) -> Ints:
+    """How many keys of its sorted row each key is above; [m]."""
+    flat, width = rows.reshape(-1), rows.shape[1]
+    found = np.zeros(len(keys), np.int64)
+    step = 1 << width.bit_length() - 1
+    while step:
+        further = np.minimum(found + step, width)
+        above = flat[which * width + further - 1] < keys
+        found = np.where(above, further, found)
+        step >>= 1
+    return found
+
+
+# The greedy order, which defines the ideal.
+
+
+def _greedy(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Pair:
+    """The α-DCG of the order in which each rank has an item of the greatest gain; [n].
+
+    An order with the greatest α-DCG is hard to find (NP-complete: Clarke et al. 2008, section 5.2);
+    this is that of the TREC tool ndeval. Of equal gains the first item in `places` is taken.
+    """
+    answers = _subtopics(lists).at_least(rel)
+    firsts = run_starts(answers.items)
+    owners = _subtopics(lists).owners[answers.items[firsts]]
+    of_items = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(answers.items)))
+    per_list = np.bincount(owners, minlength=lists.n)
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    group = np.full(lists.n, -1)
+    for i, some in enumerate(of_like_length(per_list)):
+        group[some] = i
+        pairs = np.flatnonzero(group[owners[of_items]] == i)
+        depth = int(per_list[some].max())
+        depth = depth if cut is None else min(cut, depth)
+        items = np.unique(of_items[pairs], return_inverse=True)[1]
+        mine = owners[of_items[pairs[run_starts(items)]]]
+        found = _greedy_sums(alpha, depth, items, answers.topics[pairs], mine, lists.n)
+        high[some], low[some] = found.high[some], found.low[some]
+    return Pair(high, low)
+
+
+def _greedy_sums(alpha: float, depth: int, items: Ints, topics: Ints, owners: Ints, n: int) -> Pair:
+    """The sums of the first `depth` ranks. items, topics: [p], by item; owners: the list of each
+    item, ascending."""
+    if not len(items):
+        return Pair(np.zeros(n), np.zeros(n))
+    gains = _gain_table(alpha, depth)
+    powers = fading(alpha)(depth + 1)
+    topics = np.unique(topics, return_inverse=True)[1]
+    above = np.zeros(int(topics.max()) + 1, np.int64)
+    starts = run_starts(items)
+    lengths = np.diff(starts, append=len(items))
+    lists, weights = run_starts(owners), _discounts(np.arange(depth))
+    numbers = np.repeat(np.arange(len(lists)), np.diff(lists, append=len(owners)))
+    taken = np.zeros(len(owners), np.bool_)
+    terms: list[Pair] = []
+    of: list[Ints] = []
+    for rank in range(depth):
+        gained = np.add.reduceat(gains[above[topics]], starts)
+        gained[taken] = -1
+        best = np.maximum.reduceat(gained, lists)
+        at = np.flatnonzero((gained == best[numbers]) & ~taken)
+        at = at[run_starts(numbers[at])]
+        taken[at] = True
+        ends = np.cumsum(lengths[at])
+        pairs = np.arange(int(ends[-1]) if len(ends) else 0)
+        pairs += np.repeat(starts[at] - ends + lengths[at], lengths[at])
+        weight = np.full(len(pairs), weights.high[rank]), np.full(len(pairs), weights.low[rank])
+        terms.append(times(powers.take(above[topics[pairs]]), Pair(*weight)))
+        of.append(owners[items[pairs]])
+        above[topics[pairs]] += 1  # an item answers a subtopic once
+    joined = Pair(*(np.concatenate(parts) for parts in zip(*terms, strict=True)))
+    return totals(joined, np.concatenate(of), n)
+
+
+def _gain_table(alpha: float, depth: int) -> Ints:
+    """(1 - α)^c for c = 0 ... depth in multiples of 2**-52, so that sums are exact in any order."""
+    found = np.rint(fading(alpha)(depth + 1).high[: depth + 1] * (1 << _SCALE))
+    return found.astype(np.int64)

@@ -1,0 +1,302 @@
+"""Drift: how far the distribution of current rows is from that of a reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.interval import Interval
+from streammetrics.kernels.curves.drift_distances import (
+    Cells,
+    DesignEffects,
+    greatest_distance,
+    hellinger,
+    jensen_shannon,
+    outwards,
+    psi,
+    psi_pvalue,
+    total_variation,
+    wasserstein,
+)
+from streammetrics.kernels.curves.steps import Figure
+from streammetrics.kernels.inference.quantile_ranks import uniform_band
+from streammetrics.kernels.inference.variances import GroupVariance
+from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.views import Ranges, Reasons, directed, ranged
+from streammetrics.results.distribution import Distribution
+from streammetrics.results.has_intervals import Asked, HasIntervals, widened
+
+Values: TypeAlias = Distribution[float] | Distribution[Bounded]
+
+ALPHA: Final = 0.05
+_SMOOTHING: Final = Fraction(1, 2)
+_LIMITS: Final = (0.1, 0.25)
+_ABOUT: Final = ("psi_pvalue", "ks_band", "deff")  # views that are measures of error
+_NO_DRIFT: Final = "PSI finds no drift, so the interval begins at 0"
+_WEIGHTED: Final = "rows are weighted, so that their number says nothing of chance"
+
+
+class Users(Protocol):
+    """The errors of a drift over users, as one object."""
+
+    @property
+    def effects(self) -> DesignEffects:
+        """The design effects of bins; nan if they are not known."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons to doubt the variances."""
+
+    def variance_of(self, view: str) -> GroupVariance:
+        """The variance of a view."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(HasIntervals):
+    """How far current rows have drifted from a reference, from two states on one grid.
+
+    reference, current: the values of both sides. bin_counts: int64 [2, bins], those in the bins of
+    PSI, which end at the deciles of the reference, moved up to the ends of their buckets. Empty
+    bins are counted as they are, with a share of 0; only PSI smooths, with half a row more in every
+    bin of both sides.
+
+    KS and Wasserstein-1 are of all rows, and `Bounded` on a grid. Jensen-Shannon, Hellinger and
+    total variation are of the bins, which is the certain lower bound of those of all rows: within a
+    bin the two sides may have different values. Their upper bound is reached if the two sides have
+    no value of a bucket in common.
+
+    Intervals are those of UserGroups on both sides: the jackknife, with users that leave both. No
+    distance is below 0, so where PSI finds no drift the interval begins there.
+    """
+
+    directions: ClassVar = directed(
+        none="psi psi_pvalue ks ks_band wasserstein js_distance js_divergence hellinger "
+        "total_variation deff psi_with"
+    )
+    headlines: ClassVar[tuple[str, ...]] = ("psi", "psi_pvalue", "ks", "ks_band", "wasserstein")
+    ranges: ClassVar[Ranges] = ranged(
+        shares="psi_pvalue ks js_distance js_divergence hellinger total_variation",
+        positive="psi ks_band wasserstein deff psi_with",
+    )
+    reasons: ClassVar[Reasons] = {
+        "ks_band": "rows are weighted, or of users, so that the bands do not hold",
+        "deff": "too few buckets of users have rows",
+        "psi": "a bin is empty on one side",
+    }
+    without: ClassVar = dict.fromkeys(_ABOUT, "it is itself a measure of error")
+    independent: ClassVar[str] = ""  # its intervals are over users
+    reference: Values
+    current: Values
+    _cells: Cells
+    bin_counts: NDArray[np.int64]
+    _over_users: Users | None = field(default=None, compare=False)
+
+    @cached_property
+    def psi(self) -> float:
+        """The population stability index, Σ (p - q) ln(p / q) over bins, with half a row more in
+        every bin of both sides; exact, since the bins are part of its definition."""
+        return self.psi_with(_SMOOTHING)
+
+    @property
+    def psi_pvalue(self) -> float:
+        """How often PSI is at least this large without drift, by chi-square with bins - 1 degrees
+        of freedom. Rows are taken as independent or, over users, divided by `deff`, with the
+        second-order correction of Rao and Scott. 1 if it is not known."""
+        if self.reason or not self._is_countable:
+            return 1.0
+        users = self._over_users
+        effects = DesignEffects() if users is None else users.effects
+        return psi_pvalue(self.psi, *self._cells.rows, self.bins, effects)
+
+    @cached_property
+    def ks(self) -> float | Bounded:
+        """Kolmogorov-Smirnov: the greatest distance of the two distribution functions."""
+        return self._figure(greatest_distance(self._cells))
+
+    @property
+    def ks_band(self) -> float:
+        """The KS above which there is drift, with 95 % confidence at all looks together."""
+        return self.band()
+
+    @cached_property
+    def wasserstein(self) -> float | Bounded:
+        """Wasserstein-1, the area between the two distribution functions, in units of the values;
+        on a grid with rows at the middle of their buckets."""
+        sides = self.reference, self.current
+        a, b = ((one.values, one.counts, _moves(one)) for one in sides)
+        (x, c, off), (y, d, more) = a, b
+        return self._figure(wasserstein((x, y), (c, d), (off, more), bounded=self._bounded))
+
+    @property
+    def js_distance(self) -> Bounded:
+        """The Jensen-Shannon distance of the bins, √`js_divergence`: in [0, 1]."""
+        return Bounded(*outwards(*map(math.sqrt, self._divergence)))
+
+    @property
+    def js_divergence(self) -> Bounded:
+        """The Jensen-Shannon divergence of the bins, in bits: in [0, 1]."""
+        return Bounded(*outwards(*self._divergence))
+
+    @property
+    def hellinger(self) -> Bounded:
+        """The Hellinger distance of the bins, √(½ Σ (√p - √q)²): in [0, 1]."""
+        return Bounded(*outwards(*self._of_bins(hellinger)))
+
+    @property
+    def total_variation(self) -> Bounded:
+        """Half of Σ |p - q| over bins: the share of rows that would have to move."""
+        return Bounded(*outwards(*self._of_bins(total_variation)))
+
+    @property
+    def deff(self) -> float | None:
+        """The design effect of the shares of bins, over users; None without users."""
+        return None if self._over_users is None else self._over_users.effects.mean
+
+    @property
+    def rows(self) -> int:
+        """The current rows."""
+        return self.current.rows
+
+    @property
+    def reference_rows(self) -> int:
+        """The rows of the reference."""
+        return self.reference.rows
+
+    @property
+    def bins(self) -> int:
+        """The bins of PSI."""
+        return len(self.bin_counts[0])
+
+    @property
+    def psi_by_convention(self) -> str:
+        """PSI beside the conventional limits, which ignore the number of rows."""
+        if math.isnan(self.psi):
+            return ""
+        low, high = _LIMITS
+        words = ("below {}", "{} to {}", "above {}")
+        at = (self.psi >= low) + (self.psi > high)
+        return words[at].format(*((low, high) if at < 2 else (high,)))
+
+    @property
+    def reason(self) -> str:
+        """Why no distance is known, or ""."""
+        for name, one in (("reference", self.reference), ("current state", self.current)):
+            if one.reason:
+                return f"of the {name}, {one.reason}"
+            if not len(one.counts):
+                return f"the {name} has no rows"
+        return ""
+
+    def psi_with(self, smoothing: float | Fraction) -> float:
+        """PSI with this many rows more in every bin of both sides; with 0 it is infinite if a bin
+        is empty on one side only."""
+        given = as_float(smoothing)
+        if given is None or not 0 <= given < math.inf:
+            hint = "pass 0.5, or 0 for none"
+            raise refused("Drift.psi_with(smoothing)", "a number of 0 or more", smoothing, hint)
+        return math.nan if self.reason else psi(self.bin_counts, Fraction(smoothing))
+
+    def band(self, alpha: float = ALPHA, first: int = 1) -> float:
+        """The KS above which there is drift, with probability 1 - alpha of no error at any look.
+
+        It is the sum of the bands of both distribution functions, each at alpha / 2, for looks at
+        growing states of at least `first` rows. nan for weighted rows and for rows of users: the
+        bands are those of independent rows. (Howard and Ramdas 2022, Bernoulli 28, theorem 2.)
+        """
+        share = as_float(alpha)
+        if share is None or not 0 < share < 1:
+            raise refused("Drift.band(alpha)", "a number between 0 and 1", alpha, "pass 0.05")
+        if type(first) is not int or first < 1:
+            raise refused("Drift.band(first)", "a whole number of 1 or more", first, "pass 1")
+        if self.reason or self._over_users is not None or not self._is_countable:
+            return math.nan
+        rows = self.reference_rows, self.rows
+        return sum(uniform_band(n, share / 2, first) for n in rows)
+
+    def certain(self, alpha: float = ALPHA, first: int = 1) -> bool:
+        """Whether KS is certainly above `band(alpha, first)`: both sides have different
+        distributions. Looking often does not make an error more likely."""
+        ks = self.ks
+        return (ks.low if isinstance(ks, Bounded) else ks) > self.band(alpha, first)
+
+    def _distributions(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The values of both sides in ascending order, [k], and their counts, [2, k]."""
+        places = np.concatenate([self.reference.values, self.current.values])
+        counts = np.zeros((2, len(places)), np.int64)
+        n = len(self.reference.values)
+        counts[0, :n], counts[1, n:] = self.reference.counts, self.current.counts
+        order = np.argsort(places, kind="stable")
+        return places[order], counts[:, order]
+
+    @property
+    def _bounded(self) -> bool:
+        return not self.reference.exact
+
+    @property
+    def _is_countable(self) -> bool:
+        """Whether rows, or users, are a sample of known size."""
+        return self._over_users is not None or not self._weighted
+
+    @property
+    def _weighted(self) -> bool:
+        sides = self.reference, self.current
+        return any(one.weight_units is not None or one.rows_rounded for one in sides)
+
+    @cached_property
+    def _divergence(self) -> tuple[float, float]:
+        return self._of_bins(jensen_shannon)
+
+    def _of_bins(self, distance: Callable[..., float]) -> tuple[float, float]:
+        """The distance of the bins, and the greatest of all rows."""
+        used = self.bin_counts[:, self.bin_counts.any(0)]
+        bins = Cells(used, np.ones(len(used[0]), bool))
+        return distance(bins), distance(self._cells, apart=True)
+
+    def _figure(self, found: Figure) -> float | Bounded:
+        return Bounded(*found) if self._bounded else found[0]
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        users = self._over_users
+        if users is None:
+            return None
+        found = users.variance_of(asked.view.text)
+        n = self.reference_rows + self.rows
+        if not math.isfinite(found.variance):
+            return asked.none(found.reason or "the variance is not defined", n=n)
+        made = asked.spread(found.variance, n, df=found.df, methods=("jackknife",))
+        if not made.defined:
+            return made
+        value, notes = asked.view.figure(self), users.doubts
+        if isinstance(value, Bounded) and asked.view.name in ("ks", "wasserstein"):
+            made = widened(made, value)
+        if self.psi_pvalue >= 1 - asked.level:
+            notes = (_NO_DRIFT, *notes)
+            made = replace(made, lower=min(made.lower, 0.0))
+        why = "; ".join(filter(None, (made.reason, *notes)))
+        return replace(made, n_eff=math.nan, deff=math.nan, reason=why)
+
+    def _notes(self) -> Iterator[str]:
+        if self._weighted and self._over_users is None:
+            yield _WEIGHTED
+
+    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
+        for row in rows_of_views(self, level, headlines):
+            yield replace(row, exact=False) if row.name in _ABOUT else row
+
+
+def _moves(one: Values) -> NDArray[np.float64]:
+    """How far a row of each place may be from its value."""
+    if one.exact:
+        return np.zeros(len(one.values))
+    with np.errstate(invalid="ignore"):
+        far = np.fmax(one.values - one.low, one.high - one.values)
+    return np.where(one.low == one.high, 0.0, far)

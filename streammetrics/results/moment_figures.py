@@ -1,0 +1,131 @@
+"""MomentFigures: mean, variance, skewness and extremes of numbers, from exact sums of powers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, TypeAlias
+
+from streammetrics.core.interval import Interval
+from streammetrics.core.parts.exact_sums import of_scales
+from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.inference.variances import mean_variance
+from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
+from streammetrics.results.has_intervals import Asked, OfWeightedRows
+
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+_EXTREMES: Final = "the least and the greatest value of more rows are not known"
+_UNKNOWN: Final = (
+    "at most one row, rows that weigh at most 1 together, or a value past the largest float"
+)
+
+
+class _PowerSums:
+    """Σ x, Σ x² and Σ x³, each at its scales, before they are fractions."""
+
+    _sums: Sequence[Sequence[Dyadic]]
+
+    @cached_property
+    def total(self) -> Fraction:
+        return self._power(0)
+
+    @cached_property
+    def squares(self) -> Fraction:
+        return self._power(1)
+
+    @cached_property
+    def cubes(self) -> Fraction:
+        return self._power(2)
+
+    def _power(self, i: int) -> Fraction:
+        return of_scales([dyadic(*part) for part in self._sums[i]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MomentFigures(_PowerSums, OfWeightedRows):
+    """Mean, variance, skewness and extremes of numbers x; n rows, or their total weight.
+
+    total: Σ x. squares: Σ x². cubes: Σ x³. All are exact and in units of weight, `weight_unit`
+    each. minimum, maximum: exact; nan without rows. Every figure is rounded once, and infinite past
+    the largest float.
+
+    >>> sums = [Fraction(x) for x in (7, 21, 73)]
+    >>> found = MomentFigures(3, *sums, 1.0, 4.0)  # 1, 2, 4
+    >>> found.mean, found.variance, found.std, found.skewness
+    (2.3333333333333335, 2.3333333333333335, 1.5275252316519468, 0.3818017741606063)
+    """
+
+    directions: ClassVar[Directions] = directed(none="mean variance std skewness minimum maximum")
+    headlines: ClassVar[tuple[str, ...]] = ("mean", "std")
+    ranges: ClassVar[Ranges] = ranged(positive="variance std")
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("mean", "minimum", "maximum"), "no rows"),
+        **dict.fromkeys(("variance", "std"), _UNKNOWN),
+        "skewness": "no rows, or all values are equal",
+    }
+    without: ClassVar[Mapping[str, str]] = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
+    _n: int  # units of weight
+    total: Fraction = field()
+    squares: Fraction = field()
+    cubes: Fraction = field()
+    minimum: float = field()
+    maximum: float = field()
+    weight_unit: Fraction = Fraction(1)
+    _surplus: int = 0  # of units over rows
+    rows_rounded: int | None = None
+
+    @property
+    def mean(self) -> float:
+        """Σ x / n."""
+        return ratio(self.total, self._units)
+
+    @property
+    def variance(self) -> float:
+        """(n Σ x² - (Σ x)²) / (n (n - 1)), of the rows as a sample; nan if n is at most 1."""
+        return ratio(*self._variance)
+
+    @property
+    def std(self) -> float:
+        """√variance, of the exact fraction."""
+        top, bottom = self._variance
+        if not bottom or not top:
+            return math.nan if not bottom else 0.0
+        found = Fraction(top, bottom)
+        return over_root(found.numerator, found.numerator * found.denominator)
+
+    @property
+    def skewness(self) -> float:
+        """m₃ / m₂^(3/2) of the central moments m_k = Σ (x - mean)^k / n, as scipy's `skew` has it;
+        nan if all values are equal."""
+        n, s, q = self._units, self.total, self.squares
+        second = n * q - s * s
+        third = n * n * self.cubes - 3 * n * s * q + 2 * s * s * s
+        if not second:
+            return math.nan
+        (a, b), (c, d) = third.as_integer_ratio(), second.as_integer_ratio()
+        return over_root(a * d * d, d * b * b * c * c * c)  # a / b / (c / d) ** 1.5
+
+    @property
+    def _units(self) -> int:
+        return self._n
+
+    @property
+    def _variance(self) -> tuple[Fraction, Fraction]:
+        """Numerator and denominator of the variance; 0 and 0 where it is undefined."""
+        units, weight = self._units, self.weight
+        if not weight > 1:
+            return Fraction(0), Fraction(0)
+        return units * self.squares - self.total * self.total, units * (weight - 1) / (
+            self.weight_unit
+        )
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        n = self._units
+        if asked.view.name != "mean":
+            return None
+        variance = mean_variance(n, self.total, self.squares)
+        return asked.spread(variance, n, df=n - 1.0, methods=("t",))

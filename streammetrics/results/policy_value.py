@@ -1,0 +1,297 @@
+"""PolicyValue: the value of a policy from the log of another one, and the support of the log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, NamedTuple
+
+from streammetrics.core.interval import Interval
+from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.present.views import (
+    Directions,
+    Ranges,
+    Reasons,
+    ViewText,
+    directed,
+    ranged,
+)
+from streammetrics.results.has_intervals import Asked, HasIntervals
+from streammetrics.results.sums import Dyadic
+
+# Support that a value needs, and support that is doubtful.
+LEAST_SAMPLE: Final = 100  # effective sample size
+LEAST_REWARDS: Final = 10  # rewards other than 0
+MOST_OF_ONE: Final = Fraction(1, 10)  # of the weight in one row
+FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of the rows
+MUCH_CLIPPED: Final = Fraction(1, 100)
+_ROUNDING: Final = 2.0**-52  # of terms: a relative error below it is none
+_ERRORS: Final = 3  # standard errors of the mean weight
+
+_VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
+_NOT_PREDICTED: Final = "not all rows have predictions of their reward"
+
+
+class PolicySums(NamedTuple):
+    """Sums over rows of weight w and reward r. q: the predicted reward of the logged action; p:
+    that of the target policy; terms: (p + w (r - q))², rounded. c_: over clipped rows alone. In
+    wwr and wwrr each w r is rounded."""
+
+    w: Fraction
+    ww: Fraction
+    r: Fraction
+    wr: Fraction
+    wwr: Fraction
+    wwrr: Fraction
+    c_r: Fraction = Fraction(0)
+    c_rr: Fraction = Fraction(0)
+    c_wr: Fraction = Fraction(0)
+    c_wwrr: Fraction = Fraction(0)
+    p: Fraction = Fraction(0)
+    wq: Fraction = Fraction(0)
+    terms: Fraction = Fraction(0)
+
+
+class _LateSums:
+    """Sums that are fractions when they are first read."""
+
+    _units: Sequence[Dyadic]
+
+    @cached_property
+    def _sums(self) -> PolicySums:
+        return PolicySums(*(dyadic(*pair) for pair in self._units))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolicyValue(_LateSums, HasIntervals):
+    """The mean reward that a target policy would have had, from n rows of another policy's log.
+
+    w is the weight of a row, and r its reward. rows_clipped: those with w > `clip`.
+    rows_predicted: those with predictions. The values are nan where support is thin, as `reason`
+    says; `raw` has them nevertheless, and `warnings` says what makes them doubtful.
+
+    >>> sums = PolicySums(*map(Fraction, (300, 150, 30, 40, 25, 30)))
+    >>> found = PolicyValue(400, 30, 0, 0, 1.5, 10.0, None, sums)
+    >>> found.snips, found.ips, found.effective_sample_size
+    (0.13333333333333333, 0.1, 600.0)
+    """
+
+    directions: ClassVar[Directions] = directed(
+        higher=" ".join(_VALUES),
+        none="mean_reward effective_sample_size mean_weight largest_weight largest_share "
+        "share_clipped",
+    )
+    headlines: ClassVar[tuple[str, ...]] = ("snips", "effective_sample_size")
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("snips", "effective_sample_size", "largest_share"), "all weights are 0"),
+        **dict.fromkeys(("dr", "sndr"), _NOT_PREDICTED),
+    }
+    without: ClassVar = {
+        "effective_sample_size": "it grows with the rows, and estimates nothing beyond them",
+        **dict.fromkeys(
+            ("largest_weight", "largest_share"), "the largest weight of more rows is not known"
+        ),
+    }
+    rows: int
+    nonzero_rewards: int
+    rows_clipped: int
+    rows_predicted: int
+    _largest: float = field(repr=False)
+    _clip: float = field(repr=False)
+    _limit: float | None = field(repr=False)
+    _sums: PolicySums = field(repr=False)
+    _abstains: bool = field(default=True, repr=False)
+
+    @property
+    def ranges(self) -> Ranges:  # type: ignore[override] # some follow from a setting
+        """Those of the weights; with `reward_limit` also those of the means of rewards."""
+        found = ranged(
+            shares="largest_share share_clipped",
+            positive="effective_sample_size mean_weight largest_weight",
+        )
+        if self._limit is None:
+            return found
+        of_rewards = dict.fromkeys(("snips", "mean_reward"), (0.0, self._limit))
+        return {**found, **of_rewards, **ranged(positive="ips clipped")}
+
+    @property
+    def snips(self) -> float:
+        """Σ w r / Σ w, self-normalised: adding 1 to each reward adds 1 to it."""
+        return self._or_nan(self._sums.wr, self._sums.w)
+
+    @property
+    def ips(self) -> float:
+        """Σ w r / n, inverse propensity scores: without bias, with more variance."""
+        return self._or_nan(self._sums.wr, self.rows)
+
+    @property
+    def clipped(self) -> float:
+        """Σ min(w, clip) r / n: with less variance, and for rewards of at least 0 biased downwards
+        where a weight can exceed `clip`."""
+        return self._or_nan(self._of_clipped[0], self.rows)
+
+    @property
+    def dr(self) -> float:
+        """Doubly robust: the mean over rows of p + w (r - q), p the predicted reward of the target
+        policy and q that of the logged action."""
+        return self._or_nan(self._doubly_robust, self._predicted)
+
+    @property
+    def sndr(self) -> float:
+        """Doubly robust and self-normalised: the mean of p, and Σ w (r - q) / Σ w."""
+        found = self._sums
+        if not found.w or not self._predicted:
+            return math.nan
+        total = found.p * found.w + self.rows * (found.wr - found.wq)
+        return self._or_nan(total, self.rows * found.w)
+
+    @property
+    def mean_reward(self) -> float:
+        """Σ r / n: the value of the policy of the log."""
+        return ratio(self._sums.r, self.rows)
+
+    @property
+    def effective_sample_size(self) -> float:
+        """(Σ w)² / Σ w²: the number of rows of the target policy that tell as much. (Kish 1965.)"""
+        return ratio(self._sums.w * self._sums.w, self._sums.ww)
+
+    @property
+    def mean_weight(self) -> float:
+        """Σ w / n: near 1 if all probabilities are right, and the policy of the log takes every
+        action that the target takes."""
+        return ratio(self._sums.w, self.rows)
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest w; nan without rows."""
+        return self._largest if self.rows else math.nan
+
+    @property
+    def largest_share(self) -> float:
+        """The largest w over Σ w."""
+        return ratio(Fraction(self._largest), self._sums.w)
+
+    @property
+    def share_clipped(self) -> float:
+        """The share of rows with w > `clip`."""
+        return ratio(self.rows_clipped, self.rows)
+
+    @property
+    def raw(self) -> PolicyValue:
+        """The same values where support is thin too."""
+        return replace(self, _abstains=False)
+
+    @property
+    def reason(self) -> str:
+        """Why the values are nan: too little support; "" if there is enough."""
+        return self._thin if self._abstains else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the values although they have support."""
+        return tuple(self._doubtful()) + tuple(self._much_clipped())
+
+    def _moments_of(self, view: ViewText) -> Moments | None:
+        """Those of min(w, clip) r, which are in [0, clip * reward_limit]; None without a limit."""
+        if self._limit is None or view.name != "clipped":
+            return None
+        return Moments(self.rows, *self._of_clipped, Fraction(self._clip) * Fraction(self._limit))
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        variance, n = self._variance(asked.view.name), self.rows
+        if asked.view.name == "share_clipped":
+            return asked.share(self.rows_clipped, n)
+        if variance is None:
+            return None
+        if variance <= (asked.estimate * _ROUNDING) ** 2:  # such as that of rewards 0.3
+            variance = 0.0
+        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _variance(self, name: str) -> float | None:
+        """The variance of a value over independent rows; None if the state lacks it."""
+        n, found = self.rows, self._sums
+        if name == "snips":
+            return ratio_variance(n, found.wr, found.w, (found.wwrr, found.wwr, found.ww))
+        if name == "ips":
+            return mean_variance(n, found.wr, found.wwrr)
+        if name == "clipped":
+            return mean_variance(n, *self._of_clipped)
+        if name == "mean_weight":
+            return mean_variance(n, found.w, found.ww)
+        if name == "dr":
+            return mean_variance(n, self._doubly_robust, found.terms)
+        return None
+
+    def _replicated(self, view: ViewText) -> str:
+        """Without a group of users, a value is compared however thin its support is."""
+        return f"raw.{view.text}" if view.name in _VALUES else view.text
+
+    def _doubts(self, view: ViewText) -> tuple[str, ...]:
+        if view.name not in _VALUES:
+            return ()
+        return tuple(self._doubtful()) + tuple(
+            self._much_clipped() if view.name == "clipped" else ()
+        )
+
+    def _reason_of(self, view: str) -> str:
+        return self.reason if view in _VALUES else ""
+
+    @cached_property
+    def _thin(self) -> str:
+        return "; ".join(self._too_thin())
+
+    def _too_thin(self) -> Iterator[str]:
+        n, found = self.rows, self._sums
+        if not n:
+            yield "no rows"
+            return
+        if not found.w:
+            yield "all weights are 0"
+            return
+        if found.w * found.w < LEAST_SAMPLE * found.ww:
+            known = math.floor(10 * self.effective_sample_size) / 10  # 99.96 is too few
+            yield f"the effective sample size is {known:.1f}, needs {LEAST_SAMPLE}"
+        if self.nonzero_rewards < LEAST_REWARDS:
+            n = self.nonzero_rewards
+            rewards = "1 reward differs" if n == 1 else f"{n} rewards differ"
+            yield f"{rewards} from 0, needs {LEAST_REWARDS}"
+        if Fraction(self._largest) > MOST_OF_ONE * found.w:
+            yield f"one row has {100 * self.largest_share:.3g} % of the weight, more than 10 %"
+
+    def _doubtful(self) -> Iterator[str]:
+        n, found = self.rows, self._sums
+        error = math.sqrt(mean_variance(n, found.w, found.ww))
+        if abs(self.mean_weight - 1.0) > _ERRORS * error:
+            yield f"the mean weight is {self.mean_weight:.4g}, over 3 standard errors away from 1"
+        if found.w * found.w < FEW_EFFECTIVE * n * found.ww:
+            share = 100 * self.effective_sample_size / n
+            yield f"the effective sample size is {share:.2g} % of the rows"
+
+    def _much_clipped(self) -> Iterator[str]:
+        if self.rows_clipped > MUCH_CLIPPED * self.rows:
+            yield f"{100 * self.share_clipped:.3g} % of the weights are clipped"
+
+    def _or_nan(self, above: Fraction, below: Fraction | int) -> float:
+        return math.nan if self.reason else ratio(above, below)
+
+    @property
+    def _predicted(self) -> int:
+        """The rows, if all have predictions."""
+        return self.rows if self.rows == self.rows_predicted else 0
+
+    @cached_property
+    def _doubly_robust(self) -> Fraction:
+        return self._sums.p + self._sums.wr - self._sums.wq
+
+    @cached_property
+    def _of_clipped(self) -> tuple[Fraction, Fraction]:
+        """Σ min(w, clip) r and Σ (min(w, clip) r)²."""
+        found, clip = self._sums, Fraction(self._clip)
+        total = found.wr - found.c_wr + clip * found.c_r
+        return total, found.wwrr - found.c_wwrr + clip * clip * found.c_rr

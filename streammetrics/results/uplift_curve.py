@@ -1,0 +1,315 @@
+"""UpliftCurve: both arms of a randomised treatment by score, and how well the scores order its
+effect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, Generic, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core import conversion
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.interval import Interval
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, shares
+from streammetrics.kernels.curves.uplift import (
+    GAIN,
+    RADCLIFFE,
+    Area,
+    ArmSteps,
+    Height,
+    Part,
+    area,
+    arm_steps,
+    effect,
+    heights,
+    normalized,
+    parts,
+    qini,
+)
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.dirichlet_multinomial import log_e
+from streammetrics.kernels.inference.normal_mixture import anytime_p
+from streammetrics.kernels.inference.proportions import (
+    newcombe_bounds,
+    share_variance,
+    wilson_bounds,
+)
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.present.notebook import ShownColumns
+from streammetrics.present.views import Reasons, directed, ranged
+from streammetrics.results.curve_points import V_co
+from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
+
+_ARM: Final = "an arm has no rows"
+_PERFECT: Final = "an arm has no rows, or no order is better than another"
+_ALARM: Final = 1 / 1000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UpliftPoints(ShownColumns):
+    """The uplift curve from (0, 0) to (1, ATE): rows with score >= threshold are above the cut.
+
+    share: of all rows above the cut, and uplift: V = Y_t/N_t - Y_c/N_c there, with N the rows of
+    whole arms; float64 [k + 1], correctly rounded. thresholds: [k + 1], +inf first, or nan if that
+    may be a score. treated,
+    control, treated_successes, control_successes: the counts above the cut, int64 [k + 1], from
+    which other definitions follow. Between two points the curve is straight. For a histogram the
+    thresholds are the least scores of its occupied buckets, and the points lie on the true curve.
+    """
+
+    share: NDArray[np.float64]
+    uplift: NDArray[np.float64]
+    thresholds: NDArray[np.floating]
+    treated: NDArray[np.int64]
+    control: NDArray[np.int64]
+    treated_successes: NDArray[np.int64]
+    control_successes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UpliftParts(ShownColumns):
+    """The success rates of both arms in equal parts of the rows, the highest scores first.
+
+    part: from 1. treated_rate, control_rate, uplift: their difference, float64 [k]; nan without
+    rows of the arm. low, high: certain bounds of the uplift, which it equals where scores are
+    exact.
+    """
+
+    part: NDArray[np.int64]
+    treated_rate: NDArray[np.float64]
+    control_rate: NDArray[np.float64]
+    uplift: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UpliftCurve(Generic[V_co], RoundedWeights):
+    """Failures and successes of the control and of the treated by score, from which every uplift
+    curve follows.
+
+    scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
+    each occupied bucket. counts: int64 [2, 2, k] by arm (control, treated), outcome (0, 1) and
+    score, in units of weight: `weight_unit` each. exact: each column is one score; otherwise it is
+    a bucket, and figures are `Bounded` over all orders and ties of its scores. Their value is that
+    for buckets whose rows are all tied. rows: the counted rows, without those of weight zero.
+    reason: why nothing more is known, if so. declared_share: of the rows that are to be treated, or
+    None.
+
+    All figures compare the arms, so they are effects of the treatment only if it was randomised,
+    with the same share of treated rows for all scores.
+
+    >>> counts = np.array([[[1, 1], [0, 0]], [[1, 0], [0, 1]]])
+    >>> curve = UpliftCurve(np.array([0.1, 0.4]), counts, True, 4)
+    >>> curve.qini, curve.ate, curve.uplift_by_part(2)
+    (0.125, 0.5, (1.0, 0.0))
+    """
+
+    directions: ClassVar = directed(
+        higher="qini qini_radcliffe qini_radcliffe_relative gain gain_relative",
+        none="ate treated_share treated_share_p uplift_in_part",
+    )
+    ranges: ClassVar = ranged(
+        signed="qini ate uplift_in_part", shares="treated_share treated_share_p"
+    )
+    reasons: ClassVar[Reasons] = {
+        **dict.fromkeys(("qini", "qini_radcliffe", "gain", "ate"), _ARM),
+        **dict.fromkeys(("qini_radcliffe_relative", "gain_relative"), _PERFECT),
+        "treated_share_p": "rows are weighted",
+    }
+    without: ClassVar = {"treated_share_p": "a p-value has no interval"}
+    scores: NDArray[np.floating] = field()
+    counts: NDArray[np.int64] = field()
+    exact: bool = field()
+    rows: int = field()
+    reason: str = ""
+    weight_unit: Fraction = Fraction(1)
+    rows_rounded: int | None = None
+    declared_share: Fraction | None = None
+    # Whether the highest bucket has no end, so that its scores may be infinite.
+    _open: bool = field(default=False, compare=False)
+
+    @cached_property
+    def qini(self) -> V_co:
+        """The Qini coefficient: the area between the uplift curve and its chord, ∫V dx - ATE/2,
+        with V = Y_t/N_t - Y_c/N_c and N the rows of whole arms; nan without rows of both arms.
+
+        0 for scores that do not order the effect; at most 1 in size.
+        """
+        return self._figure(qini(self._steps, bounded=not self.exact))
+
+    @property
+    def ate(self) -> float:
+        """The average treatment effect: the success rate of the treated less that of the control;
+        exact also for a histogram."""
+        found = effect(self._steps)
+        return math.nan if found is None else ratio(*found.as_integer_ratio())
+
+    @property
+    def qini_radcliffe(self) -> V_co:
+        """The area under Y_t - Y_c n_t/n_c against the rows above the cut, by trapezoids, in
+        successes times rows; n_t/n_c is 0 before the first control row. nan without rows of both
+        arms."""
+        return self._area(self._radcliffe)
+
+    @cached_property
+    def qini_radcliffe_relative(self) -> V_co:
+        """`qini_radcliffe` above its chord, over that of a perfect order: `qini_auc_score` of
+        scikit-uplift."""
+        return self._normalized(RADCLIFFE, self._radcliffe)
+
+    @property
+    def gain(self) -> V_co:
+        """AUUC: the area under (Y_t/n_t - Y_c/n_c)(n_t + n_c) against the rows above the cut, by
+        trapezoids, in successes times rows; a rate of no rows is 0. nan without rows of both
+        arms."""
+        return self._area(self._gain)
+
+    @cached_property
+    def gain_relative(self) -> V_co:
+        """`gain` above its chord, over that of a perfect order: `uplift_auc_score` of
+        scikit-uplift."""
+        return self._normalized(GAIN, self._gain)
+
+    @property
+    def treated_share(self) -> float:
+        """The share of the rows that are treated; nan without rows."""
+        return ratio(self._steps.treated, self._steps.treated + self._steps.control)
+
+    @property
+    def treated_share_p(self) -> float | None:
+        """The p-value of the declared share of treated rows, valid at all looks, for rows that are
+        randomised one by one: up to 0.001 the effects must not be believed. None without a declared
+        share; nan with weights, and without rows."""
+        if self.declared_share is None:
+            return None
+        if self.weight_units is not None or not self.rows:
+            return math.nan
+        weights = [1 - self.declared_share, self.declared_share]
+        return anytime_p(log_e([self._steps.control, self._steps.treated], weights))
+
+    def uplift_by_part(self, k: int = 10) -> tuple[V_co, ...]:
+        """Y_t/n_t - Y_c/n_c in each of k equal parts of all rows, the highest scores first.
+
+        A cut through tied rows, or through one row, takes a proportional part, as in `lift`. nan
+        without rows of both arms. For a histogram the bounds hold wherever the part has rows of
+        both arms; they are certain, but not always tight.
+        """
+        return tuple(self._figure(part.uplift) for part in self._in_parts(k))
+
+    def uplift_in_part(self, part: int, k: int = 10) -> V_co:
+        """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
+        found = self.uplift_by_part(k)
+        at = conversion.whole(part)
+        if at is None or not 1 <= at <= len(found):
+            hint = "pass 1 for the rows with the highest scores"
+            where = "UpliftCurve.uplift_in_part(part)"
+            raise conversion.refused(where, f"the number of a part, 1 to {len(found)}", part, hint)
+        return found[at - 1]
+
+    def by_part(self, k: int = 10) -> UpliftParts:
+        """The success rates of both arms in each of k equal parts, as a table."""
+        found = self._in_parts(k)
+        value, low, high = np.array([part.uplift for part in found]).T
+        treated, control = (
+            np.array([getattr(part, arm) for part in found]) for arm in ("treated", "control")
+        )
+        return UpliftParts(np.arange(1, len(found) + 1), treated, control, value, low, high)
+
+    def curve(self) -> UpliftPoints:
+        """The points of the uplift curve, from (0, 0) to (1, ATE)."""
+        of = self._steps
+        return UpliftPoints(
+            share=shares(of.rows, int(of.rows[-1])),
+            uplift=heights(of),
+            thresholds=self._thresholds,
+            treated=of.n_t,
+            control=of.n_c,
+            treated_successes=of.y_t,
+            control_successes=of.y_c,
+        )
+
+    # -- counts ----------------------------------------------------------------------------------
+    @property
+    def treated(self) -> int | None:
+        """Treated rows, in units of weight; None if not known."""
+        return None if self.reason else self._steps.treated
+
+    @property
+    def control(self) -> int | None:
+        """Rows of the control, in units of weight; None if not known."""
+        return None if self.reason else self._steps.control
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None if every row weighs 1, or if they are no longer known."""
+        units = self._steps.treated + self._steps.control
+        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The total weight of all rows, exact; None if it is no longer known."""
+        units = self._steps.treated + self._steps.control
+        return None if self.reason else units * self.weight_unit
+
+    # -- figures ---------------------------------------------------------------------------------
+    @cached_property
+    def _steps(self) -> ArmSteps:
+        return arm_steps(self.counts)
+
+    @cached_property
+    def _thresholds(self) -> NDArray[np.floating]:
+        scores = self.scores[self._steps.positions]
+        first = math.nan if self._open or (len(scores) and scores[0] == math.inf) else math.inf
+        return np.concatenate([np.array([first], scores.dtype), scores])
+
+    @cached_property
+    def _radcliffe(self) -> Area | None:
+        return area(self._steps, RADCLIFFE, bounded=not self.exact)
+
+    @cached_property
+    def _gain(self) -> Area | None:
+        return area(self._steps, GAIN, bounded=not self.exact)
+
+    def _in_parts(self, k: int) -> list[Part]:
+        n = conversion.parts(k, "UpliftCurve.uplift_by_part(k)")
+        return parts(self._steps, n, bounded=not self.exact)
+
+    def _area(self, found: Area | None) -> V_co:
+        return self._figure(UNDEFINED if found is None else found.figure())
+
+    def _normalized(self, kind: Height, found: Area | None) -> V_co:
+        return self._figure(UNDEFINED if found is None else normalized(self._steps, kind, found))
+
+    def _figure(self, found: Figure) -> V_co:
+        return cast("V_co", found[0] if self.exact else Bounded(*found))
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        """Of the share of treated rows, and of the ATE, by Newcombe's combination of the intervals
+        of two shares."""
+        if asked.view.name == "treated_share":
+            return asked.share(self._steps.treated, self.rows)
+        if asked.view.name != "ate":
+            return None
+        of, q = self._steps, critical(asked.level)
+        arms = (int(of.y_c[-1]), of.control), (int(of.y_t[-1]), of.treated)
+        method = asked.choose("newcombe", "delta")
+        variance = math.fsum(share_variance(*arm) for arm in arms)
+        if method == "delta" or not of.both:
+            return asked.spread(variance, self.rows, methods=("newcombe", "delta"))
+        (a, found_a), (b, found_b) = ((y / n, wilson_bounds(y, n, q)) for y, n in arms)
+        bounds = newcombe_bounds(a, found_a, b, found_b)
+        return asked.bounds(bounds, variance, self.rows, method)
+
+    def _notes(self) -> Iterator[str]:
+        yield from super()._notes()
+        p, declared = self.treated_share_p, self.declared_share
+        if p is not None and declared is not None and p <= _ALARM:
+            both = f"{self.treated_share:.4g} of the rows, not the declared {float(declared):.4g}"
+            yield f"alarm: the treated are {both}"

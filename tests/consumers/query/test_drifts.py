@@ -1,0 +1,252 @@
+"""Drifts in answers: the drift of the states that the store has, by window and slice."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.answers import Result, Results
+from streammetrics_consumers.query.catalogue import Catalogue
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.history import HistoryReader
+from streammetrics_consumers.query.query import Lines, Query, QueryError, Span, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.render.cells import results_with_texts
+
+from streammetrics import HistogramAUC, Ratio, drift, load
+from tests.consumers.stores import event, make_store, write_config
+
+HOUR = 3_600_000
+RANDOM = np.random.default_rng(7)
+EVENTS = [
+    event(60 * hour + i % 60, "ab"[i % 2], int(RANDOM.random() < 0.3), round(x, 3))
+    for hour in range(3)
+    for i, x in enumerate(RANDOM.beta(2 + 3 * (hour == 2), 5, 400).tolist())
+]
+DRIFTS = """
+[drift.before]
+metric = "auc"
+[drift.first]
+metric = "auc"
+reference = "1970-01-01T00:00:00Z/1970-01-01T01:00:00Z"
+label = 0
+bins = 5
+[drift.saved]
+metric = "auc"
+reference = "ref.state"
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("drift")
+    (folder / "ref.state").write_bytes(scores(lambda e: e["score"] > 0.2).to_file_bytes())
+    return make_store(folder, EVENTS, more=DRIFTS)
+
+
+def scores(takes: object) -> HistogramAUC:
+    found = [one for one in EVENTS if takes(one)]  # type: ignore[operator]
+    state = HistogramAUC()
+    state.update([one["label"] for one in found], [one["score"] for one in found])
+    return state
+
+
+def hour_of(one: dict[str, object]) -> int:
+    return int(str(one["ts"])[11:13])
+
+
+def read(store: Path, query: Query) -> Results:
+    with closing(Ledger.open(str(store))) as ledger:
+        return read_results(ledger, query)
+
+
+def row_of(found: Results, metric: str, view: str, **slice_: str) -> Result:
+    (row,) = (r for r in found.rows if (r.metric, r.view, r.slice) == (metric, view, slice_))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("metric", "reference", "label", "bins"),
+    [
+        ("before", scores(lambda e: hour_of(e) == 1 and e["variant"] == "b"), None, 10),
+        ("first", scores(lambda e: hour_of(e) == 0 and e["variant"] == "b"), 0, 5),
+        ("saved", scores(lambda e: e["score"] > 0.2), None, 10),
+    ],
+)
+def test_a_slice_is_compared_with_the_same_slice_of_the_reference_or_with_a_saved_state(
+    store: Path, metric: str, reference: HistogramAUC, label: int | None, bins: int
+) -> None:
+    found = read(store, parse_query("latest", "variant", metric=metric))
+    assert {row.metric for row in found.rows} == {metric}
+    current = scores(lambda e: hour_of(e) == 2 and e["variant"] == "b")
+    expected = drift(reference, current, label=label, bins=bins)
+    for view in ("psi", "psi_pvalue", "ks", "ks_band", "wasserstein", "js_distance"):
+        row, value = row_of(found, metric, view, variant="b"), getattr(expected, view)
+        assert row.value == float(value), view
+        assert (row.low, row.high) == (getattr(value, "low", value), getattr(value, "high", value))
+        assert (row.type, row.interval) == ("Drift", None)
+    assert row.counts == {
+        "rows": expected.rows,
+        "reference_rows": expected.reference_rows,
+        "bins": expected.bins,
+    }
+
+
+def test_drifts_follow_the_metrics_and_only_their_headlines_are_shown_by_default(
+    store: Path,
+) -> None:
+    found = read(store, Query("latest", frozenset(), headlines=True))
+    metrics = list(dict.fromkeys(metric for metric, _ in found.tables.headlines))
+    assert metrics == ["auc", "ctr", "before", "first", "saved"]
+    views = [view for metric, view in found.tables.headlines if metric == "first"]
+    assert views == ["psi", "psi_pvalue", "ks", "ks_band", "wasserstein"]
+    assert {row.metric for row in found.rows} == set(metrics)
+    # A metric that is named is alone.
+    alone = read(store, Query("latest", frozenset(), metric="auc"))
+    assert {row.metric for row in alone.rows} == {"auc"}
+
+
+def test_a_window_without_a_reference_says_so_and_the_total_has_no_window_before(
+    store: Path,
+) -> None:
+    total = read(store, Query("total", frozenset()))
+    assert {row.metric for row in total.rows} == {"auc", "ctr", "first", "saved"}
+    first = results_with_texts(read(store, Query(Span(0, HOUR), frozenset(), metric="before")))
+    row = row_of(first, "before", "ks")
+    assert (str(row.value), row.counts["reference_rows"]) == ("nan", 0)
+    assert row.text and row.text.reason == "the reference has no rows"  # type: ignore[union-attr]
+    p = row_of(first, "before", "psi_pvalue")
+    assert (p.value, p.text.value) == (1.0, "1.00")  # type: ignore[union-attr]
+
+
+def test_the_digest_of_a_drift_changes_with_both_states(store: Path) -> None:
+    def digests(metric: str, window: str | Span) -> set[str]:
+        found = read(store, Query(window, frozenset(), metric=metric))
+        assert len({row.digest for row in found.rows}) == 1
+        return {row.digest for row in found.rows}
+
+    two = Span(2 * HOUR, 3 * HOUR)
+    assert digests("first", two) == digests("first", "latest")
+    assert not digests("first", two) & digests("before", two)
+    assert not digests("first", two) & digests("first", Span(HOUR, 2 * HOUR))
+
+
+def test_a_file_that_is_gone_or_of_another_grid_costs_its_drift_alone_and_a_note_says_so(
+    store: Path,
+) -> None:
+    path = store.with_name("ref.state")
+    kept = path.read_bytes()
+    try:
+        for data, said in (
+            (b"", "an undamaged state"),
+            (HistogramAUC(resolution=3).to_file_bytes(), "resolution=3, as in the reference"),
+            (None, "No such file"),
+        ):
+            path.write_bytes(data) if data is not None else path.unlink()
+            found = read(store, Query("latest", frozenset()))
+            assert {row.metric for row in found.rows} == {"auc", "ctr", "before", "first"}
+            (note,) = found.notes
+            lines = Query("latest", frozenset(), lines=Lines(1, "value"))
+            assert read(store, lines).notes == found.notes
+            assert note.startswith("drift saved is not computed: ") and said in note
+    finally:
+        path.write_bytes(kept)
+
+
+@pytest.mark.parametrize("metric", ["before", "first", "saved"])
+def test_the_first_lines_of_a_drift_are_in_the_order_of_its_own_values(
+    store: Path, metric: str
+) -> None:
+    rows = read(store, Query("all", frozenset({"variant"}), metric=metric)).rows
+    known = [
+        row
+        for row in rows
+        if (row.view, row.slice.get("variant")) == ("ks", "b") and row.counts["reference_rows"]
+    ]
+    most = max(known, key=lambda row: row.value)
+    lines = Lines(1, "value", "b", down=True, view="ks")
+    found = read(store, Query("all", frozenset({"variant"}), metric=metric, lines=lines)).rows
+    assert {row.window for row in found} == {most.window}
+    assert next(row for row in found if row.slice == {"variant": "b"}) == most
+
+
+def test_a_drift_is_listed_with_its_views_and_has_a_history(store: Path) -> None:
+    with closing(Ledger.open(str(store))) as ledger:
+        catalogue = Catalogue(ledger, "a.db")
+        known = catalogue.known("first")
+        assert (known.type, known.figures, known.view(None)) == ("Drift", (), "psi")
+        listed = json.loads(catalogue.to_json())["metrics"]
+        assert [one["name"] for one in listed] == ["auc", "before", "first", "saved", "ctr"]
+        assert [one["figures"] for one in listed[1:4]] == [["history"]] * 3
+        with pytest.raises(QueryError, match=r"\(auc, before, ctr, first, saved\)"):
+            catalogue.known("last")
+        reader = HistoryReader(ledger, QueryCache(ledger), catalogue)
+        _, history = reader.read(Query(by=frozenset()), "before", "ks")
+    (series,) = history.series
+    assert [str(value) for value in series.value[:1]] == ["nan"]
+    latest = row_of(read(store, Query("latest", frozenset())), "before", "ks")
+    assert series.value[-1] == latest.value and series.low[-1] == latest.low
+
+
+def test_a_drift_has_no_state_to_export(store: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(QueryError, match="a metric, which has a state, got the drift before"):
+        from streammetrics_consumers.query.state_files import export
+
+        with closing(Ledger.open(str(store))) as ledger:
+            export(ledger, Query("latest", metric="before"))
+    assert main(["export", str(store), "-o", str(out)]) == 0
+    assert sorted(load(out).metrics) == ["auc", "ctr"]  # type: ignore[attr-defined]
+
+
+def test_a_config_may_add_and_remove_a_drift_at_any_time(store: Path) -> None:
+    folder = store.parent
+    more = DRIFTS.replace("first", "start")
+    assert main(["run", str(write_config(folder, more=more)), "--until-end", "--no-serve"]) == 0
+    found = read(store, Query("latest", frozenset()))
+    assert {row.metric for row in found.rows} == {"auc", "ctr", "before", "start", "saved"}
+    assert found.generation == 1
+    assert main(["run", str(write_config(folder, more=DRIFTS)), "--until-end", "--no-serve"]) == 0
+
+
+def test_two_state_files_are_compared_by_the_command_line(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(tmp_path / name) for name in ("reference", "current")]
+    for path, hour in zip(paths, (0, 2), strict=True):
+        window = f"1970-01-01T0{hour}:00:00Z/1970-01-01T0{hour + 1}:00:00Z"
+        assert main(["export", str(store), "--window", window, "-o", path]) == 0
+    assert main(["drift", *paths, "--json", "--bins", "5", "--label", "0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    states = [scores(lambda e, h=h: hour_of(e) == h) for h in (0, 2)]
+    expected = drift(*states, label=0, bins=5)
+    (one,) = found["results"]  # a ratio has no distribution
+    assert (found["format"], one["path"]) == ("streammetrics-drift/1", ["auc"])
+    assert one["views"]["psi"]["value"] == expected.psi
+    assert one["counts"] == {"rows": expected.rows, "reference_rows": expected.reference_rows,
+                             "bins": 5}  # fmt: skip
+    assert one["certain"] is expected.certain() is True
+    assert main(["drift", *paths]) == 0
+    text = capsys.readouterr().out
+    assert "current against reference" in text and "yes, KS is above its band" in text
+    assert "psi pvalue         <0.0001" in text
+
+
+def test_state_files_that_cannot_be_compared_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, state in (("a", HistogramAUC()), ("b", HistogramAUC(resolution=3)), ("c", Ratio())):
+        (tmp_path / name).write_bytes(state.to_file_bytes())
+    for name, code, said in (
+        ("b", 3, "resolution=8, as in the reference, got 3"),
+        ("c", 1, "drift(current): expected a state of Quantiles"),
+        ("d", 1, "expected a state file, got No such file"),
+    ):
+        assert main(["drift", str(tmp_path / "a"), str(tmp_path / name)]) == code
+        assert said in capsys.readouterr().err
+    assert main(["drift", str(tmp_path / "a")]) == 2

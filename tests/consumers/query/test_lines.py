@@ -1,0 +1,129 @@
+"""The first lines of tables: those that sorting and cutting all rows would give."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query import reader
+from streammetrics_consumers.query.answers import Result
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.query import OTHER, Lines, Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+
+from tests.consumers.stores import event, make_store
+
+# Phase 7 has no rows of variant b, phase 3 no clicks; areas of one class are undefined.
+EVENTS = [
+    event(i % 150, variant, phase != 3 and i % (phase + 2) == 0, i % 10 / 10, f"Phase {phase}")
+    for i in range(140)
+    for phase in [i * 7 % 12]
+    for variant in ["a" if phase == 7 else "ab"[i // 12 % 2]]
+]
+BY = parse_query("total", "variant,phase")
+HEADLINES = {"ctr": "ratio", "auc": "auc"}
+
+
+@pytest.fixture(scope="module", params=[1000, 8])
+def ledger(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ledger]:
+    """A ledger with 12 phases of two variants; with `max_keys`, most of them are in one slice."""
+    store = make_store(
+        tmp_path_factory.mktemp("lines"), EVENTS, slices=f"max_keys = {request.param}"
+    )
+    with closing(Ledger.open(str(store))) as opened:
+        yield opened
+
+
+def lines_of(rows: list[Result], view: str) -> dict[tuple[object, str], list[Result]]:
+    """The rows of one view by window and by the phase, as a person reads them."""
+    found = defaultdict(list)
+    for row in rows:
+        if row.view == view:
+            name = "(other) of variant, phase" if OTHER in row.slice else str(row.slice["phase"])
+            found[row.window.start_ms, name].append(row)
+    return found
+
+
+def expected(rows: list[Result], lines: Lines, view: str) -> tuple[list[Result], int, int]:
+    """The rows of the first lines, in the order of an answer; the number of all lines, and of those
+    with the text."""
+    found = lines_of(rows, view)
+    matching = {
+        key: some for key, some in found.items() if lines.find.strip().lower() in key[1].lower()
+    }
+
+    def name(key: tuple[object, str]) -> list[object]:
+        parts = re.split(r"(\d+)", key[1].lower())
+        return [int(one) if i % 2 else one for i, one in enumerate(parts)]
+
+    def value(key: tuple[object, str]) -> float:
+        if lines.order == "rows":
+            return sum(row.counts["rows"] for row in matching[key])
+        wanted = (row for row in matching[key] if row.slice.get("variant") == lines.variant)
+        return next((row.value for row in wanted), math.nan)
+
+    ordered = sorted(matching, key=lambda key: (key[0] is not None, key[0] or 0))
+    ordered.sort(key=name, reverse=lines.down and lines.order == "slice")
+    if lines.order != "slice":
+        known = [key for key in ordered if not math.isnan(value(key))]
+        known.sort(key=value, reverse=lines.down)
+        ordered = known + [key for key in ordered if math.isnan(value(key))]
+    shown = {id(row) for key in ordered[: lines.most] for row in matching[key]}
+    return [row for row in rows if id(row) in shown], len(found), len(matching)
+
+
+@pytest.mark.parametrize("window", ["total", "all"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        Lines(4),
+        Lines(3, down=True),
+        Lines(4, "rows", down=True),
+        Lines(3, "value", "a"),
+        Lines(11, "value", "b", down=True),
+        Lines(4, "value"),  # of the sum of all others, which has no variant
+        Lines(2, find=" pHase 1"),
+        Lines(3, find="se 1", view="base_rate"),
+        Lines(10_000),
+    ],
+)
+def test_lines_are_the_first_of_all_rows_in_each_order(
+    ledger: Ledger, window: str, lines: Lines
+) -> None:
+    query = replace(BY, window=window)
+    rows = list(read_results(ledger, query).rows)
+    found = read_results(ledger, replace(query, lines=lines))
+    slices = found.slices
+    assert isinstance(slices, dict) and slices.keys() == HEADLINES.keys()
+    for metric, headline in HEADLINES.items():
+        of = [row for row in rows if row.metric == metric]
+        has = lines.view is not None and any(row.view == lines.view for row in of)
+        wanted, whole, matching = expected(of, lines, lines.view or "" if has else headline)
+        assert [row for row in found.rows if row.metric == metric] == wanted
+        counts = slices[metric]
+        assert (counts.all, counts.found) == (whole, matching)
+        assert counts.shown == min(matching, lines.most)
+
+
+def test_lines_of_states_that_are_read_in_parts_are_the_same(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = replace(BY, lines=Lines(5, "rows", down=True))
+    whole = read_results(ledger, query)
+    monkeypatch.setattr(reader, "RANGE_BYTES", 500)
+    assert read_results(ledger, query).rows == whole.rows
+
+
+def test_a_cache_reads_the_states_of_different_parts_of_rows_once(ledger: Ledger) -> None:
+    answers = QueryCache(ledger)
+    for query in (BY, *(replace(BY, lines=Lines(most)) for most in range(1, 12)), Query()):
+        assert answers.results(query) == read_results(ledger, query)
+    assert len(answers._cached) == 2

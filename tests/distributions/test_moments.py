@@ -1,0 +1,174 @@
+"""Moments against worked examples and `statistics`, beyond the floats, and in altered states."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics import Moments, Paired, PerKey, StateError, UserGroups, compare
+from streammetrics.core.parts.exact_sums import SCALES, of_scales
+from streammetrics.core.parts.score_bits import ordered_integers
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
+from streammetrics.results.moment_figures import MomentFigures
+
+
+def of(values: list[float], **columns: Any) -> MomentFigures:
+    metric = Moments()
+    metric.update(values, **columns)
+    return metric.compute()
+
+
+def test_worked_examples(data: Path) -> None:
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    examples = [example for example in known if example["id"].startswith("1/moments/")]
+    for example in examples:
+        found, value = of(example["inputs"]["x"]), example["value"]
+        views = found.mean, found.variance, found.std, found.minimum, found.maximum
+        for view, name in zip(views, ("mean", "variance", "std", "min", "max"), strict=True):
+            assert str(view) == ("nan" if value[name] is None else str(value[name])), example["id"]
+    assert len(examples) == 4
+
+
+# Three factors of any size: each power of two where a scale ends, and both ends of the floats.
+_POWERS = (-1074, -1022, -720, -700, -421, -400, -300, -299, 0, 300, 320, 321, 400, 720, 1000, 1023)
+_sizes = st.builds(
+    lambda mantissa, power: math.ldexp(mantissa, power),
+    st.sampled_from((1.0, -1.0, 1 + 2**-52, -1.9999999999999998, 0.0)),
+    st.sampled_from(_POWERS),
+)
+
+
+@given(st.tuples(_sizes, _sizes, _sizes), st.sampled_from((None, 1, 7, 2**40 + 1, 2**62 + 1)))
+def test_products_of_three_are_exact_at_every_scale(
+    x: tuple[float, float, float], units: int | None
+) -> None:
+    a, b, c = (np.array([one]) for one in x)
+    exact = Fraction(x[0]) * Fraction(x[1]) * Fraction(x[2]) * (units or 1)
+    weights = None if units is None else np.array([units])
+    near = ordinary(np.array(x), 3)
+    for far in (True, *((False,) if near else ())):
+        sums = [Fraction(0)] * len(SCALES)
+        for scale, part in exact_parts(a, b, weights, far=far, c=c):
+            assert np.isfinite(part).all()
+            sums[scale] += Fraction(float(part[0]))
+        assert of_scales(sums) == exact
+        assert not near or not any(sums[1:])
+
+
+def test_the_size_and_the_offset_of_numbers_change_no_digit_but_their_own() -> None:
+    values = [3, 1, 4, 1, 5, 9, 2, 6]
+    plain = of([float(x) for x in values])
+    assert plain.variance == statistics.variance(values)
+    assert plain.std == statistics.stdev(values)
+    for power in (-1000, -340, -300, 300, 341, 1000):
+        found = of([math.ldexp(x, power) for x in values])
+        assert found.std == math.ldexp(plain.std, power)
+        assert found.skewness == plain.skewness
+        assert found.variance == (
+            math.ldexp(plain.variance, 2 * power) if power < 500 else math.inf
+        )
+    moved = of([x + 1e15 for x in values])
+    assert (moved.variance, moved.skewness) == (plain.variance, plain.skewness)
+
+
+def test_skewness_is_that_of_scipy() -> None:
+    from scipy.stats import skew
+
+    values = np.random.default_rng(3).gamma(2.0, 3.0, 400)
+    assert of(values.tolist()).skewness == pytest.approx(skew(values), rel=1e-12)
+    assert of([1.0, 2.0, 3.0]).skewness == 0.0
+    assert math.isnan(of([2.0, 2.0]).skewness)
+
+
+def test_a_weight_is_a_number_of_rows() -> None:
+    weighted, repeated = of([1.0, 5.0, 2.0], weights=[3, 1, 0]), of([1.0, 1.0, 1.0, 5.0])
+    for view in ("mean", "variance", "std", "skewness", "minimum", "maximum"):
+        assert getattr(weighted, view) == getattr(repeated, view)
+    tenths = Moments(weight_unit="1/10")
+    tenths.update([1.0, 2.0, 4.0], weights=[0.5, 0.5, 0.5])
+    mean, n = Fraction(7, 3), Fraction(3, 2)
+    squares = sum((x - mean) ** 2 / 2 for x in (1, 2, 4))
+    assert tenths.compute().variance == float(squares / (n - 1))
+    light = Moments(weight_unit="1/10")
+    light.update([1.0, 2.0], weights=[0.5, 0.5])
+    assert math.isnan(light.compute().variance) and light.compute().skewness == 0.0
+
+
+def test_the_mean_has_the_interval_of_t_and_users_have_one_of_every_figure() -> None:
+    rng = np.random.default_rng(1)
+    users, values = rng.integers(0, 500, 4_000), rng.gamma(2.0, 3.0, 4_000)
+    alone, grouped = of(values.tolist()), UserGroups(Moments())
+    assert alone.interval().se == pytest.approx(values.std(ddof=1) / math.sqrt(4_000), rel=1e-12)
+    assert not alone.interval("std").defined
+    grouped.update(users, values=values)
+    for view in ("mean", "variance", "std", "skewness"):
+        found = grouped.compute().interval(view)
+        assert found.defined and found.lower < found.estimate < found.upper, view
+        assert found.estimate == getattr(grouped.compute().value, view)
+    assert not grouped.compute().interval("maximum").defined
+    # The variance of a variance: (m4 - m2²) / n, for independent rows.
+    away = values - values.mean()
+    se = math.sqrt(((away**4).mean() - (away**2).mean() ** 2) / len(values))
+    assert grouped.compute().interval("variance").se == pytest.approx(se, rel=0.25)
+    other = UserGroups(Moments())
+    other.update(users + 1_000, values=values * 1.5)
+    assert compare(grouped, other, view="std").pvalue < 1e-6
+
+
+def test_two_models_are_paired_by_their_means() -> None:
+    models = Paired(Moments(), columns=["values"])
+    models.update(values_a=[1.0, 2.0, 4.0], values_b=[0.5, 2.0, 3.0])
+    found = models.compute()
+    assert found.difference == pytest.approx(0.5, rel=1e-12)
+    assert found.interval().se == pytest.approx(np.std([0.5, 0, 1], ddof=1) / math.sqrt(3))
+
+
+def test_keys_have_the_extremes_of_their_own_rows() -> None:
+    metric = PerKey(Moments())
+    metric.update(keys=["a", "b", "a"], values=[1.0, -7.0, 3.0])
+    found = metric.compute()
+    assert (found["a"].minimum, found["a"].maximum, found["b"].maximum) == (1.0, 3.0, -7.0)
+
+
+def altered(values: list[float], part: str, change: float) -> bytes:
+    """The bytes of a state in which a sum or an extreme is another one."""
+    made = Moments()
+    made.update(values)
+    made.compute()
+    if part in ("total", "squares", "cubes"):
+        getattr(made, part).add(np.array([change]))
+    elif part == "rows":
+        made.rows.add_rows(np.zeros(1, np.intp), None, None)
+    else:
+        column = getattr(made, part)
+        column.values[:] = ordered_integers(np.array([change]))
+    return made.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("values", "part", "change"),
+    [
+        ([1.0, 2.0], "total", 1.5),  # above n times the greatest
+        ([1.0, 2.0], "squares", -1.0),  # below the square of the sum over n
+        ([1.0, 2.0], "squares", 0.25),  # farther apart than the extremes
+        ([1.0, 2.0, 4.0], "cubes", -9.0),
+        ([1.0, 2.0, 4.0], "cubes", 9.0),
+        ([1.0, 2.0], "least", 1.75),
+        ([1.0, 2.0], "greatest", 1.25),
+        ([1.0, 2.0], "greatest", math.inf),
+        ([0.0], "squares", 5e-324),
+        ([3.0], "rows", 0.0),
+    ],
+)
+def test_sums_that_no_rows_have_are_refused(values: list[float], part: str, change: float) -> None:
+    with pytest.raises(StateError, match="impossible moments"):
+        Moments.from_bytes(altered(values, part, change))

@@ -1,0 +1,279 @@
+"""Quantiles in experiments: their always-valid interval, guardrails, and why there may be none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Accumulator,
+    ExactQuantiles,
+    Paired,
+    Quantiles,
+    Ratio,
+    SettingsError,
+    UserGroups,
+    compare,
+)
+from streammetrics.experiments import Experiment, Finding, Horizon, PlannedCovariate, Safeguard
+from streammetrics.kernels.inference.normal_mixture import tuned
+from streammetrics.kernels.inference.quantile_effect import (
+    Sided,
+    difference_of_quantiles,
+    log_e_of_equality,
+    of_ranks,
+    of_share,
+)
+from streammetrics.kernels.inference.quantile_ranks import prior_rows
+from tests.experiments.arms import finding, of_states, plan
+
+UNITS = Horizon(units=4_000)
+
+
+def waits(arm: int, n: int, shift: float = 0.0, *, users: int = 0) -> Accumulator:
+    """Waiting times, of independent rows or of users who each have a level of their own."""
+    rng = np.random.default_rng(arm + 1)
+    if not users:
+        state = Quantiles()
+        state.update(rng.lognormal(shift * arm, 1, n))
+        return state
+    who, level = rng.integers(0, users, n), rng.normal(0, 0.5, users)
+    grouped = UserGroups(ExactQuantiles())
+    grouped.update(arm * users + who, values=rng.lognormal(shift * arm + level[who], 1))
+    return grouped
+
+
+def compared(control: Accumulator, treatment: Accumulator, **settings: object) -> Finding:
+    given = {"decision": ("wait.p90",), "horizon": UNITS, **settings}
+    return finding(of_states(control, treatment, "wait", **given))
+
+
+def test_the_interval_of_independent_rows_is_that_of_their_ranks() -> None:
+    arms = waits(0, 2_000), waits(1, 2_000, 0.5)
+    found = compared(*arms)
+
+    def ranks(state: Accumulator) -> Sided:
+        of = state.compute()._ordered  # type: ignore[attr-defined]
+        prior = prior_rows(1_000, 0.05)  # a half of an arm's 2,000 planned rows
+        return of_ranks(of.low, of.high, of.cumulative, Fraction(9, 10), prior)
+
+    a, b = map(ranks, arms)
+    bounds = difference_of_quantiles(a, b, math.log(20))
+    assert (found.anytime_lower, found.anytime_upper) == bounds
+    assert found.e_value == pytest.approx(math.exp(log_e_of_equality(a, b)), rel=1e-12)
+    assert (found.verdict, found.reason) == ("higher", "")
+    assert "is higher: the always-valid interval of wait.p90" in found.sentence
+    # One look is narrower.
+    once = found.contrast.comparison
+    width = once.effect_size_ci_upper - once.effect_size_ci_lower
+    assert 1.2 < (bounds[1] - bounds[0]) / width < 2.2
+
+
+def test_the_interval_of_users_has_the_error_of_their_share() -> None:
+    arms = waits(0, 3_000, users=600), waits(1, 3_000, 0.5, users=600)
+    horizon = Horizon(units=4_000, deff=2.0)
+    found = compared(*arms, horizon=horizon)
+
+    def share(state: Accumulator) -> Sided:
+        result = state.compute()
+        of = result.value._ordered  # type: ignore[attr-defined]
+        share = result.variance_of(f"share_up_to({result.p90!r})")  # type: ignore[attr-defined]
+        rho = tuned(1_000 / (0.09 * 2.0), 0.05)
+        ends = of.low, of.high, of.cumulative, Fraction(9, 10)
+        return of_share(*ends, share.se, share.df, rho)
+
+    bounds = difference_of_quantiles(*map(share, arms), math.log(20))
+    assert (found.anytime_lower, found.anytime_upper) == pytest.approx(bounds, rel=1e-9)
+    assert found.verdict == "higher"
+
+
+def test_a_guardrail_of_a_quantile() -> None:
+    arms = waits(0, 2_000), waits(1, 2_000, 0.5)
+
+    def rail(view: str, margin: float, higher: bool, *of: Accumulator) -> Finding:
+        safeguard = Safeguard(f"wait.{view}", margin, higher_is_better=higher)
+        return compared(*(of or arms), decision=(), guardrails=(safeguard,))
+
+    broken, kept = rail("median", 0.1, False), rail("median", 1.5, False)
+    assert (broken.verdict, kept.verdict) == ("broken", "kept")
+    assert broken.e_value < 1 < 20 < kept.e_value
+    assert "exclude harm above" in kept.sentence
+    # The interval of harm is that of the decision, and its evidence reaches 20 at its end.
+    end = kept.anytime_upper
+    assert end == compared(*arms, decision=("wait.median",)).anytime_upper
+    assert rail("median", end * 1.000001, False).e_value >= 20
+    assert rail("median", end * 0.999, False).e_value < 20
+    # Of values of the opposite sign, a fall is harm.
+    opposite = []
+    for arm in (0, 1):
+        rng, state = np.random.default_rng(arm + 1), Quantiles()
+        state.update(-rng.lognormal(0.5 * arm, 1, 2_001))
+        opposite.append(state)
+    fallen = rail("median", 0.1, True, *opposite)
+    assert fallen.verdict == "broken"
+
+
+def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:
+    few = compared(waits(0, 900), waits(1, 900), decision=("wait.p99",))
+    assert (few.verdict, few.gated) == ("not_started", True)
+    assert "too few rows below or above the quantile: 9, needs 10" in few.sentence
+    assert compared(waits(0, 1_001), waits(1, 1_001), decision=("wait.p99",)).reason == ""
+    states = waits(0, 1_200, users=60), waits(1, 1_200, users=60)
+    users = compared(*states, decision=("wait.p99",))
+    assert "too few effective rows below or above the quantile" in users.sentence
+
+
+def test_equal_rows_of_all_users_say_nothing() -> None:
+    states = []
+    for arm in (0, 1):
+        state = UserGroups(ExactQuantiles())
+        state.update(np.arange(3_000) + 3_000 * arm, values=np.ones(3_000))
+        states.append(state)
+    found = compared(*states)
+    assert found.verdict == "not_started" and "says nothing about other rows" in found.sentence
+
+
+def test_what_a_quantile_cannot_have() -> None:
+    arms = waits(0, 2_000), waits(1, 2_000, 0.5)
+    of_an_effect = compared(*arms, horizon=Horizon(mde=0.1))
+    of_rows = compared(*arms, horizon=Horizon(units=40_000))  # a half of 20,000 in each arm
+    assert of_an_effect.anytime_lower == of_rows.anytime_lower > 0
+    assert "neither a horizon nor an mde" in compared(*arms, horizon=Horizon()).sentence
+    weighted = ExactQuantiles()
+    weighted.update([1.0, 2.0, 3.0], weights=[1, 2, 3])
+    assert compared(weighted, weighted.copy()).verdict == "not_started"
+    for view in ("minimum", "iqr", "quantile(0)"):
+        assert compared(*arms, decision=(f"wait.{view}",)).verdict == "not_started"
+
+
+def test_several_epochs_and_covariates_say_that_a_quantile_has_no_interval_of_them() -> None:
+    arms = {name: {"wait": waits(i, 900)} for i, name in enumerate(("random", "bts"))}
+    of_epochs = plan(decision=("wait.p90",), horizon=UNITS)
+    found = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
+    assert "is of one epoch, and there are several" in found.sentence
+    users, past = [], []
+    for arm in (0, 1):
+        users.append(waits(arm, 3_000, users=600))
+        before = UserGroups(Ratio())
+        before.update(np.arange(600) + 600 * arm, numerators=np.arange(600) % 7)
+        past.append(before)
+    both = {
+        name: {"wait": now, "past": before}
+        for name, now, before in zip(("random", "bts"), users, past, strict=True)
+    }
+    adjusted = plan(
+        decision=("wait.p90",),
+        horizon=UNITS,
+        covariates={"wait.p90": PlannedCovariate("past", 0.1)},
+    )
+    assert "no covariate adjusts" in finding(Experiment(adjusted, both)).sentence
+
+
+LOOKS = 15
+
+
+def ever_missed(p: str, streams: Iterator[tuple[Accumulator, Accumulator]], effect: float) -> bool:
+    """Whether any look misses the effect."""
+    for control, treatment in streams:
+        found = compared(control, treatment, decision=(f"wait.quantile({p})",)).contrast.anytime
+        if not found.lower <= effect <= found.upper:
+            return True
+    return False
+
+
+def independent(seed: int, decimals: int) -> Iterator[tuple[Accumulator, Accumulator]]:
+    """Two growing arms of the same normal values, rounded: the second has 0.5 more."""
+    rng, arms = np.random.default_rng(seed), (ExactQuantiles(), ExactQuantiles())
+    for _ in range(LOOKS):
+        for shift, state in zip((0.0, 0.5), arms, strict=True):
+            state.update(np.round(rng.normal(0, 1, 100), decimals) + shift)
+        yield arms
+
+
+def returning(seed: int) -> Iterator[tuple[Accumulator, Accumulator]]:
+    """Two growing arms of users who return, with a level of their own."""
+    rng = np.random.default_rng(seed)
+    arms, level = (UserGroups(Quantiles()), UserGroups(Quantiles())), rng.normal(0, 1, (2, 1_000))
+    for _ in range(LOOKS):
+        for i, state in enumerate(arms):
+            who = rng.integers(0, 1_000, 200)
+            state.update(1_000 * i + who, values=level[i, who] + rng.normal(0, 1, 200) + 0.5 * i)
+        yield arms
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "decimals"), [("0.9", 9), ("0.5", 1)])
+def test_at_most_one_stream_in_twenty_of_independent_rows_ever_misses(
+    p: str, decimals: int
+) -> None:
+    missed = sum(ever_missed(p, independent(seed, decimals), 0.5) for seed in range(60))
+    assert missed <= 3 + 3 * math.sqrt(60 * 0.05 * 0.95)
+
+
+@pytest.mark.slow
+def test_at_most_one_stream_in_twenty_of_users_ever_misses() -> None:
+    missed = sum(ever_missed("0.9", returning(seed), 0.5) for seed in range(30))
+    assert missed <= 1.5 + 3 * math.sqrt(30 * 0.05 * 0.95)
+
+
+def shared(n_users: int, rng: np.random.Generator) -> tuple[UserGroups, UserGroups]:
+    """Two states with the same users, each with six values; the second 0.2 higher."""
+    who = np.repeat(np.arange(n_users), 6)
+    base = rng.normal(0, 1, n_users)[who] + rng.normal(0, 0.5, len(who))
+    both = UserGroups(ExactQuantiles()), UserGroups(ExactQuantiles())
+    for i, state in enumerate(both):
+        state.update(who, values=base + 0.2 * i + rng.normal(0, 0.5, len(who)))
+    return both
+
+
+def test_the_same_users_in_both_arms_combine_the_intervals_of_their_quantiles() -> None:
+    a, b = shared(300, np.random.default_rng(5))
+    found = compare(a, b, view="p90", paired=True)
+    (one, other), shares = (state.compute().interval("p90") for state in (a, b)), []
+    for state in (a, b):
+        result = state.compute()
+        shares.append([x for x in result.replicates(f"share_up_to({result.p90!r})") if x == x])
+    r = float(np.corrcoef(*shares)[0, 1])
+    down, up = other.estimate - other.lower, one.upper - one.estimate
+    half = math.sqrt(down * down + up * up - 2 * r * down * up)
+    assert found.effect_size_ci_lower == pytest.approx(found.effect_size - half, rel=1e-9)
+    with pytest.warns(UserWarning, match="the same users"):
+        apart = compare(a, b, view="p90")
+    assert found.effect_size_ci_lower > apart.effect_size_ci_lower and r > 0.5
+    assert (found.effect_size_ci_lower > 0) == (found.pvalue < 0.05)
+    assert (found.method, found.no_sequence) == (
+        "paired",
+        "the interval of two quantiles with the same users is of one look",
+    )
+    assert math.isnan(found.std_error) and found.quantiles is None
+
+
+def test_no_difference_rests_on_the_jackknife_of_a_quantile() -> None:
+    a, b = shared(100, np.random.default_rng(6))
+    why = "no formula for a range of quantiles"
+    found = compare(a, b, view="iqr", paired=True)
+    assert (found.reason, found.effect_size_ci_upper, found.pvalue) == (why, math.inf, 1.0)
+    models = Paired(UserGroups(ExactQuantiles()), columns=("values",))
+    values = np.arange(600.0)
+    models.update(groups=np.arange(600) // 3, values_a=values, values_b=values % 400)
+    both = models.compute()
+    interval = both.interval("median")
+    assert interval.reason.startswith("the jackknife of a quantile is inconsistent; count each")
+    assert both.pvalue_of("median") == 1 and interval.upper == math.inf
+    assert both.interval("mean").defined and both.interval("share_up_to(100)").defined
+    assert both.interval("iqr").reason.startswith(why)
+    with pytest.raises(SettingsError, match="two states of UserGroups"):
+        compare(ExactQuantiles(), ExactQuantiles(), view="p90", paired=True)
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_paired_difference_of_quantiles_contains_it() -> None:
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(100):
+        found = compare(*shared(200, rng), view="p90", paired=True)
+        held += found.effect_size_ci_lower <= 0.2 <= found.effect_size_ci_upper
+    assert held >= 89

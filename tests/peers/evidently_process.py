@@ -1,0 +1,57 @@
+"""evidently, asked in the environment of its own that `make peers` makes.
+
+This file runs there too, as a script: it reads pairs of samples as JSON, a line each, and answers.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ENVIRONMENT = Path(__file__).resolve().parents[2] / ".cache" / "evidently"
+PYTHON = ENVIRONMENT / "bin" / "python"
+
+Samples = tuple[Sequence[float], Sequence[float]]
+
+
+def ask(pairs: Sequence[Samples]) -> list[Mapping[str, float]]:
+    """By pair: PSI, and the Jensen-Shannon and Wasserstein distances."""
+    found = subprocess.run(
+        [PYTHON, __file__],
+        input="\n".join(map(json.dumps, pairs)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        raise RuntimeError(found.stderr)
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def _answer() -> None:
+    import pandas as pd
+    from evidently.legacy.calculations.stattests import (  # type: ignore[import-not-found]
+        jensenshannon,
+        psi,
+        wasserstein_distance_norm,
+    )
+    from evidently.legacy.core import ColumnType  # type: ignore[import-not-found]
+
+    tests = {
+        "psi": psi.psi_stat_test,
+        "js_distance": jensenshannon.jensenshannon_stat_test,
+        "wasserstein": wasserstein_distance_norm.wasserstein_stat_test,
+    }
+    for line in sys.stdin:
+        a, b = (pd.Series(one) for one in json.loads(line))
+        found = {
+            name: float(one.func(a, b, ColumnType.Numerical, 0.1)[0]) for name, one in tests.items()
+        }
+        print(json.dumps(found))  # noqa: T201
+
+
+if __name__ == "__main__":
+    _answer()

@@ -1,0 +1,147 @@
+"""Interleaving against worked examples, binomial coefficients and small groups."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    GroupedInterleaving,
+    Interleaving,
+    StateError,
+    UserGroups,
+    balanced_clicks,
+    compare,
+)
+from streammetrics.experiments import ConfidenceSequence
+from streammetrics.results.preference import Preference
+
+
+@pytest.fixture
+def examples(data: Path) -> list[dict[str, Any]]:
+    """The worked examples of section 5."""
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    return [example for example in known if example["section"] == 5]
+
+
+def of_wins(wins_a: int, wins_b: int) -> Interleaving:
+    metric = Interleaving()
+    metric.update([1] * wins_a + [0] * wins_b, [0] * wins_a + [1] * wins_b)
+    return metric
+
+
+def test_worked_examples(examples: list[dict[str, Any]]) -> None:
+    for example in examples:
+        inputs, value = example["inputs"], example["value"]
+        if example["metric"] == "interleaving_counts":
+            clicks = inputs["teams_of_clicked_items_by_list"]
+            lists, items = Interleaving(), GroupedInterleaving()
+            lists.update([one.count("A") for one in clicks], [one.count("B") for one in clicks])
+            rows = [(team == "B", 1, i) for i, one in enumerate(clicks) for team in one]
+            rows += [(0, 0, i) for i in range(len(clicks))]  # an item that was not clicked
+            teams, labels, groups = zip(*rows, strict=True)
+            items.update(labels, teams, groups=groups)
+            for found in (lists.compute(), items.compute()):
+                counts = found.wins_a, found.wins_b, found.ties, found.no_click
+                assert counts == tuple(value[k] for k in ("wins_a", "wins_b", "ties", "no_click"))
+                assert found.preference == value["delta_b"]
+        elif example["metric"] == "balanced_interleaving":
+            found = balanced_clicks(*(inputs[k] for k in ("a", "b", "shown", "clicked")))
+            assert found._asdict() == value
+        else:
+            state = of_wins(inputs["wins_a"], inputs["wins_b"])
+            look = ConfidenceSequence(v_opt=None, kind="label").at(compare(state))
+            told = {
+                "sign_test_p_value": (state.compute().pvalue,),
+                "interleaving_log_e_value": (look.log_e, math.log(state.compute().e_value)),
+            }[example["metric"]]
+            for one in told:
+                assert one == pytest.approx(value, rel=1e-9, abs=1e-9), example["id"]
+    assert len(examples) == 8
+
+
+def every_split(n: int) -> Iterator[tuple[int, Preference]]:
+    for wins_b in range(n + 1):
+        yield wins_b, of_wins(n - wins_b, wins_b).compute()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 40])
+def test_fair_coins_give_an_e_value_of_mean_1_and_the_exact_p_value(n: int) -> None:
+    of_e: list[float] = []
+    for wins_b, found in every_split(n):
+        of_e.append(found.e_value * comb(n, wins_b) / 2**n)
+        tail = sum(comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= abs(2 * wins_b - n))
+        assert found.pvalue == pytest.approx(float(Fraction(tail, 2**n)), rel=1e-12)
+    assert math.fsum(of_e) == pytest.approx(1, rel=1e-12)
+
+
+def test_evidence_beyond_the_floats_is_infinite_and_not_an_error() -> None:
+    found = Preference(0, 2_000, 0, 0, rows=2_000)
+    assert (found.e_value, found.preference, found.win_share_a) == (math.inf, 0.5, 0.0)
+    assert 0 <= found.pvalue < 1e-300
+
+
+def test_the_interval_is_that_of_the_mean_of_halves_and_stays_in_range() -> None:
+    metric = Interleaving()
+    metric.update([1, 0, 1, 0, 0, 0], [0, 1, 1, 2, 3, 0])
+    found = metric.compute().interval()
+    halves = np.array([-0.5, 0.5, 0, 0.5, 0.5])
+    assert found.se == pytest.approx(halves.std(ddof=1) / math.sqrt(5), rel=1e-12)
+    assert (found.estimate, found.n, found.method, found.upper) == (0.2, 5, "t", 0.5)
+
+
+def test_only_lists_without_a_click_leave_everything_undefined_but_the_tests() -> None:
+    metric = Interleaving()
+    metric.update([0, 0], [0, 0])
+    found = metric.compute()
+    assert math.isnan(found.preference) and math.isnan(found.win_share_b)
+    assert (found.pvalue, found.e_value, found.no_click) == (1.0, 1.0, 2)
+    interval = found.interval()
+    assert (interval.lower, interval.upper) == (-math.inf, math.inf)
+    assert interval.reason == "no list has a click"
+    groups = GroupedInterleaving()
+    groups.update([0], [1], groups=[3])
+    assert groups.compute().interval().reason == "no group has a click"
+    assert "no group has a click" in repr(groups.compute())
+
+
+def test_the_unit_of_credit_decides_who_wins() -> None:
+    # One user clicks on A in two lists, once each, and three times on B in a third one.
+    rows = {"labels": [1, 1, 1, 1, 1], "teams": [0, 0, 1, 1, 1]}
+    by_list, by_user = GroupedInterleaving(), GroupedInterleaving()
+    by_list.update(**rows, groups=[1, 2, 3, 3, 3])
+    by_user.update(**rows, groups=[7] * 5)
+    assert by_list.compute().preference == pytest.approx(-1 / 6)
+    assert by_user.compute().preference == 0.5
+    assert by_user.compute().independent == "groups"
+
+
+def test_a_state_with_other_labels_than_0_and_1_is_refused() -> None:
+    altered = GroupedInterleaving()
+    altered.bag.add(np.array([2.0], np.float32), np.array([1], np.uint8), None, np.array([5]))
+    with pytest.raises(StateError, match="labels other than 0 and 1"):
+        GroupedInterleaving.from_bytes(altered.to_bytes())
+
+
+def test_users_have_the_variance_of_the_jackknife_over_their_buckets() -> None:
+    rng = np.random.default_rng(3)
+    users = rng.integers(0, 400, 3_000)
+    taste = rng.random(400)[users]  # each user prefers one of both
+    clicks_b = (rng.random(3_000) < taste).astype(int)
+    metric, alone = UserGroups(Interleaving(), buckets=8), Interleaving()
+    metric.update(users, clicks_a=1 - clicks_b, clicks_b=clicks_b)
+    alone.update(1 - clicks_b, clicks_b)
+    found = metric.compute()
+    without = np.array(found.replicates())
+    se = math.sqrt(7 / 8 * ((without - without.mean()) ** 2).sum())
+    assert found.interval().se == pytest.approx(se, rel=1e-12)
+    assert found.interval().se > 1.3 * alone.compute().interval().se
+    assert found.preference == alone.compute().preference

@@ -1,0 +1,443 @@
+"""OffPolicy: worked examples, the real log of two policies, thin support, and its intervals."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from docs import off_policy_picture
+from streammetrics import (
+    ConfidenceSequence,
+    InputError,
+    OffPolicy,
+    Paired,
+    PerKey,
+    StateError,
+    UserGroups,
+    compare,
+    load,
+)
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
+from streammetrics.results.policy_value import PolicyValue
+from tests.off_policy_cases import values
+from tests.requirements import ROOT
+
+UNIFORM = 1 / 34
+
+
+@cache
+def log(data: Path, variant: str) -> dict[str, Any]:
+    """The rows that one policy of the real log chose."""
+    with open(data / "obd_men_events.jsonl", encoding="utf-8") as lines:
+        rows = [row for row in map(json.loads, lines) if row["variant"] == variant]
+    return {
+        "users": [row["user"] for row in rows],
+        "logged": np.array([row["propensity"] for row in rows]),
+        "rewards": np.array([row["label"] for row in rows]),
+    }
+
+
+def fed(metric: Any, rows: dict[str, Any], **columns: Any) -> Any:
+    metric.update(logged=rows["logged"], rewards=rows["rewards"], **columns)
+    return metric
+
+
+def random_from_bts(data: Path, **settings: Any) -> OffPolicy:
+    """The uniform policy, from the log of the other one."""
+    rows = log(data, "bts")
+    found: OffPolicy = fed(OffPolicy(**settings), rows, target=np.full(10_000, UNIFORM))
+    return found
+
+
+def supported(n: int = 1000, **columns: Any) -> OffPolicy:
+    """A state with enough support: all weights are 1, and a fifth of the rewards."""
+    metric = OffPolicy()
+    given = {"logged": [0.5] * n, "target": [0.5] * n, "rewards": np.arange(n) % 5 == 0}
+    metric.update(**{**given, **columns})
+    return metric
+
+
+# -- values ---------------------------------------------------------------------------------------
+def examples(data: Path) -> dict[str, dict[str, Any]]:
+    """The worked examples of section 4."""
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    return {one["id"]: one for one in known if one["section"] == 4}
+
+
+def users_of_buckets(buckets: list[int], k: int) -> list[int]:
+    """Ids that are hashed into the buckets with these numbers."""
+    places = unit_hashes(np.arange(500), salt_word("streammetrics"), "groups") % k
+    return [int(np.flatnonzero(places == bucket)[0]) for bucket in buckets]
+
+
+def test_worked_examples_of_eight_rows(data: Path) -> None:
+    known = examples(data)
+    given = known["4/eight_rows/dr"]["inputs"]
+    rows = {
+        "logged": given["logged_propensity"],
+        "target": given["target_propensity"],
+        "rewards": given["reward"],
+        "predicted_logged": given["q_logged_action"],
+        "predicted_target": given["q_target_policy"],
+    }
+    clip = known["4/eight_rows/clipped"]["inputs"]["clip"]
+    metric = OffPolicy(clip=clip)
+    metric.update(**rows)
+    grouped = UserGroups(OffPolicy(), buckets=4)
+    buckets = known["4/eight_rows/snips_se_jackknife"]["inputs"]["buckets"]
+    grouped.update(users_of_buckets(buckets, 4), **rows)
+    found = metric.compute()
+    raw, thin = found.raw, found.interval("snips")
+    assert math.isnan(found.snips) and math.isnan(found.dr) and not thin.defined
+    assert thin.reason == found.reason != ""
+    computed = {
+        **{name: getattr(raw, name) for name in ("ips", "snips", "dr", "sndr")},
+        "clipped": {"value": raw.clipped, "share_clipped": found.share_clipped},
+        "ess": {
+            "ess": found.effective_sample_size,
+            "max_weight": found.largest_weight,
+            "mean_weight": found.mean_weight,
+        },
+        "ips_se": raw.interval("ips").se,
+        "snips_se": raw.interval("snips").se,
+        "snips_se_jackknife": grouped.compute().interval("raw.snips").se,
+    }
+    expected = {
+        name.removeprefix("4/eight_rows/"): pytest.approx(one["value"], rel=1e-14)
+        for name, one in known.items()
+        if name.startswith("4/eight_rows/")
+    }
+    assert computed == expected
+    assert (raw.snips, raw.ips) == (29 / 38, 29 / 16)  # each rounded once
+
+
+def test_without_weight_the_self_normalised_value_is_undefined(data: Path) -> None:
+    given = examples(data)["4/no_weight"]["inputs"]
+    metric = OffPolicy()
+    metric.update(given["logged_propensity"], given["target_propensity"], given["reward"])
+    found = metric.compute()
+    assert math.isnan(found.raw.snips) and found.raw.ips == 0.0
+    assert found.reason == "all weights are 0"
+    assert math.isnan(found.effective_sample_size) and found.largest_weight == 0.0
+
+
+# -- the real log: what each policy's log says of the other, beside the truth ----------------------
+def test_the_log_of_one_policy_gives_the_value_of_the_other(data: Path) -> None:
+    known = examples(data)
+    found = random_from_bts(data).compute()
+    of = {name.rpartition("/")[2]: one["value"] for name, one in known.items() if "_bts/" in name}
+    assert (found.ips, found.snips) == pytest.approx((of["ips"], of["snips"]), rel=1e-13)
+    assert found.interval("snips").se == pytest.approx(of["snips_se"], rel=1e-12)
+    diagnostics = {
+        "ess": found.effective_sample_size,
+        "max_weight": found.largest_weight,
+        "mean_weight": found.mean_weight,
+        "share_above_10": found.share_clipped,
+    }
+    assert diagnostics == pytest.approx(of["diagnostics"], rel=1e-13)
+    assert found.warnings == ("1.45 % of the weights are clipped",)
+    assert found.interval("clipped").reason == found.warnings[0]
+    # The truth: 46 clicks in 10,000 rows of the uniform policy's own log.
+    truth = fed(OffPolicy(), log(data, "random"), target=np.full(10_000, UNIFORM)).compute()
+    assert truth.snips == truth.mean_reward == 0.0046
+    assert found.snips < truth.snips and truth.snips in found.interval("snips")
+
+
+def test_the_jackknife_by_user_segment_is_the_known_one(data: Path) -> None:
+    rows = log(data, "bts")
+    grouped = UserGroups(OffPolicy(), buckets=4096)
+    segments = {user: i for i, user in enumerate(dict.fromkeys(rows["users"]))}
+    places = unit_hashes(np.arange(100_000), salt_word("streammetrics"), "groups") % 4096
+    ids = np.unique(places, return_index=True)[1]  # one user for each bucket
+    users = ids[[segments[user] for user in rows["users"]]]
+    fed(grouped, rows, groups=users, target=np.full(10_000, UNIFORM))
+    known = examples(data)["4/obd_random_from_bts/snips_se_jackknife_users"]["value"]
+    found = grouped.confidence_interval()
+    assert (found.se, found.df) == (pytest.approx(known, rel=1e-12), 237)
+
+
+def test_the_other_direction_needs_a_probability_that_the_log_lacks(data: Path) -> None:
+    rows = log(data, "random")
+    known = np.full(10_000, np.nan)  # of bts, for an item that another policy chose
+    with pytest.raises(InputError, match="no later estimate can replace it") as caught:
+        fed(OffPolicy(), rows, target=known)
+    assert caught.value.where == "target[0]" and len(caught.value.rows) == 10_000  # type: ignore[arg-type]
+    for missing in ([None] * 10_000, None):
+        with pytest.raises(InputError, match="no later estimate can replace it"):
+            fed(OffPolicy(), rows, target=missing)
+    with pytest.raises(InputError, match=r"got 0\.5; pass one value for each row"):
+        fed(OffPolicy(), rows, target=0.5)
+
+
+def test_the_plug_in_that_is_refused_is_the_known_one(data: Path) -> None:
+    lines = (data / "obd_men_events.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = list(map(json.loads, lines))
+    shown: dict[tuple[int, int], int] = {}
+    at: dict[int, int] = {}
+    for row in rows:
+        if row["variant"] == "bts":
+            place = row["position"], row["item"]
+            shown[place] = shown.get(place, 0) + 1
+            at[row["position"]] = at.get(row["position"], 0) + 1
+    target = [
+        shown.get((row["position"], row["item"]), 0) / at[row["position"]]
+        for row in rows
+        if row["variant"] == "random"
+    ]
+    found = fed(OffPolicy(), log(data, "random"), target=target).compute()
+    known = examples(data)["4/obd_bts_from_random/plug_in"]["value"]
+    assert (found.ips, found.snips) == pytest.approx((known["ips"], known["snips"]), rel=1e-12)
+    assert found.effective_sample_size == pytest.approx(known["ess"], rel=1e-12)
+    assert found.largest_weight == pytest.approx(known["max_weight"], rel=1e-12)
+
+
+def test_the_page_shows_what_each_log_says_of_the_other_policy(data: Path) -> None:
+    logs = {}
+    for policy in off_policy_picture.POLICIES:
+        rows = log(data, policy)
+        users = off_policy_picture.numbered(rows["users"])
+        columns = rows["logged"].tolist(), rows["rewards"].tolist()
+        logs[policy] = off_policy_picture.Log(users, *columns)
+    page = (ROOT / "docs" / "how_to" / "off_policy.md").read_text(encoding="utf-8")
+    assert off_policy_picture.table(logs) in page
+    drawn = (ROOT / "docs" / "pictures" / "off_policy.svg").read_text(encoding="utf-8")
+    rows = off_policy_picture.picture(logs)["data"]["values"]
+    assert [row["name"] for row in rows if f">{row['name']}<" not in drawn] == []
+
+
+# -- support -------------------------------------------------------------------------------------
+def test_a_value_of_too_few_effective_rows_is_undefined() -> None:
+    assert supported(100).compute().snips == 0.2
+    found = supported(99).compute()
+    assert math.isnan(found.snips) and math.isnan(found.ips) and math.isnan(found.clipped)
+    assert found.reason == "the effective sample size is 99.0, needs 100"
+    assert (found.raw.snips, found.mean_reward, found.mean_weight) == (20 / 99, 20 / 99, 1.0)
+    assert (
+        not found.interval("ips").defined and found.interval("mean_weight").reason != found.reason
+    )
+
+
+@pytest.mark.parametrize("ones", [9, 10])
+def test_a_value_of_too_few_rewards_is_undefined(ones: int) -> None:
+    found = supported(rewards=np.arange(1000) < ones).compute()
+    assert math.isnan(found.snips) == (ones == 9)
+    assert found.reason == ("9 rewards differ from 0, needs 10" if ones == 9 else "")
+
+
+def test_a_value_that_rests_on_one_row_is_undefined() -> None:
+    logged = [0.5] * 999 + [1 / 1024]
+    found = supported(logged=logged).compute()
+    assert found.reason.endswith("; one row has 33.9 % of the weight, more than 10 %")
+    assert math.isnan(found.snips) and found.largest_share == 512 / 1511
+
+
+def test_doubts_are_in_the_reasons_of_intervals() -> None:
+    rng = np.random.default_rng(3)
+    logged = np.where(rng.random(20_000) < 0.02, 0.01, 1.0)
+    found = supported(20_000, logged=logged, target=[0.9] * 20_000).compute()
+    assert found.reason == "" and found.snips > 0
+    moved, few, clipped = found.warnings
+    assert (
+        moved == f"the mean weight is {found.mean_weight:.4g}, over 3 standard errors away from 1"
+    )
+    share = 100 * found.effective_sample_size / 20_000
+    assert few == f"the effective sample size is {share:.2g} % of the rows" and share < 5
+    assert clipped == f"{100 * found.share_clipped:.3g} % of the weights are clipped"
+    assert found.interval("snips").reason == f"{moved}; {few}"
+    assert found.interval("clipped").reason == f"{moved}; {few}; {clipped}"
+    assert supported().compute().warnings == ()
+
+
+def test_users_are_left_out_of_values_that_barely_have_support() -> None:
+    grouped = UserGroups(OffPolicy())
+    n = 104  # without any group of users there are fewer than 100
+    users = np.arange(n)
+    grouped.update(users, logged=[0.5] * n, target=[0.5] * n, rewards=np.arange(n) % 5 == 0)
+    found = grouped.compute()
+    assert found.snips == 21 / 104 and found.interval().defined
+    assert found.interval() == found.interval("raw.snips")
+    thin = UserGroups(OffPolicy())
+    thin.update(users[:90], logged=[0.5] * 90, target=[0.5] * 90, rewards=[1, 0] * 45)
+    why = "the effective sample size is 90.0, needs 100"
+    assert thin.compute().interval().reason == why
+    assert why in str(thin.compute())
+
+
+# -- intervals -----------------------------------------------------------------------------------
+def test_intervals_of_independent_rows_are_those_of_their_definitions() -> None:
+    rng = np.random.default_rng(5)
+    n = 400
+    logged, target = rng.uniform(0.05, 1, n), rng.uniform(0, 0.5, n)
+    rewards, q, p = rng.normal(1, 2, n), rng.normal(1, 1, n), rng.normal(1, 1, n)
+    metric = OffPolicy(clip=2.0)
+    metric.update(logged, target, rewards, q, p)
+    found, w = metric.compute(), target / logged
+    terms = {
+        "ips": w * rewards,
+        "clipped": np.minimum(w, 2.0) * rewards,
+        "dr": p + w * (rewards - q),
+        "mean_weight": w,
+    }
+    for view, each in terms.items():
+        interval = found.interval(view)
+        assert interval.se == pytest.approx(each.std(ddof=1) / math.sqrt(n), rel=1e-12), view
+        assert interval.estimate == pytest.approx(each.mean(), rel=1e-12), view
+        assert (interval.df, interval.method) == (n - 1, "t")
+    residuals = w * (rewards - found.snips)
+    se = math.sqrt(n / (n - 1) * (residuals @ residuals)) / w.sum()
+    assert found.interval("snips").se == pytest.approx(se, rel=1e-12)
+    assert "UserGroups" in found.interval("sndr").reason
+    assert "the largest weight of more rows" in found.interval("largest_weight").reason
+
+
+def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() -> None:
+    rng = np.random.default_rng(7)
+    metric = OffPolicy()
+    metric.update(rng.uniform(0.1, 1, 500), rng.uniform(0.1, 1, 500), np.full(500, 0.3))
+    found = metric.compute()
+    assert found.snips == 0.3
+    assert found.interval().reason.startswith("the variance is 0")
+
+
+def test_two_targets_of_one_log_are_compared_as_a_pair(data: Path) -> None:
+    rows = log(data, "bts")
+    pair = Paired(UserGroups(OffPolicy()))
+    targets = {"target_a": rows["logged"], "target_b": np.full(10_000, UNIFORM)}
+    fed(pair, rows, groups=rows["users"], **targets)
+    found = pair.compute()
+    uniform = random_from_bts(data).compute().snips
+    assert (found.a, found.b) == (0.0069, uniform)
+    assert found.difference == 0.0069 - uniform
+    interval = found.interval()
+    assert interval.method == "jackknife" and interval.lower > 0
+    alone = [fed(UserGroups(OffPolicy()), rows, groups=rows["users"], target=t)
+             for t in targets.values()]  # fmt: skip
+    both = compare(alone[1], alone[0], paired=True)
+    assert (both.effect_size, both.std_error) == pytest.approx((found.difference, interval.se))
+
+
+def test_ips_of_two_targets_has_an_interval_for_independent_rows() -> None:
+    rng = np.random.default_rng(11)
+    n = 300
+    logged, a, b = rng.uniform(0.2, 1, n), rng.uniform(0, 1, n), rng.uniform(0, 1, n)
+    rewards = rng.random(n) < 0.3
+    pair = Paired(OffPolicy())
+    pair.update(logged=logged, rewards=rewards, target_a=a, target_b=b)
+    each = (a / logged - b / logged) * rewards
+    found = pair.compute().interval("ips")
+    assert found.se == pytest.approx(each.std(ddof=1) / math.sqrt(n), rel=1e-12)
+    assert not pair.compute().interval("snips").defined  # weights of both models differ
+
+
+# -- intervals that hold at all looks --------------------------------------------------------------
+def test_a_value_has_an_interval_that_holds_at_all_looks() -> None:
+    rng = np.random.default_rng(13)
+    n = 20_000
+    clicks = rng.random(n) < 0.1
+    logged = np.where(rng.random(n) < 0.5, 0.4, 0.8)
+    grouped = UserGroups(OffPolicy())
+    grouped.update(rng.integers(0, 4_000, n), logged=logged, target=[0.5] * n, rewards=clicks)
+    one_look = grouped.confidence_interval()
+    found = ConfidenceSequence(v_opt=1 / one_look.se**2).of(grouped)
+    assert found.lower < one_look.lower < one_look.upper < found.upper
+    assert 1.4 < (found.upper - found.lower) / one_look.width < 1.7
+    assert (found.p_value, found.gated) == (1.0, False)
+    thin = ConfidenceSequence(v_opt=1.0).of(supported(99))
+    assert thin.gated and thin.reason == "the effective sample size is 99.0, needs 100"
+
+
+def test_bounded_weights_and_rewards_have_an_exact_interval() -> None:
+    metric, bounded = OffPolicy(clip=2.0), OffPolicy(clip=2.0, reward_limit=3.0)
+    rng = np.random.default_rng(17)
+    n = 5000
+    rewards = 3.0 * (rng.random(n) < 0.2)
+    for one in (metric, bounded):
+        one.update(rng.uniform(0.25, 1, n), np.full(n, 0.5), rewards)
+    sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.1, v_opt=100.0)
+    found = sequence.of(bounded, "clipped")
+    assert 0 <= found.lower < bounded.compute().clipped < found.upper <= 6
+    few = OffPolicy(clip=2.0, reward_limit=3.0)
+    few.update([0.5] * 100, [0.5] * 100, [3.0, *[0.001] * 9, *[0.0] * 90])
+    assert [few.compute().interval(view).lower for view in ("ips", "snips", "clipped")] == [0.0] * 3
+    for view, state in (("snips", bounded), ("clipped", metric)):
+        missing = sequence.of(state, view)
+        assert not missing.gated and "no bounds of the values" in missing.reason
+    other = OffPolicy(clip=2.0, reward_limit=3.0)
+    other.update([0.5] * n, [0.5] * n, np.zeros(n))
+    difference = sequence.at(compare(other, bounded, view="clipped"))
+    assert 0 < difference.lower < bounded.compute().clipped < difference.upper
+
+
+def test_the_exact_interval_scales_with_its_bounds() -> None:
+    n = 2000
+    ones = np.arange(n) % 4 == 0
+    sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.25, v_opt=300.0)
+    found = []
+    for most in (1.0, 8.0):
+        metric = OffPolicy(clip=1.0, reward_limit=most)
+        metric.update([0.5] * n, [0.5] * n, most * ones)
+        found.append(sequence.of(metric, "clipped"))
+    one, eight = found
+    assert (eight.lower, eight.upper) == pytest.approx((8 * one.lower, 8 * one.upper), rel=1e-14)
+    with pytest.raises(InputError, match=r"rewards\[0\]: expected rewards in \[0, 1\]"):
+        OffPolicy(reward_limit=1.0).update([0.5], [0.5], [1.5])
+
+
+# -- the state -------------------------------------------------------------------------------------
+def test_values_by_key_are_those_of_each_key() -> None:
+    rng = np.random.default_rng(19)
+    n = 3000
+    logged, target = rng.uniform(0.05, 1, n), rng.uniform(0, 0.5, n)
+    rewards = np.where(rng.random(n) < 0.3, rng.normal(0, 3, n), 0.0)
+    keys = rng.integers(0, 3, n)
+    by_key = PerKey(OffPolicy(clip=2.0))
+    by_key.update(keys=keys, logged=logged, target=target, rewards=rewards)
+    for key in range(3):
+        some = keys == key
+        rows = list(zip(logged[some], target[some], rewards[some], strict=True))
+        expected = values([tuple(map(float, row)) for row in rows], 2.0)["raw"]
+        found: PolicyValue = by_key.compute()[key]
+        assert {name: getattr(found, name) for name in ("snips", "ips", "clipped")} == {
+            name: float(expected[name]) for name in ("snips", "ips", "clipped")
+        }
+
+
+SUMS = "weight weight_squares reward weighted cross squares clipped_reward clipped_reward_squares"
+MORE = "clipped_weighted clipped_squares expected predicted term_squares"
+
+
+@pytest.mark.parametrize("part", [*SUMS.split(), *MORE.split()])
+def test_a_state_whose_sums_contradict_each_other_is_refused(part: str) -> None:
+    metric = OffPolicy()
+    metric.update([0.5, 0.25], [0.5, 0.5], [0, 0] if part == "reward" else [1, 0])
+    metric.compute()  # no row is pending, so that a test may alter the state
+    getattr(metric, part).add(np.array([-1.0 if part == "squares" else 100.0]))
+    with pytest.raises(StateError, match="impossible sums of weights and rewards"):
+        load(metric.to_bytes())
+
+
+def test_a_largest_weight_that_contradicts_the_rest_is_refused() -> None:
+    for weight in (0.0, 1.5, 11.0, -1.0, math.inf, math.nan):
+        metric = OffPolicy()
+        metric.update([0.5, 0.25], [0.5, 0.5], [1, 0])
+        metric.compute()
+        metric.largest.values[:] = np.array([weight]).view(np.int64)
+        with pytest.raises(StateError, match="impossible sums of weights and rewards"):
+            load(metric.to_bytes())
+
+
+def test_numbers_of_any_size_that_it_takes_are_counted_exactly() -> None:
+    rows = [(1e-60, 1.0, 1e60), (1.0, 1e-60, 1e-60), (0.3, 0.7, -0.1), (1.0, 1e-61, 1.0)]
+    metric = OffPolicy()
+    metric.update(*map(list, zip(*rows, strict=True)))
+    found, exact = metric.compute(), values(rows, 10.0)
+    assert found.raw.snips == float(exact["raw"]["snips"])
+    assert found._sums.wr == sum(Fraction(t / p) * Fraction(r) for p, t, r in rows[:3])
+    assert found._sums.wwrr == sum(Fraction(t / p * r) ** 2 for p, t, r in rows[:3])

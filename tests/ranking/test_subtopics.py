@@ -1,0 +1,273 @@
+"""Measures of subtopics: small lists by brute force, the forms of input, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from streammetrics import (
+    ERRIA,
+    NDCG,
+    AlphaNDCG,
+    InputError,
+    RankingMetrics,
+    SettingsError,
+    StRecall,
+)
+from streammetrics.ranking import GroupedScores, Measure, parse_measure
+from tests.oracles import subtopics as brute
+from tests.oracles.subtopics import Item
+
+HALF, THIRD = "0.5", "0.3"
+MEASURES: dict[Measure, Any] = {
+    ERRIA @ 2: lambda items: brute.err_ia(items, HALF, 1, 2, "perfect"),
+    ERRIA(alpha=0.3, rel=2) @ 4: lambda items: brute.err_ia(items, THIRD, 2, 4, "perfect"),
+    ERRIA(denominator="one") @ 3: lambda items: brute.err_ia(items, HALF, 1, 3, "one"),
+    ERRIA(alpha=0.3, denominator="one") @ 9: lambda i: brute.err_ia(i, THIRD, 1, 9, "one"),
+    StRecall: lambda items: brute.subtopic_recall(items, 1, None),
+    StRecall(rel=2) @ 2: lambda items: brute.subtopic_recall(items, 2, 2),
+}
+NEAR: dict[Measure, Any] = {
+    AlphaNDCG: lambda items: brute.alpha_ndcg(items, HALF, 1, None),
+    AlphaNDCG @ 2: lambda items: brute.alpha_ndcg(items, HALF, 1, 2),
+    AlphaNDCG(alpha=0.3, rel=2) @ 3: lambda items: brute.alpha_ndcg(items, THIRD, 2, 3),
+    AlphaNDCG(alpha=1) @ 3: lambda items: brute.alpha_ndcg(items, "1", 1, 3),
+    AlphaNDCG(alpha=0) @ 4: lambda items: brute.alpha_ndcg(items, "0", 1, 4),
+}
+
+
+def lists_of(n: int, seed: int = 3) -> list[list[Item]]:
+    """Lists of up to five items, with ties, items that were not shown, and grades of 0 to 2."""
+    rng, subtopics = random.Random(seed), [(), (1,), (2,), (1, 2), (2, 3), (1, 3), (1, 2, 3, 4)]
+    scores = [-math.inf, 0.0, -0.0, 0.5, 1.0]
+    return [
+        [
+            (rng.choice(scores), rng.choice([0, 1, 1, 2]), rng.choice(subtopics))
+            for _ in range(rng.randint(0, 5))
+        ]
+        for _ in range(n)
+    ]
+
+
+def columns(lists: Sequence[Sequence[Item]]) -> dict[str, Any]:
+    items = [item for one in lists for item in one]
+    return {
+        "labels": np.array([grade for _, grade, _ in items], np.int64),
+        "scores": np.array([score for score, _, _ in items], np.float64),
+        "offsets": np.cumsum([0, *map(len, lists)]),
+        "subtopics": [set(topics) for _, _, topics in items],
+    }
+
+
+@pytest.fixture(scope="module")
+def lists() -> list[list[Item]]:
+    return lists_of(150)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(
+    lists: list[list[Item]], dtype: type
+) -> None:
+    every = RankingMetrics([*MEASURES, *NEAR])
+    for items in lists:
+        if not any(grade for _, grade, _ in items):
+            continue
+        given = columns([items])
+        one = every.empty()
+        one.update(**{**given, "scores": given["scores"].astype(dtype)})
+        result = one.compute()
+        for measure, truth in MEASURES.items():
+            assert result[measure] == float(truth(items)), (measure, items)
+        for measure, truth in NEAR.items():
+            exact = float(truth(items))
+            assert abs(result[measure] - exact) <= 3 * math.ulp(exact), (measure, items)
+
+
+def test_the_mean_over_lists_is_rounded_once_however_they_are_cut(
+    lists: list[list[Item]],
+) -> None:
+    kept = [items for items in lists if any(grade for _, grade, _ in items)]
+    whole, parts = RankingMetrics(list(MEASURES)), RankingMetrics(list(MEASURES))
+    whole.update(**columns(lists))
+    for items in reversed(lists):
+        parts.update(**columns([items[::-1]]))
+    assert whole == parts
+    for measure, truth in MEASURES.items():
+        exact = sum(map(truth, kept), Fraction(0)) / len(kept)
+        assert whole.compute()[measure] == float(exact)
+
+
+def test_every_form_of_subtopics_is_one_state() -> None:
+    labels, scores = [[1, 0, 2], [1, 1, 0]], [[3.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
+    ids = [[["a"], ["a"], ["b", "c"]], [{"a", "c"}, None, ()]]
+    table = np.array([[[1, 0, 0], [1, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]])
+    flat = {"labels": np.ravel(labels), "scores": np.ravel(scores), "offsets": [0, 3, 6]}
+    numbers = [[[1], [1], [7, 9]], [[1, 9], [], []]]
+    forms: list[dict[str, Any]] = [
+        {"labels": labels, "scores": scores, "subtopics": ids},
+        {"labels": np.array(labels), "scores": np.array(scores), "subtopics": table},
+        {"labels": labels, "scores": scores, "subtopics": numbers},
+        {**flat, "subtopics": ids[0] + ids[1]},
+        {**flat, "subtopics": table.reshape(6, 3).astype(bool)},
+    ]
+    states = []
+    for form in forms:
+        state = RankingMetrics([AlphaNDCG @ 3, ERRIA @ 3, NDCG @ 3])
+        state.update(**form)
+        states.append(state.to_bytes())
+    assert len(set(states)) == 1
+
+
+def test_columns_of_tables_may_hold_lists_of_lists() -> None:
+    table = {
+        "labels": [[1, 0, 2], [1, 1]],
+        "scores": [[3.0, 2.0, 1.0], [1.0, 2.0]],
+        "genres": [[["a"], ["b"], ["a", "c"]], [["b"], []]],
+    }
+    whole = RankingMetrics([AlphaNDCG @ 2])
+    whole.update(table["labels"], table["scores"], subtopics=table["genres"])
+    for given in (pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table), table):
+        metric = whole.empty()
+        metric.update_from(given, labels="labels", scores="scores", subtopics="genres")
+        assert metric == whole, type(given)
+    tall = whole.empty()
+    tall.update([[1, 0], [1, 1]], subtopics=pyarrow.array([[["a"], None], [["b"], ["a"]]]))
+    assert tall.compute().lists_kept == 2
+
+
+def test_ids_have_their_subtopics_in_place_of_a_grade() -> None:
+    ranked, given = (
+        RankingMetrics([AlphaNDCG @ 2, StRecall]),
+        RankingMetrics(["AlphaNDCG@2", "StRecall"]),
+    )
+    truth = {"x": {"a"}, "y": {"a": 1, "b": 2, "c": 0}, "z": ["c"], "n": [], "plain": 1}
+    ranked.update_ranked([["x", "y", "n"]], [truth])
+    subtopics = [[["a"], ["a", "b"], [], ["c"], []]]
+    given.update([[1, 2, 0, 1, 1]], [[3, 2, 1, -math.inf, -math.inf]], subtopics=subtopics)
+    assert ranked.compute() == given.compute()
+    assert ranked.compute()["StRecall"] == 2 / 3
+
+
+def test_equal_gains_of_the_ideal_go_to_the_greater_id_as_in_ndeval() -> None:
+    # With [1, 2] first, a subtopic is repeated at once; with [2, 4] first, none is.
+    for ids, greedy in (("cba", ["c", "b"]), ("abc", ["c", "b"])):
+        truth = dict(zip(ids, ([1, 2], [1, 3], [2, 4]), strict=True))
+        perfect = RankingMetrics(AlphaNDCG @ 2)
+        perfect.update_ranked([greedy], [truth])
+        assert perfect.compute()["AlphaNDCG@2"] == 1.0
+    given = RankingMetrics(AlphaNDCG @ 2)  # without ids the least subtopics are first
+    given.update([[1, 1, 1]], subtopics=[[[1, 2], [1, 3], [2, 4]]])
+    assert given.compute()["AlphaNDCG@2"] == 1.0
+
+
+def test_an_order_may_be_better_than_the_greedy_one() -> None:
+    truth = {"wide": [1, 2, 3, 4], "left": [1, 2, 5], "right": [3, 4, 6]}
+    metric = RankingMetrics(AlphaNDCG(alpha=1) @ 2)
+    metric.update_ranked([["left", "right"]], [truth])
+    second = math.log(2) / math.log(3)
+    expected = (3 + 3 * second) / (4 + second)
+    assert metric.compute()["AlphaNDCG(alpha=1.0)@2"] == pytest.approx(expected, abs=1e-15)
+    assert expected > 1
+
+
+@pytest.mark.parametrize(
+    ("measure", "text"),
+    [
+        (AlphaNDCG @ 10, "alpha_nDCG@10"),
+        (AlphaNDCG(alpha=0.3, rel=2) @ 5, "alpha-nDCG(alpha=0.3, rel=2)@5"),
+        (ERRIA @ 20, "ERR-IA@20"),
+        (ERRIA(denominator="one") @ 20, 'ERR_IA(denominator="one") @ 20'),
+        (StRecall @ 5, "strec@5"),
+    ],
+)
+def test_the_names_of_other_tools_are_understood(measure: Measure, text: str) -> None:
+    assert parse_measure(text) == measure == parse_measure(str(measure))
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("AlphaNDCG(alpha=1.5)@10", "a float from 0 to 1"),
+        ('AlphaNDCG(alpha="x")@10', "a float from 0 to 1"),
+        ("ERRIA(alpha=0)@10", "a float from 0.001 to 1"),
+        ("ERRIA", "ERRIA with a cut"),
+        ('ERRIA(denominator="two")@3', '"perfect" or "one"'),
+    ],
+)
+def test_parameters_beyond_their_range_are_refused(measure: str, expected: str) -> None:
+    with pytest.raises(SettingsError, match=expected):
+        RankingMetrics(measure)
+
+
+def test_measures_of_subtopics_are_refused_where_they_cannot_be_computed() -> None:
+    with pytest.raises(SettingsError, match='ties="expected" for AlphaNDCG@2'):
+        RankingMetrics(AlphaNDCG @ 2, ties="best")
+    with pytest.raises(SettingsError, match="use RankingMetrics or evaluate"):
+        GroupedScores(StRecall)
+
+
+TWO = {"labels": [[1, 0], [1, 1]], "scores": [[0.1, 0.2], [0.1, 0.2]]}
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    (TWO, "which AlphaNDCG@2 reads", "subtopics"),
+    ({**TWO, "subtopics": [[["a"], []]]}, "got 1 list", "subtopics"),
+    ({**TWO, "subtopics": [[["a"], []], [["a"]]]}, "expected 2 collections", r"subtopics\[1\]"),
+    ({**TWO, "subtopics": [[["a"], []], [["a"], "ab"]]}, "a list or a set", r"subtopics\[1\]\[1\]"),
+    ({**TWO, "subtopics": [[["a"], [0.5]], [[], []]]}, "a string or an integer", r"\[0\]\[1\]"),
+    ({**TWO, "subtopics": [[["a"], [True]], [[], []]]}, "a string or an integer", r"\[0\]\[1\]"),
+    ({**TWO, "subtopics": [[["a"], []], [[1, 0, 0], []]]}, "0 twice", r"subtopics\[1\]\[0\]"),
+    ({**TWO, "subtopics": np.zeros((2, 2))}, r"shape \[2, 2\]", "subtopics"),
+    ({**TWO, "subtopics": np.full((2, 2, 3), 0.5)}, "0 or 1 for each", r"subtopics\[0\]\[0\]"),
+    ({**TWO, "subtopics": "ab"}, "got 'ab'", "subtopics"),
+    ({**TWO, "subtopics": 3}, "got 3", "subtopics"),
+    ({**TWO, "subtopics": [[range(1500), []], [[], []]]}, "a list or a set", r"\[0\]\[0\]"),
+    ({**TWO, "subtopics": [[list(range(1025)), []], [[], []]]}, "at most 1024", r"\[0\]\[0\]"),
+    (
+        {**TWO, "subtopics": [[["a"], []], [["a"], ["b"]]], "n_relevant": [2, 2]},
+        "the subtopics of all known items",
+        r"n_relevant\[0\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said", "where"), REFUSED)
+def test_other_subtopics_are_refused_and_change_nothing(
+    given: dict[str, Any], said: str, where: str
+) -> None:
+    metric = RankingMetrics([AlphaNDCG @ 2, NDCG @ 2])
+    before = metric.to_bytes()
+    with pytest.raises(InputError, match=said) as error:
+        metric.update(**given)
+    assert metric.to_bytes() == before
+    assert __import__("re").search(where, error.value.where)
+
+
+def test_lists_with_nothing_relevant_need_no_subtopics() -> None:
+    metric = RankingMetrics([AlphaNDCG @ 2, ERRIA @ 2, StRecall], empty="zero")
+    metric.update([[0, 0], []], [[0.1, 0.2], []])
+    metric.update_ranked([["a"], []], [{}, {"b": 0}])
+    assert metric.compute().lists_empty == 4 and set(metric.compute().means.values()) == {0.0}
+    with pytest.raises(InputError, match="which AlphaNDCG@2 reads"):
+        metric.update_ranked([[]], [{"b": 1}])
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        ({"a": 1}, "which AlphaNDCG@2 reads"),
+        ({"a": {"t": 16}}, "grades from 0 to 15"),
+        ({"a": {0.5: 1}}, "a string or an integer"),
+        ({"a": ["t", "t"]}, "'t' twice"),
+    ],
+)
+def test_truths_without_proper_subtopics_are_refused(truth: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        RankingMetrics(AlphaNDCG @ 2).update_ranked([["a"]], [truth])

@@ -1,0 +1,72 @@
+"""Exposures of items: worked by hand, other examinations when reading, users, and refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isnan, log2
+
+import numpy as np
+import pytest
+
+from streammetrics import InputError, ItemExposure, SettingsError, UserGroups
+from streammetrics.results.exposure import Exposures
+
+
+def result(examination: object = (1, 0.5)) -> Exposures:
+    metric = ItemExposure(n_items=4, k=2, examination=examination)  # type: ignore[arg-type]
+    metric.update([[0, 1], [0, 2, 3], [], [1]])
+    return metric.compute()
+
+
+def test_exposure_is_the_sum_of_the_examination_of_ranks_and_gini_its_inequality() -> None:
+    found = result()
+    assert found.exposure().tolist() == [2.0, 1.5, 0.5, 0.0]
+    assert found.gini == 0.4375  # (-3*0 - 0.5 + 1.5 + 3*2) / (4*4)
+    assert (found.share([0]), found.share([2, 3, 3]), found.share([])) == (0.5, 0.125, 0.0)
+    assert (found.shown, found.items_shown, found.lists_under_k, found.rows) == (5, 3, 1, 4)
+
+
+def test_the_state_has_the_ranks_so_that_each_view_may_take_another_examination() -> None:
+    found = result()
+    for examination in ("log", "reciprocal", "uniform", (1, 0.3), (Fraction(1), Fraction(1, 7), 1)):
+        other = result(examination)
+        assert found.gini_of(examination) == other.gini
+        assert found.exposure(examination).tolist() == other.exposure().tolist()
+        assert found.share([1], examination) == other.share([1])
+    second = 1 / log2(3)
+    assert found.exposure("log").tolist() == pytest.approx([2, 1 + second, second, 0], rel=1e-15)
+    assert result((1, 0.1)).exposure()[1] == 1.1  # decimals as written
+
+
+def test_a_catalog_that_is_shown_evenly_has_gini_0_and_one_item_has_all_but_1_over_n() -> None:
+    even, one = ItemExposure(3, 1), ItemExposure(10, 2)
+    even.update([[0], [1], [2]])
+    one.update([[7], [7]])
+    assert (even.compute().gini, one.compute().gini) == (0.0, 0.9)
+    assert isnan(ItemExposure(3, 1).compute().gini) and isnan(
+        ItemExposure(3, 1).compute().share([0])
+    )
+
+
+def test_gini_has_an_interval_over_users() -> None:
+    rng = np.random.default_rng(3)
+    metric = UserGroups(ItemExposure(20, 3))
+    lists = [rng.choice(20, 3, replace=False).tolist() for _ in range(400)]
+    metric.update(groups=list(range(400)), lists=lists)
+    found = metric.confidence_interval()
+    assert found.defined and found.lower < found.estimate < found.upper
+    assert not ItemExposure(3, 1).compute().interval().defined
+
+
+@pytest.mark.parametrize("given", ["linear", (1,), (1, 0), (1, 2.0), 3, ("a", "b")])
+def test_other_examinations_and_items_are_refused(given: object) -> None:
+    with pytest.raises(InputError, match="examination"):
+        result().exposure(given)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match=r"ItemExposure\.examination"):
+        result(given)
+
+
+@pytest.mark.parametrize("item", [4, -1, 0.5, "0", True])
+def test_items_beyond_the_catalog_are_refused(item: object) -> None:
+    with pytest.raises(InputError, match="item numbers from 0 to 3"):
+        result().share([item])  # type: ignore[list-item]

@@ -1,0 +1,232 @@
+"""Uplift against the worked examples and the conventions of other libraries; its intervals."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import Bounded, ExactUplift, InputError, Uplift, UserGroups, compare
+from streammetrics.experiments import Horizon
+from streammetrics.results import views_of
+from streammetrics.results.uplift_curve import UpliftCurve
+from tests.experiments.arms import finding, of_states
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@pytest.fixture
+def examples(data: Path) -> list[dict[str, Any]]:
+    """The worked examples of section 6."""
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    return [example for example in known if example["section"] == 6]
+
+
+def of(metric: ExactUplift | Uplift, inputs: dict[str, Any]) -> UpliftCurve[Any]:
+    metric.update(inputs["y"], inputs["score"], inputs["treated"])
+    return metric.compute()
+
+
+def holds(found: object, value: float) -> bool:
+    return isinstance(found, Bounded) and found.low <= value <= found.high
+
+
+AREAS: dict[str, tuple[str, str]] = {  # the view, and that of scikit-uplift's score
+    "qini_radcliffe_area": ("qini_radcliffe", "qini_radcliffe_relative"),
+    "uplift_gain_area": ("gain", "gain_relative"),
+}
+
+
+def test_worked_examples(examples: list[dict[str, Any]]) -> None:
+    counted = 0
+    for example in examples:
+        inputs, value, name = example["inputs"], example["value"], example["metric"]
+        exact, coarse = of(ExactUplift(), inputs), of(Uplift(), inputs)
+        if name == "qini_coefficient":
+            assert (exact.qini, exact.ate) == (value["value"], value["ate"]), example["id"]
+            assert holds(coarse.qini, exact.qini) and coarse.ate == exact.ate, example["id"]
+        elif name == "qini_curve":
+            points = exact.curve()
+            assert points.share.tolist() == value["x"], example["id"]
+            assert points.uplift.tolist() == value["v"], example["id"]
+        elif name in AREAS:
+            view, relative = AREAS[name]
+            assert getattr(exact, view) == float(Fraction(example["exact"])), example["id"]
+            assert holds(getattr(coarse, view), getattr(exact, view)), example["id"]
+            others = example["other_conventions"].items()
+            (theirs,) = (x for library, x in others if library.startswith("scikit-uplift"))
+            assert getattr(exact, relative) == pytest.approx(theirs, rel=1e-14), example["id"]
+            assert holds(getattr(coarse, relative), getattr(exact, relative)), example["id"]
+        elif name == "qini_bounds":  # the scores are the edges of buckets
+            edges = tuple(sorted(set(inputs["score"])))
+            found = of(Uplift(grid="edges", edges=edges), inputs).qini
+            assert found.low == pytest.approx(value["low"], rel=1e-15) and found.low <= value["low"]
+            assert found.high == pytest.approx(value["high"], rel=1e-15)
+        else:
+            assert name == "uplift_by_part"
+            assert list(exact.uplift_by_part(inputs["parts"])) == value, example["id"]
+            assert exact.by_part(inputs["parts"]).uplift.tolist() == value, example["id"]
+            bounded = coarse.uplift_by_part(inputs["parts"])
+            assert all(map(holds, bounded, value)), example["id"]
+        counted += 1
+    assert counted == 14
+
+
+def heights(curve: UpliftCurve[float], height: Callable[..., Floats]) -> Floats:
+    """causalml's curve at 0 rows, 1, ..., n rows: where an arm has none, interpolated."""
+    points = curve.curve()
+    assert (np.diff(points.treated + points.control) == 1).all()  # no ties
+    with np.errstate(invalid="ignore"):
+        y = height(
+            points.treated_successes, points.treated, points.control_successes, points.control
+        )
+    known = np.append(0, np.flatnonzero(np.isfinite(y)))
+    y[0] = 0.0
+    found: Floats = np.interp(np.arange(len(y)), known, y[known])
+    return found
+
+
+def test_the_scores_of_causalml_follow_from_the_points(examples: list[dict[str, Any]]) -> None:
+    counted = 0
+    for example in examples:
+        for name, theirs in example.get("other_conventions", {}).items():
+            curve = of(ExactUplift(), example["inputs"])
+            if name.startswith("causalml 0.18.0 qini_score"):
+                y = heights(curve, lambda a, n, b, m: a - b * n / m)
+                ours = float(y.mean() - y[-1] / 2)
+            elif name.startswith("causalml 0.18.0 auuc_score"):
+                lift = heights(curve, lambda a, n, b, m: a / n - b / m)
+                gain = lift * np.arange(len(lift))
+                if not gain[-1]:
+                    assert theirs == "inf" and curve.ate == 0
+                    continue
+                ours = float(gain.mean() / abs(gain[-1]))
+            else:
+                continue
+            assert ours == pytest.approx(theirs, rel=1e-12), example["id"]
+            counted += 1
+    assert counted == 3
+
+
+def randomised(n: int, users: int, seed: int, share: float = 0.5) -> dict[str, Any]:
+    """Users who are treated or not, and whose response grows with the score if they are."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, users, n)
+    treated = (rng.random(users) < share)[who]
+    liking = rng.normal(size=users)[who]
+    scores = rng.normal(size=n) / 8
+    chance = 1 / (1 + np.exp(1.5 - liking - treated * (0.4 + 4 * scores)))
+    labels = rng.random(n) < chance
+    return {"groups": who, "labels": labels, "scores": scores, "treated": treated}
+
+
+def test_the_interval_of_the_effect_is_newcombes_and_the_others_are_over_users() -> None:
+    rows = randomised(4000, 400, 1)
+    users, plain = UserGroups(Uplift()), Uplift()
+    users.update(**rows)
+    plain.update(*(rows[name] for name in ("labels", "scores", "treated")))
+    result, alone = users.compute(), plain.compute()
+    ate, by_users = alone.interval("ate"), result.interval("ate")
+    assert ate.method == "newcombe" and ate.lower < alone.ate < ate.upper
+    assert alone.interval("ate", method="delta").width == pytest.approx(ate.width, rel=0.01)
+    assert by_users.method == "jackknife" and by_users.se > 1.3 * ate.se  # users are correlated
+    assert alone.interval("treated_share").method == "wilson"
+    for view in ("qini", "gain", "qini_radcliffe_relative", "uplift_in_part(1)"):
+        none, found = alone.interval(view), result.interval(view)
+        assert not none.defined and "UserGroups has one" in none.reason, view
+        assert found.defined and found.lower < found.estimate < found.upper, view
+
+
+def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores() -> None:
+    rows = randomised(10_000, 1000, 0)
+    coarse, exact = UserGroups(Uplift()), UserGroups(ExactUplift())
+    # So few edges are kept in each bucket as they are.
+    fine = UserGroups(Uplift(grid="edges", edges=tuple(np.linspace(-0.5, 0.5, 769))))
+    results = []
+    for state in (coarse, exact, fine):
+        state.update(**rows)
+        results.append(state.compute())
+    assert [result.coarse for result in results] == [True, True, False]
+    within = Uplift(range="probability")
+    assert UserGroups(within).group_metric.buckets == 243 < within.buckets  # type: ignore[attr-defined]
+    for view in ("qini", "uplift_in_part(1)"):
+        found = [result.interval(view).se for result in results]
+        assert found[0] == found[1] == pytest.approx(found[2], rel=0.1), view
+
+
+def test_two_models_of_the_same_users_or_of_others_are_compared_by_their_coefficients() -> None:
+    rows, others = randomised(20_000, 2000, 7), randomised(20_000, 2000, 9)
+    mixed = {**rows, "scores": np.random.default_rng(8).permutation(rows["scores"])}
+    random, model, elsewhere = (UserGroups(ExactUplift()) for _ in range(3))
+    random.update(**mixed)
+    model.update(**rows)
+    elsewhere.update(**{**others, "groups": others["groups"] + 2000})
+    for better, paired in ((model, True), (elsewhere, False)):
+        found = compare(random, better, view="qini", paired=paired)
+        assert found.effect_size > 0.02 and found.pvalue < 0.01
+        assert found.treatment == better.compute().qini
+
+
+def test_a_declared_share_is_tested_and_an_implausible_one_is_an_alarm() -> None:
+    rows = randomised(3000, 3000, 3)
+    given = {name: rows[name] for name in ("labels", "scores", "treated")}
+    fair, unfair, none = (ExactUplift(treated_share=share) for share in (0.5, "0.6", None))
+    for metric in (fair, unfair, none):
+        metric.update(**given)
+    right, wrong = fair.compute(), unfair.compute()
+    assert right.treated_share_p is not None and right.treated_share_p > 0.05
+    assert wrong.treated_share_p is not None and wrong.treated_share_p < 0.001
+    assert "alarm" not in repr(right)
+    assert "alarm: the treated are 0.5117 of the rows, not the declared 0.6" in repr(wrong)
+    assert none.compute().treated_share_p is None
+    assert "treated_share_p" not in views_of(none.compute())
+    weighted = ExactUplift(treated_share=0.5)
+    weighted.update(**given, weights=np.full(3000, 2))
+    assert math.isnan(weighted.compute().treated_share_p or 0)
+
+
+def test_a_part_that_there_is_not_is_refused_and_every_view_undefined_without_an_arm() -> None:
+    metric = ExactUplift()
+    metric.update([0, 1, 1], [0.5, 0.5, 0.25], [1, 1, 1])
+    result = metric.compute()
+    shown = views_of(result)
+    assert shown.pop("treated_share") == 1.0
+    assert all(map(math.isnan, shown.values())) and len(shown) == 6
+    assert "an arm has no rows" in repr(result)
+    assert np.isnan(result.curve().uplift).all()
+    assert all(map(math.isnan, result.uplift_by_part(3)))
+    for part, k in ((0, 10), (11, 10), (1.5, 10), (1, 0)):
+        with pytest.raises(InputError):
+            result.uplift_in_part(part, k)  # type: ignore[arg-type]
+
+
+def test_thresholds_begin_with_one_that_no_score_reaches() -> None:
+    exact, coarse = ExactUplift(), Uplift(ceiling=4.0)
+    for metric in (exact, coarse):
+        metric.update([0, 1, 1], [0.5, 3.0, 0.5], [1, 0, 1])
+    assert exact.compute().curve().thresholds.tolist() == [math.inf, 3.0, 0.5]
+    assert coarse.compute().curve().thresholds[0] == math.inf
+    for metric in (exact, coarse):  # infinity is a score, or shares the highest bucket with one
+        metric.update([0], [math.inf], [1])
+        assert math.isnan(metric.compute().curve().thresholds[0])
+
+
+def test_an_experiment_of_two_models_has_always_valid_intervals_of_the_coefficient() -> None:
+    """Each variant is a model, and its users are treated at random: the models are compared."""
+    rows, others = randomised(40_000, 4000, 11), randomised(40_000, 4000, 12)
+    mixed = {**rows, "scores": np.random.default_rng(8).permutation(rows["scores"])}
+    control, treatment = UserGroups(Uplift()), UserGroups(Uplift())
+    control.update(**mixed)
+    treatment.update(**{**others, "groups": others["groups"] + 4000})
+    watched = {"decision": ("targeting.qini",), "horizon": Horizon(mde=0.02)}
+    found = finding(of_states(control, treatment, "targeting", **watched))
+    one = found.contrast.comparison
+    assert one.effect_size == treatment.compute().estimate - control.compute().estimate
+    assert found.anytime_lower < one.effect_size_ci_lower < one.effect_size < found.anytime_upper
+    assert found.verdict == "better" and found.anytime_lower > 0
