@@ -108,13 +108,16 @@ def _ranks(items: Sequence[T], name: str) -> dict[T, int]:
     """The rank of each item, from 1."""
     found: dict[T, int] = {}
     for i, item in enumerate(items):
-        if found.setdefault(item, i + 1) != i + 1:
-            raise InputError(
-                expected="each item once",
-                got=f"{shown(item)} again",
-                where=f"{name}[{i}]",
-                hint="drop the repeated item",
-            )
+        where = f"{name}[{i}]"
+        try:
+            rank = found.setdefault(item, i + 1)
+        except TypeError:
+            hint = "pass the items of one list, such as their ids"
+            expected = "an item that can be hashed"
+            raise InputError(expected=expected, got=shown(item), where=where, hint=hint) from None
+        if rank != i + 1:
+            got, hint = f"{shown(item)} again", "drop the repeated item"
+            raise InputError(expected="each item once", got=got, where=where, hint=hint)
     return found
 
 

@@ -24,7 +24,8 @@ from streammetrics.kernels.inference.t_interval import (
     symmetric_bounds,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.views import ViewText, range_of, value_of, view_of
+from streammetrics.present.value_rows import why_undefined
+from streammetrics.present.views import ViewText, counts_of, range_of, value_of, view_of
 
 # "auto" takes the first method of a view. "wilson": for shares; "mapped": Wilson's for a share of
 # which the view is a function, as F1 is of Jaccard's index. "logit", "delta": for an estimate with
@@ -37,6 +38,7 @@ METHODS: Final = (
 )
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
+_NAN: Final = "the estimate is nan"  # where a formula does not say why
 _SCARCE: Final = "{} {}: at least 2 needed"
 
 
@@ -201,11 +203,13 @@ class HasIntervals(Shown):
                 raise _refused("method", '"auto", or a method of this view', method,
                                f"views with a band: {known}")  # fmt: skip
             return interval_within(self._band(asked), *range_of(self, text.text))
-        if why := self.without.get(text.name, ""):
-            return asked.none(why, n=rows, formula=False)
-        found = self._interval(asked)
+        why = self.without.get(text.name, "")
+        found = None if why else self._interval(asked)
+        if math.isnan(asked.estimate) and (found is None or found.reason == _NAN):
+            why = why_undefined(self, text.name, asked.estimate, counts_of(self))
+            return asked.none(why, n=rows, formula=found is not None)
         if found is None:
-            why = f"no formula for {text.text}; {USERS}"
+            why = why or f"no formula for {text.text}; {USERS}"
             return asked.none(why, n=rows, formula=False)
         doubts = self._doubts(text)
         if doubts and found.defined:

@@ -31,10 +31,12 @@ LEAST_REWARDS: Final = 10  # rewards other than 0
 MOST_OF_ONE: Final = Fraction(1, 10)  # of the weight in one row
 FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of the rows
 MUCH_CLIPPED: Final = Fraction(1, 100)
-_ROUNDING: Final = 2.0**-52  # of terms: a relative error below it is none
+_ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nearly cancel
+_OF_SQUARES: Final = 2.0**-50  # of variances of rows, from rounded squares
 _ERRORS: Final = 3  # standard errors of the mean weight
 
 _VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
+_OF_TERMS: Final = ("ips", "clipped", "dr")  # means of terms that were rounded
 _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
 
 
@@ -209,7 +211,8 @@ class PolicyValue(_LateSums, HasIntervals):
             return asked.share(self.rows_clipped, n)
         if variance is None:
             return None
-        if variance <= (asked.estimate * _ROUNDING) ** 2:  # such as that of rewards 0.3
+        rounding = _OF_SQUARES / max(n, 1) if asked.view.name in _OF_TERMS else _ROUNDING
+        if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
             variance = 0.0
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
@@ -259,7 +262,7 @@ class PolicyValue(_LateSums, HasIntervals):
             yield f"the effective sample size is {known:.1f}, needs {LEAST_SAMPLE}"
         if self.nonzero_rewards < LEAST_REWARDS:
             n = self.nonzero_rewards
-            rewards = "1 reward differs" if n == 1 else f"{n} rewards differ"
+            rewards = "1 reward differs" if n == 1 else f"{n or 'no'} rewards differ"
             yield f"{rewards} from 0, needs {LEAST_REWARDS}"
         if Fraction(self._largest) > MOST_OF_ONE * found.w:
             yield f"one row has {100 * self.largest_share:.3g} % of the weight, more than 10 %"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,10 +52,11 @@ def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> 
     [
         (("aa", "b", "x"), r"a\[1\]: expected each item once, got 'a' again; drop"),
         (("a", "bcb", "x"), r"b\[2\]: expected each item once"),
+        (([["a"]], "b", "x"), r"a\[0\]: expected an item that can be hashed, got"),
         (("a", "b", 7), "list_id: expected a string, got 7; pass the id of the request"),
     ],
 )
-def test_a_draft_that_cannot_be_made_says_why(arguments: tuple[str, str, str], said: str) -> None:
+def test_a_draft_that_cannot_be_made_says_why(arguments: tuple[Any, Any, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         team_draft(*arguments)
     with pytest.raises(InputError, match="k: expected an integer of at least 1, got 0"):

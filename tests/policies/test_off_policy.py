@@ -126,6 +126,9 @@ def test_without_weight_the_self_normalised_value_is_undefined(data: Path) -> No
     assert math.isnan(found.raw.snips) and found.raw.ips == 0.0
     assert found.reason == "all weights are 0"
     assert math.isnan(found.effective_sample_size) and found.largest_weight == 0.0
+    for view in ("effective_sample_size", "largest_share", "raw.snips"):
+        assert found.interval(view).reason == "all weights are 0"
+    assert math.isnan(OffPolicy().compute().raw.interval("ips").se)
 
 
 # -- the real log: what each policy's log says of the other, beside the truth ----------------------
@@ -224,11 +227,13 @@ def test_a_value_of_too_few_effective_rows_is_undefined() -> None:
     )
 
 
-@pytest.mark.parametrize("ones", [9, 10])
-def test_a_value_of_too_few_rewards_is_undefined(ones: int) -> None:
+@pytest.mark.parametrize(
+    ("ones", "why"), [(0, "no rewards differ"), (1, "1 reward differs"), (9, "9 rewards differ")]
+)
+def test_a_value_of_too_few_rewards_is_undefined(ones: int, why: str) -> None:
     found = supported(rewards=np.arange(1000) < ones).compute()
-    assert math.isnan(found.snips) == (ones == 9)
-    assert found.reason == ("9 rewards differ from 0, needs 10" if ones == 9 else "")
+    assert math.isnan(found.snips) and found.reason == f"{why} from 0, needs 10"
+    assert supported(rewards=np.arange(1000) < 10).compute().snips == 0.01
 
 
 def test_a_value_that_rests_on_one_row_is_undefined() -> None:
@@ -304,6 +309,19 @@ def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() ->
     found = metric.compute()
     assert found.snips == 0.3
     assert found.interval().reason.startswith("the variance is 0")
+
+
+def test_terms_that_are_all_equal_have_no_spread_however_their_squares_are_rounded() -> None:
+    metric = OffPolicy(clip=0.9)
+    metric.update([0.3] * 150, [0.7] * 150, [0.1] * 150, [0.2] * 150, [0.6] * 150)
+    found = metric.compute()
+    for view in ("ips", "clipped", "dr"):
+        assert found.interval(view).reason.startswith("the variance is 0"), view
+    near = OffPolicy()
+    rewards = 1 + 1e-6 * (np.arange(150) % 2)
+    near.update([0.3] * 150, [0.7] * 150, rewards)
+    se = (rewards * (0.7 / 0.3)).std(ddof=1) / math.sqrt(150)
+    assert near.compute().interval("ips").se == pytest.approx(se, rel=1e-3)
 
 
 def test_two_targets_of_one_log_are_compared_as_a_pair(data: Path) -> None:

@@ -254,10 +254,11 @@ class _Line:
     @property
     def over(self) -> str:
         """What the value is over: rows, lists or groups."""
-        for name, text in (("lists_kept", "lists"), ("groups_kept", "groups")):
+        for name in ("lists_kept", "groups_kept", "rows"):
             if name in self.counts:
-                return f"{formatting.count(self.counts[name])} {text}"
-        return f"{formatting.count(self.counts.get('rows', 0))} rows"
+                n, unit = self.counts[name], name.removesuffix("_kept")
+                return f"{formatting.count(n)} {unit.removesuffix('s') if n == 1 else unit}"
+        return "0 rows"
 
     @property
     def lacks(self) -> str:
@@ -325,7 +326,8 @@ def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> s
         ).rstrip()
         for row in rows
     ]
-    said = ["intervals assume that rows and lists are independent", *notes]
+    said = [] if found else ["no rows"]
+    said += ["intervals assume that rows and lists are independent", *notes]
     said += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)
     reasons = _reasons(lines)
     said += reasons[:_MOST_REASONS]

@@ -244,6 +244,18 @@ def test_the_table_says_why_a_value_is_missing_or_doubtful_and_of_which_group(
     assert "no interval of largest_weight: the largest weight of more rows is not known" in said
 
 
+def test_a_file_of_one_row_or_none_says_so(tmp_path: Path, capsys: Capture) -> None:
+    said = []
+    for n in (0, 1):
+        path = tmp_path / f"{n}.parquet"
+        LOG.head(n).with_columns(target=0.0).write_parquet(path)
+        assert main(["eval", str(path), *OF_POLICY, "--metrics", "effective_sample_size"]) == 0
+        said.append(capsys.readouterr().out.splitlines())
+    assert said[0][1] == "no rows"
+    assert said[1][1].endswith(" 1 row")
+    assert said[1][-1] == "no value of effective_sample_size: all weights are 0"
+
+
 def test_very_many_reasons_are_cut(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "many.parquet"
     logged = np.repeat(np.linspace(0.1, 0.9, 30), 8)
