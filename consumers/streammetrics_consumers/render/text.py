@@ -62,6 +62,7 @@ VALUE: Final = 2  # the position of the value in a line: after metric and key
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
 RATIO: Final = "ratio"  # a view that says no more than its metric
 NAME: Final = 30  # characters of a metric, view or count
+_MOST_REASONS: Final = 8  # lines below a table
 TRUE: Final = "  true, as simulated"
 ARM: Final = 20  # characters of a name in the heading of a comparison
 LABEL: Final = 24  # least width of the labels of a comparison and of a join
@@ -275,6 +276,8 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
                 words = [titles[i] if name == shown[0] else "" for name in shown if name < VALUE]
                 found.add_row(*map(Text, words), Text(line.cells[i]), style="dim")
     yield found
+    for text in list(_undefined(figures, keys))[:_MOST_REASONS]:
+        yield Text(text, style="dim")
     counted = list(_counted(block.figures()))
     if counted:
         yield Text("")
@@ -290,6 +293,19 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
                 band = str(text.band or "")
                 yield _Line((label, key, text.value, text.certain, text.interval, band))
                 label = ""
+
+
+def _undefined(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[str]:
+    """Why values are undefined: a line for each reason of a metric, with the keys that have it."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for figure in figures:
+        for key, row in zip(keys, figure.rows, strict=True):
+            if row and row.interval and row.interval.reason and math.isnan(row.value):
+                found.setdefault((figure.metric, row.interval.reason), {})[key] = None
+    for (metric, reason), those in found.items():
+        first, more = next(iter(those)), len(those) - 1
+        where = f" ({first}{f' and {more} more' * bool(more)})" * (len(keys) > 1)
+        yield f"{formatting.name(metric, NAME)}{where}: {reason}"
 
 
 def label_of(metric: str, view: str, *, only_view: bool = True, most: int = NAME) -> str:
