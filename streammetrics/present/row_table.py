@@ -36,7 +36,10 @@ _DIGITS: Final = 5
 _SCIENTIFIC: Final = 1e9
 _TINY: Final = 1e-5  # below it, a row has exponents
 _GAP: Final = "  "
-_LEAST: Final = 12  # characters of a name
+_INDENT: Final = "  "
+_LEAST: Final = 12  # characters of a column of names, whose lines may then be longer than WIDTH,
+_SLACK: Final = 8  # and so much longer if every name then fits
+_NAME: Final = 80  # characters of a key, and of a name of a view and its metric
 _LEFT_OUT: Final = "..."
 Line = tuple[str, ...]  # name, rows, value, certain bounds, confidence interval
 
@@ -167,12 +170,14 @@ def _cells(values: Sequence[object]) -> list[str]:
         elif isinstance(value, int):
             found.append(f"{value:,}")
         else:
-            found.append("" if value is None else name_text(value))
+            found.append("" if value is None else name_text(value, _NAME))
     return found
 
 
 def text_table(result: object) -> str:
-    """The table as text of at most 80 columns, as long as its numbers are not huge.
+    """The table as text of about 80 columns, as long as its numbers are not huge.
+
+    A name that has no room is on a line of its own, above its numbers.
 
     >>> from streammetrics import HistogramAUC, Panel, Ratio
     >>> panel = Panel({"auc": HistogramAUC(resolution=1), "ctr": Ratio()},
@@ -188,24 +193,27 @@ def text_table(result: object) -> str:
     """
     found = table_of(result, MOST)
     head = f"{found.title}: {found.about}" if found.about else found.title
-    out = wrap(head, WIDTH, subsequent_indent="  ")
+    out = wrap(head, WIDTH, subsequent_indent=_INDENT)
     cells = [found.titles, *found.lines] if found.lines else []
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    names = range(found.left)
-    room = WIDTH - sum(widths[found.left :]) - len(_GAP) * (len(widths) - 1)
-    for i in names if widths else ():
-        widths[i] = min(widths[i], max(room // found.left, _LEAST))
+    left = found.left
+    room = WIDTH - sum(widths[left:]) - len(_GAP) * (len(widths) - 1)
+    each = max(room // left, _LEAST) if left else 0
+    widths[:left] = [_names_width(column, each) for column in list(zip(*cells, strict=True))[:left]]
     for line in cells:
-        texts = [
-            _cut(text, n).ljust(n) if i in names else text.rjust(n)
-            for i, (text, n) in enumerate(zip(line, widths, strict=True))
-        ]
+        names, rest = line[:left], line[left:]
+        if any(len(name) > n for name, n in zip(names, widths, strict=False)):
+            # Names are never cut: these have a line of their own.
+            out += wrap(_GAP.join(names), WIDTH, subsequent_indent=_INDENT)
+            names = ("",) * left
+        texts = [text.ljust(n) for text, n in zip(names, widths, strict=False)]
+        texts += [text.rjust(n) for text, n in zip(rest, widths[left:], strict=True)]
         out.append(_GAP.join(texts).rstrip())
     if found.more:
         half = MOST // 2
         out.append(f"... the first {MOST - half} and the last {half}; to_frame() has all")
     for note in found.notes:
-        out += wrap(note, WIDTH, subsequent_indent="  ")
+        out += wrap(note, WIDTH, subsequent_indent=_INDENT)
     return "\n".join(out)
 
 
@@ -240,7 +248,7 @@ def label(row: ValueRow) -> str:
     """
     parts = [] if row.window is None else [_start(row.window[0])]
     parts += [_key_text(key) for key in row.keys]
-    name = name_text(row.name or "value") if row.name or not parts else ""
+    name = name_text(row.name or "value", _NAME) if row.name or not parts else ""
     return ": ".join(filter(None, (*parts, name)))
 
 
@@ -254,7 +262,7 @@ def _start(start_ms: int) -> str:
 
 def _key_text(key: object) -> str:
     each = key if isinstance(key, tuple) else (key,)
-    return ", ".join(map(name_text, each))
+    return ", ".join(name_text(one, _NAME) for one in each)
 
 
 def _ci_title(row: ValueRow) -> str:
@@ -296,5 +304,9 @@ def _words(name: str) -> str:
     return name_text(name).replace("_", " ")
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _names_width(names: Sequence[str], room: int) -> int:
+    """The width of a column of names: of the longest of them, or of those that have room."""
+    longest = max(map(len, names))
+    if longest <= room + _SLACK:
+        return longest
+    return max((len(name) for name in names if len(name) <= room), default=0) or len(_INDENT)

@@ -31,8 +31,7 @@ from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import (
     Asked,
     Behind,
-    RoundedWeights,
-    units_counted,
+    OfUnits,
     widened,
 )
 
@@ -49,7 +48,7 @@ _NAMED: Final = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Distribution(Generic[V_co], RoundedWeights):
+class Distribution(Generic[V_co], OfUnits):
     """The values of rows in ascending order, with their counts.
 
     values: float64 [k]; low, high: float64 [k], the least and the greatest possible value at each
@@ -233,15 +232,8 @@ class Distribution(Generic[V_co], RoundedWeights):
         return self._figure(tuple(map(float, means)))  # type: ignore[arg-type]
 
     @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None if every row weighs 1, or if they are no longer known."""
-        units = self._ordered.n
-        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction | None:
-        """The total weight of all rows, exact; None if it is no longer known."""
-        return None if self.reason else self._ordered.n * self.weight_unit
+    def _units(self) -> int:
+        return self._ordered.n
 
     # -- intervals -------------------------------------------------------------------------------
     def _interval(self, asked: Asked) -> Interval | None:

@@ -356,6 +356,29 @@ class OfWeightedRows(RoundedWeights):
         return self._units * self.weight_unit
 
 
+class OfUnits(RoundedWeights):
+    """A result that holds its counts in units of weight, unless `reason` says why not."""
+
+    __slots__ = ()
+
+    rows: int
+    reason: str
+
+    @property
+    @abstractmethod
+    def _units(self) -> int: ...
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None if every row weighs 1, or if they are no longer known."""
+        return None if self.reason else units_counted(self._units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The total weight of all rows, exact; None if it is no longer known."""
+        return None if self.reason else self._units * self.weight_unit
+
+
 def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
     """The units; None if every row weighs 1, so that they are the rows."""
     return None if units == rows and unit == 1 else units

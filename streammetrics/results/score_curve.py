@@ -54,7 +54,7 @@ from streammetrics.results.curve_points import (
     RocPoints,
     V_co,
 )
-from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
+from streammetrics.results.has_intervals import Asked, OfUnits
 from streammetrics.results.rates import BoundedRates, Rates
 
 Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
@@ -97,7 +97,7 @@ class _LateBuckets:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(Generic[V_co], _LateBuckets, RoundedWeights):
+class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
     """The counts of two classes by score, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, for a histogram, the least score of
@@ -435,16 +435,8 @@ class ScoreCurve(Generic[V_co], _LateBuckets, RoundedWeights):
         return None if self.reason else self._pairs.positives
 
     @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None if every row weighs 1, or if they are no longer known."""
-        units = self._pairs.positives + self._pairs.negatives
-        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction | None:
-        """The total weight of all rows, exact; None if it is no longer known."""
-        units = self._pairs.positives + self._pairs.negatives
-        return None if self.reason else units * self.weight_unit
+    def _units(self) -> int:
+        return self._pairs.positives + self._pairs.negatives
 
     def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
         return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))

@@ -44,7 +44,7 @@ from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Reasons, directed, ranged
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, RoundedWeights, units_counted
+from streammetrics.results.has_intervals import Asked, OfUnits
 
 _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"
@@ -90,7 +90,7 @@ class UpliftParts(ShownColumns):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UpliftCurve(Generic[V_co], RoundedWeights):
+class UpliftCurve(Generic[V_co], OfUnits):
     """Failures and successes of the control and of the treated by score, from which every uplift
     curve follows.
 
@@ -247,16 +247,8 @@ class UpliftCurve(Generic[V_co], RoundedWeights):
         return None if self.reason else self._steps.control
 
     @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None if every row weighs 1, or if they are no longer known."""
-        units = self._steps.treated + self._steps.control
-        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction | None:
-        """The total weight of all rows, exact; None if it is no longer known."""
-        units = self._steps.treated + self._steps.control
-        return None if self.reason else units * self.weight_unit
+    def _units(self) -> int:
+        return self._steps.treated + self._steps.control
 
     # -- figures ---------------------------------------------------------------------------------
     @cached_property

@@ -32,6 +32,7 @@ from streammetrics import (
     JoinRows,
     LabelDelays,
     Paired,
+    Panel,
     PerKey,
     Quantiles,
     Ratio,
@@ -270,8 +271,20 @@ def test_a_repr_fits_a_terminal_and_its_numbers_are_aligned() -> None:
         at = next((i for i, line in enumerate(lines) if re.search(" value( |$)", line)), None)
         if at is not None:
             end = lines[at].index(" value") + len(" value")
-            cells = [line[:end] for line in lines[at + 1 :] if re.search(r"\S  +\S+$", line[:end])]
+            cell = re.compile(r"(\S  +|^ {4,})\S+$")  # after a name, or below one
+            cells = [line[:end] for line in lines[at + 1 :] if cell.search(line[:end])]
             assert cells and all(re.search(r"(\d|undefined|inf)$", cell) for cell in cells), text
+
+
+def test_names_are_never_cut_and_those_without_room_have_a_line_of_their_own() -> None:
+    variant = "a variant with a name that is longer than a column of names"
+    metric = PerKey(Panel({"targeting_of_the_campaign": ExactUplift(), "auc": ExactAUC()}))
+    keys = [variant, "b", "b"]
+    metric.update(keys, labels=[0, 1, 1], scores=[0.25, 0.5, 0.75], treated=[0, 1, 0])
+    lines = repr(metric.compute()).splitlines()
+    assert lines[2:4] == [f"{variant}: auc.auc", f"{'1':>39}  undefined"]
+    assert lines[4:6] == [f"{variant}:", "  targeting_of_the_campaign.qini"]
+    assert lines[8] == f"b: targeting_of_the_campaign.qini{'2':>6}   -0.50000"
 
 
 def test_copies_and_pickles_are_equal_results_undefined_ones_too() -> None:
