@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from random import Random
 from typing import Any, Final
 
@@ -15,16 +16,22 @@ CLASSES: Final = 5
 
 def scored(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, Any]:
     """`n` rows of a class and a score for each class, with ties; `labels`: of some classes each."""
+    truth, scores = _drawn(n, labels)
+    return {"labels": truth, name: scores}
+
+
+@cache
+def _drawn(n: int, labels: bool) -> tuple[Any, Any]:
     random = Random(20191124)
     scores = [[random.randrange(65) / 64 for _ in range(CLASSES)] for _ in range(n)]
     if labels:
         truth = [[int(random.random() < 0.2 + s / 2) for s in row] for row in scores]
-        return {"labels": np.array(truth), name: np.array(scores)}
+        return np.array(truth), np.array(scores)
     found = [
         row.index(max(row)) if random.random() < 0.6 else random.randrange(CLASSES)
         for row in scores
     ]
-    return {"labels": np.array(found), name: np.array(scores)}
+    return np.array(found), np.array(scores)
 
 
 def weighted(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -82,8 +82,9 @@ LARGE: Final = 20_000  # rows behind a digest: they take the paths of large batc
 ODD_SCORES: Final = (0.0, -0.0, 1.0, 0.5, 5e-324, 2.0**-24, 2.0**-25, 1 - 2.0**-53, 0.1)
 
 
-def columns(n: int, *, real: bool = False) -> dict[str, Any]:
-    """The columns of `n` rows: the same on every machine.
+@cache
+def columns(n: int, *, real: bool = False) -> Mapping[str, Any]:
+    """The columns of `n` rows: the same on every machine, and made once, for they are only read.
 
     Python promises the same random numbers for ever, numpy does not; and powers or logarithms
     would differ from machine to machine.

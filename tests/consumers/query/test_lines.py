@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -40,6 +41,12 @@ def ledger(
     )
     with closing(Ledger.open(str(store))) as opened:
         yield opened
+
+
+@cache
+def all_rows(ledger: Ledger, query: Query) -> list[Result]:
+    """The rows of an answer without lines, read once for each ledger and query."""
+    return list(read_results(ledger, query).rows)
 
 
 def lines_of(rows: list[Result], view: str) -> dict[tuple[object, str], list[Result]]:
@@ -99,7 +106,7 @@ def test_lines_are_the_first_of_all_rows_in_each_order(
     ledger: Ledger, window: str, lines: Lines
 ) -> None:
     query = replace(BY, window=window)
-    rows = list(read_results(ledger, query).rows)
+    rows = all_rows(ledger, query)
     found = read_results(ledger, replace(query, lines=lines))
     slices = found.slices
     assert isinstance(slices, dict) and slices.keys() == HEADLINES.keys()

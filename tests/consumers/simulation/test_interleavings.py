@@ -300,7 +300,7 @@ BROKEN: Sequence[tuple[Break, dict[str, Any], range]] = (
     (any_settings, {}, range(FEW)),
     (after_closing, {"plots": [Joined]}, range(FEW)),
     (future_events_left, {"plots": [Plain]}, range(FEW)),
-    (uncounted_deletes, {"length": SHORT}, range(20, 20 + FEW)),
+    (uncounted_deletes, {"length": SHORT}, range(35, 35 + FEW)),
     (trusting, {}, range(FEW)),
     (dropping, {}, range(FEW)),
     (deserializing, {}, range(FEW)),
