@@ -349,7 +349,7 @@ def test_rows_that_a_user_repeats_are_divided_by_their_number() -> None:
     assert alone.deff == pytest.approx(1, abs=0.15)
     assert together.deff == pytest.approx(9 * (alone.deff or 0), rel=1e-9)
     assert together.psi_pvalue == pytest.approx(alone.psi_pvalue, abs=0.01)
-    assert math.isnan(together.ks_band)
+    assert together.ks_band is None and math.isnan(together.band(0.9))
     assert not together.certain(0.9)
 
 
