@@ -151,7 +151,8 @@ def rows_of(
     rows = []
     for view in sorted(found):
         value, low, high = bounds(found[view])
-        interval = interval_of(computed.result, of, view)  # by users if the state has them
+        # Over users if the state has them; an undefined value has the reason of the metric itself.
+        interval = interval_of(result if math.isnan(value) else computed.result, of, view)
         band = band_of(computed.result, view)
         rows.append(
             Result(

@@ -94,6 +94,13 @@ def test_a_metric_of_users_has_the_views_of_the_metric_and_the_intervals_of_user
     assert (auc.lower, auc.upper, found["auc"].digest) == (known.lower, known.upper, state.digest())
 
 
+def test_an_undefined_metric_of_users_says_why_as_the_metric_does(tmp_path: Path) -> None:
+    alike = [one | {"label": 0} for one in EVENTS[:40]]
+    query = Query("total", frozenset())
+    found = rows(make_store(tmp_path, alike, more=USERS.split("[drift")[0]), "users", query)["auc"]
+    assert isinstance(found.interval, Interval) and found.interval.reason == "no positives"
+
+
 def test_metrics_of_users_are_listed_sorted_and_scraped_like_others(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         catalogue = Catalogue(ledger, "a.db")
