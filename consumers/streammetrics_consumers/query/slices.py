@@ -62,12 +62,18 @@ class _OfUsers(Protocol):
 
 def own_result(metric: sm.Accumulator, result: object) -> object:
     """The metric's own result, also of its UserGroups."""
-    return cast("_OfUsers", result).value if isinstance(metric, sm.UserGroups) else result
+    return cast("_OfUsers", result).value if _is_of_users(metric) else result
 
 
 def kind_of(metric: sm.Accumulator) -> str:
     """The type of a metric, also of its UserGroups."""
-    return type(metric.metric if isinstance(metric, sm.UserGroups) else metric).__name__
+    own = cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
+    return type(own).__name__
+
+
+def _is_of_users(metric: sm.Accumulator) -> bool:
+    """Whether it is UserGroups, whose module is imported only with a state of it."""
+    return metric.schema.startswith("user-groups/")
 
 
 @dataclass(frozen=True)
