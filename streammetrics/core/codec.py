@@ -354,6 +354,8 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
                     where="state bytes",
                     hint=f"read them with {reader}, or with streammetrics.load, which reads both",
                 )
+        if data[:4] == magic:
+            raise damaged(f"only {size} bytes")
         raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
     _, version, n_head, n_body = _START.unpack_from(data)
     if version != VERSION:

@@ -82,13 +82,20 @@ class Drift(HasIntervals):
         none="psi psi_pvalue ks ks_band wasserstein js_distance js_divergence hellinger "
         "total_variation deff psi_with"
     )
-    headlines: ClassVar[tuple[str, ...]] = ("psi", "psi_pvalue", "ks", "ks_band", "wasserstein")
+    headlines: ClassVar[tuple[str, ...]] = (
+        "psi",
+        "psi_pvalue",
+        "deff",
+        "ks",
+        "ks_band",
+        "wasserstein",
+    )
     ranges: ClassVar[Ranges] = ranged(
         shares="psi_pvalue ks js_distance js_divergence hellinger total_variation",
         positive="psi ks_band wasserstein deff psi_with",
     )
     reasons: ClassVar[Reasons] = {
-        "ks_band": "rows are weighted, or of users, so that the bands do not hold",
+        "ks_band": "rows are weighted, so that the bands do not hold",
         "deff": "too few buckets of users have rows",
         "psi": "a bin is empty on one side",
     }
@@ -123,9 +130,10 @@ class Drift(HasIntervals):
         return self._figure(greatest_distance(self._cells))
 
     @property
-    def ks_band(self) -> float:
-        """The KS above which there is drift, with 95 % confidence at all looks together."""
-        return self.band()
+    def ks_band(self) -> float | None:
+        """The KS above which there is drift, with 95 % confidence at all looks together; None over
+        users, since the bands are those of independent rows."""
+        return self.band() if self._over_users is None else None
 
     @cached_property
     def wasserstein(self) -> float | Bounded:

@@ -211,6 +211,21 @@ def test_an_unbounded_bucket_leaves_the_upper_bound_of_wasserstein_infinite() ->
     assert bounds.high < 5.1
 
 
+def test_wasserstein_of_infinite_huge_and_tiny_values_is_that_of_the_values() -> None:
+    ends, more = ExactAUC(), ExactAUC()
+    ends.update([0, 1], [1.0, math.inf])
+    more.update([0, 1, 1], [1.0, math.inf, math.inf])
+    assert (drift(ends, ends).wasserstein, drift(ends, more).wasserstein) == (0.0, math.inf)
+    # The distance of two floats that has no float, and buckets so wide that its value has none.
+    most = 1.7976931348623157e308
+    found = drift(fed(Quantiles(), [-most]), fed(Quantiles(), [most])).wasserstein
+    assert isinstance(found, Bounded) and (found.low, found.high) == (most, math.inf)
+    wide = drift(fed(GRID, [-most, -5.0, -5.0]), fed(GRID, [most, 5.0, 5.0])).wasserstein
+    assert isinstance(wide, Bounded) and Fraction(wide.low) <= (2 * Fraction(most) + 20) / 3
+    tiny = drift(fed(Quantiles(), [0.0]), fed(Quantiles(), [5e-324])).wasserstein
+    assert isinstance(tiny, Bounded) and (tiny.low, tiny.high) == (5e-324, 5e-324)
+
+
 def test_counts_near_the_greatest_integer_are_exact() -> None:
     big = (1 << 62) - 1
     a, b = ExactQuantiles(), ExactQuantiles()
@@ -349,7 +364,7 @@ def test_rows_that_a_user_repeats_are_divided_by_their_number() -> None:
     assert alone.deff == pytest.approx(1, abs=0.15)
     assert together.deff == pytest.approx(9 * (alone.deff or 0), rel=1e-9)
     assert together.psi_pvalue == pytest.approx(alone.psi_pvalue, abs=0.01)
-    assert math.isnan(together.ks_band)
+    assert together.ks_band is None and math.isnan(together.band(0.9))
     assert not together.certain(0.9)
 
 

@@ -167,6 +167,8 @@ def test_a_state_and_a_state_file_are_told_apart() -> None:
         unframe(FILE_MAGIC, frame(STATE_MAGIC, b"[]", b""))
     with pytest.raises(StateError, match="do not begin with SMST"):
         unframe(STATE_MAGIC, b"PK" + bytes(40))
+    with pytest.raises(StateError, match="got only 5 bytes"):
+        unframe(STATE_MAGIC, frame(STATE_MAGIC, b"[]", b"")[:5])
 
 
 def test_settings_too_long_to_be_read_are_not_written() -> None:

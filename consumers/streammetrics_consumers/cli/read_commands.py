@@ -151,6 +151,7 @@ def _show(arguments: Arguments) -> None:
 
 
 def _drift(arguments: Arguments) -> None:
+    from streammetrics import StreamMetricsError
     from streammetrics_consumers.query.answers import dumps
     from streammetrics_consumers.query.state_drifts import drifts_json, drifts_of
     from streammetrics_consumers.query.state_files import read_state
@@ -160,7 +161,11 @@ def _drift(arguments: Arguments) -> None:
     paths = [Path(word) for word in arguments.words]
     reference, current = (read_state(path) for path in paths)
     label, bins = arguments.number("label"), arguments.number("bins") or 0
-    found = drifts_of(reference, current, label=label, bins=bins)
+    try:
+        found = drifts_of(reference, current, label=label, bins=bins)
+    except StreamMetricsError as error:
+        sides = dict(zip(("drift(reference)", "drift(current)"), map(str, paths), strict=True))
+        raise error.but(where=sides.get(error.where, error.where)) from None
     if arguments.on("json"):
         _write(dumps(drifts_json(reference, current, found)))
     else:

@@ -33,6 +33,12 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             "the fields of arguments that have no role, or another field than their role",
         ),
         "models": Key(Other("two fields"), "scores (or predictions) of two models, as in `Paired`"),
+        "cluster": Key(
+            Choice(("groups", "none")),
+            "`groups`: rows of one user are correlated, so they are hashed by the role `user` into "
+            "64 groups, and intervals and drifts are those of users; `none`: rows are independent. "
+            "With `models` by default `groups` if `event.user` is named, else `none`",
+        ),
         "better": Key(
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
             "the better direction, or a target; by default that of its view",
@@ -51,7 +57,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             "of at most 64 MiB, relative to the config",
         ),
         "label": Key(
-            Whole(0, 1, unit=", a label,"),
+            Whole(0, 1),
             "of `HistogramAUC` and `ExactAUC`: compare the scores of this class alone",
         ),
         "bins": Key(Whole(2, 1000, 10), "bins of PSI, cut at the quantiles of the reference"),

@@ -14,18 +14,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from streammetrics import Units, UserGroups
+from streammetrics import Units
 from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
+from streammetrics_consumers.config.users import in_groups, without_groups
 from streammetrics_consumers.model.generation import BETTER, FIRST_EPOCH
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
 
-GROUPS: Final = 64
-GROUPS_SALT: Final = "streammetrics"
 UNITS: Final = "units"  # the name of the set of units among the metrics
 PREFIX: Final = "experiment/"
 BY: Final = (EPOCH, "variant")
@@ -167,12 +166,13 @@ def experiment_metrics(
 
 
 def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
-    name = PREFIX + metric.name
+    name, plain = PREFIX + metric.name, without_groups(metric.empty)
+    inputs = {name: field for name, field in metric.inputs.items() if name in plain.arguments()}
     if experiment.cluster == "none" or experiment.unit is None:
-        return MetricConfig(name, metric.type, metric.settings, metric.inputs, metric.empty)
-    empty = UserGroups(metric.empty, buckets=GROUPS, salt=GROUPS_SALT)
+        return MetricConfig(name, metric.type, metric.settings, inputs, plain)
+    empty = in_groups(plain)
     users = next(iter(empty.arguments()))
-    inputs = {**metric.inputs, users: Field(experiment.unit, "hashed_id")}
+    inputs = {**inputs, users: Field(experiment.unit, "hashed_id")}
     return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
 
 

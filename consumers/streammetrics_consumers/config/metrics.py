@@ -43,6 +43,7 @@ from streammetrics_consumers.config.event import (
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
 from streammetrics_consumers.config.tables import SlicesConfig
+from streammetrics_consumers.config.users import read_users
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 Table: TypeAlias = "NDArray[np.generic]"
@@ -182,13 +183,12 @@ def _read_metric(
         at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
         section.problem(at, error.expected, error.got, error.hint)
         return None
+    made = read_users(section, where, table, event, empty)
+    if made is None:
+        return None
+    empty, fields_of_models = made
     given, labels = table.get("inputs", {}), dict[str, Field]()
-    if "models" in table:
-        made = _read_models(section, f"{where}.models", table["models"], event, empty)
-        if made is None:
-            return None
-        empty, fields_of_models = made
-        given = {**fields_of_models, **given} if isinstance(given, dict) else given
+    given = {**fields_of_models, **given} if isinstance(given, dict) else given
     if join is not None and isinstance(given, dict):
         given, labels = labels_of_join(section, where, given, join, empty)
     inputs = _read_inputs(section, where, given, event, empty, labels)
@@ -197,29 +197,6 @@ def _read_metric(
     return MetricConfig(
         name, type_name, settings, inputs, empty, _read_better(section, where, table)
     )
-
-
-def _read_models(
-    section: Section, where: str, given: object, event: EventConfig, metric: Accumulator
-) -> tuple[Accumulator, dict[str, str]] | None:
-    """`Paired` of a metric, and the field of each model by argument; None after a problem.
-
-    Users are known if [event] names them: then it is Paired of UserGroups, unless the metric has
-    groups of its own.
-    """
-    paths = given if isinstance(given, list) else []
-    if len(paths) != 2 or not all(map(is_path, paths)) or paths[0] == paths[1]:
-        hint = 'write models = ["score", "score_of_the_other"]'
-        section.problem(where, "the fields of two models", given, hint)
-        return None
-    by_user = event.user is not None and "groups" not in metric.arguments()
-    try:
-        empty = Paired(UserGroups(metric) if by_user else metric)
-    except SettingsError as error:
-        section.problem(where, error.expected, error.got, error.hint)
-        return None
-    own = (empty.columns or ("",))[0]
-    return empty, dict(zip((f"{own}_a", f"{own}_b"), paths, strict=True))
 
 
 def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:

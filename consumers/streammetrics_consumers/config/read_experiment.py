@@ -14,7 +14,6 @@ from streammetrics.results import Direction, direction_of, views_of
 from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import EventConfig
 from streammetrics_consumers.config.experiment import (
-    GROUPS_SALT,
     UNITS,
     Cluster,
     CovariateConfig,
@@ -24,6 +23,7 @@ from streammetrics_consumers.config.experiment import (
 )
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
 from streammetrics_consumers.config.section import Section, did_you_mean
+from streammetrics_consumers.config.users import GROUPS_SALT, without_groups
 from streammetrics_consumers.model.times import iso_to_ms
 
 MAX_EPOCHS: Final = 1000
@@ -162,7 +162,7 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
         hint = "name a metric of one model; the difference of two has its interval in results"
         section.problem(where, "a metric without models", name, hint)
         return False
-    views = list(views_of(metric.empty.compute()))
+    views = list(views_of(without_groups(metric.empty).compute()))
     if view is not None and view not in views:
         section.problem(where, f"a view of {metric.name}", name, did_you_mean(view, views))
         return False
@@ -359,7 +359,7 @@ def _higher_is_better(
                 f"[experiment] {where}higher_is_better", expected, given, "remove one of the two"
             )
         return given
-    own = direction_of(of[0].empty.compute(), of[1])
+    own = direction_of(without_groups(of[0].empty).compute(), of[1])
     if isinstance(said, float):
         own = Direction("target", said)
     elif said is not None:

@@ -19,6 +19,7 @@ from streammetrics_consumers.query.answers import Answer, Count, Number, Window,
 from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
+from streammetrics_consumers.query.slices import kind_of, own_result
 
 MAX_SPANS: Final = 1000  # listed windows, the newest ones
 OVER_TIME: Final = "history"  # a figure that every metric has
@@ -150,7 +151,7 @@ class Catalogue:
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
-            entry = _entry(metric.name, type(empty).__name__, empty.compute())
+            entry = _entry(metric.name, kind_of(empty), own_result(empty, empty.compute()))
             self._known[key] = empty, entry
         empty, entry = self._known[key]
         drifts = (

@@ -154,7 +154,7 @@ class FirstLines:
             found[line] = found.get(line, 0.0) + self._number(result)
         rest = line_of(state.window, {OTHER: state.names})
         if rest in members and state.other is not None and self._counts_for({OTHER: state.names}):
-            found[rest] = self._number(Computed.of(state.other).result)
+            found[rest] = self._number(Computed.of(state.other).value)
         return found
 
     def _number(self, result: object) -> float:

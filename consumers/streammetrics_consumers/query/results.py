@@ -144,15 +144,16 @@ def rows_of(
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
     ranges of the views."""
-    of, digest, result = computed.metric, computed.digest, computed.result
+    of, digest, result = computed.metric, computed.digest, computed.value
     found, headlines = views(result)
     counts = counts_of(result)
     ranges = {view: range_of(result, view) for view in found}
     rows = []
     for view in sorted(found):
         value, low, high = bounds(found[view])
-        interval = interval_of(result, of, view)  # by users if the state has them
-        band = band_of(result, view)
+        # Over users if the state has them; an undefined value has the reason of the metric itself.
+        interval = interval_of(result if math.isnan(value) else computed.result, of, view)
+        band = band_of(computed.result, view)
         rows.append(
             Result(
                 window=window,

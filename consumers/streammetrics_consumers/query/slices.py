@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 import streammetrics as sm
 from streammetrics_consumers.model.generation import DeclaredDrift
@@ -29,7 +29,8 @@ States: TypeAlias = "sm.PerKey | sm.StoredPerKey"
 
 
 class Computed(NamedTuple):
-    """One state as rows show it. metric: of its kind. drift: whether the result is one of it."""
+    """One state as rows show it. metric: of its kind. result: with the intervals of the views, over
+    users if the state has them. drift: whether the result is one of it."""
 
     metric: sm.Accumulator
     digest: str
@@ -39,12 +40,40 @@ class Computed(NamedTuple):
     @property
     def kind(self) -> str:
         """The type of the rows."""
-        return type(self.result if self.drift else self.metric).__name__
+        return type(self.value).__name__ if self.drift else kind_of(self.metric)
+
+    @property
+    def value(self) -> object:
+        """The result with the views."""
+        return self.result if self.drift else own_result(self.metric, self.result)
 
     @classmethod
     def of(cls, state: sm.Accumulator) -> Computed:
         """Computed alone; thousands of keys together cost a fraction."""
         return cls(state, state.digest(), state.compute())
+
+
+class _OfUsers(Protocol):
+    """The result of UserGroups of a metric."""
+
+    @property
+    def value(self) -> object: ...
+
+
+def own_result(metric: sm.Accumulator, result: object) -> object:
+    """The metric's own result, also of its UserGroups."""
+    return cast("_OfUsers", result).value if _is_of_users(metric) else result
+
+
+def kind_of(metric: sm.Accumulator) -> str:
+    """The type of a metric, also of its UserGroups."""
+    own = cast("sm.UserGroups[object]", metric).metric if _is_of_users(metric) else metric
+    return type(own).__name__
+
+
+def _is_of_users(metric: sm.Accumulator) -> bool:
+    """Whether it is UserGroups, whose module is imported only with a state of it."""
+    return metric.schema.startswith("user-groups/")
 
 
 @dataclass(frozen=True)
@@ -114,14 +143,14 @@ class KeyedState(NamedTuple):
             yield {OTHER: self.names}, self.other
 
     def results(self, keys: Sequence[Key]) -> Iterator[tuple[Key, object]]:
-        """These keys with their results, without digests."""
+        """These keys with their metrics' own results, without digests."""
         for some, chosen in in_blocks(self.states, keys):
             if self.against is not None:
                 for key, one in zip(some, self.against.computed(some, chosen), strict=True):
                     yield key, one.result
             else:
                 found = chosen.compute()
-                yield from ((key, found[key]) for key in some)
+                yield from ((key, own_result(chosen.metric, found[key])) for key in some)
 
     def computed(
         self, slices: Sequence[tuple[Slice, Key]], *, with_other: bool

@@ -145,6 +145,8 @@ def read_state(path: Path) -> Accumulator:
     """The state in a file. Raises UnknownState (exit 3) if another version of this program must
     read it, else StateError (exit 1) if it is not a state file or is missing."""
     try:
+        if path.is_char_device() or path.is_block_device():  # it may have no end
+            raise OSError(0, "Is a device")
         return load(path)
     except StateError as error:
         if not error.expected.startswith(_OTHER_VERSION):

@@ -70,7 +70,10 @@ def drifts_text(found: Found, style: Style, *, title: str) -> str:
 
 def _certain(one: Drift) -> str:
     """Whether the two distributions differ, as far as it is known."""
-    if math.isnan(one.ks_band):
+    band = one.ks_band
+    if band is None:
+        return "not known, since rows are of users; see the p-value"
+    if math.isnan(band):
         return "not known"
     return "yes, KS is above its band" if one.certain() else "no, KS is within its band"
 

@@ -7,6 +7,7 @@ or all different. p and q are the shares of the reference and of the current row
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -294,18 +295,20 @@ def wasserstein(
     units = [side if 2 * n * m < 1 << 63 else side.astype(object) for side in counts]
     steps_ = np.concatenate([units[0] * m, -units[1] * n])[order]
     apart = _quotients(abs(np.cumsum(steps_)[:-1]), n * m)
-    used = np.flatnonzero(apart)  # so that equal infinities do not meet
-    with np.errstate(over="ignore"):
-        terms = apart[used] * (where[used + 1] / 2 - where[used] / 2)  # halves cannot overflow
-        value = 2 * _sum(terms)
+    used = np.flatnonzero(apart * (where[1:] > where[:-1]))  # equal infinities do not meet
+    # The distance of two floats may be more than the greatest one, but not half of it.
+    unit = 2.0 if (np.abs(where[np.isfinite(where)]) > 2.0**1022).any() else 1.0
+    gaps = where[used + 1] / unit - where[used] / unit
+    found = _sum(apart[used] * gaps)
     if not bounded:
-        return value, value, value
+        return unit * found, unit * found, unit * found
     off = math.fsum(
-        _sum(_quotients(side, total) * move)
+        _sum(_quotients(side, total) * (move / unit))
         for side, total, move in zip(counts, (n, m), moves, strict=True)
     )
-    low = max(0.0, value * (1 - _ROUNDING) - off * (1 + _ROUNDING)) if off < math.inf else 0.0
-    return value, low, (value + off) * (1 + _ROUNDING)
+    low = found * (1 - _ROUNDING) - off * (1 + _ROUNDING) if off < math.inf else 0.0
+    low = min(unit * max(0.0, low), sys.float_info.max)  # the exact value is finite
+    return unit * found, low, unit * ((found + off) * (1 + _ROUNDING))
 
 
 def _of_parts(cells: Cells, parts: Floats, *, apart: bool) -> float:

@@ -78,11 +78,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     [
         ("[drift.moved] metric", "the name of a metric of [metrics], got nothing", ""),
         ("[drift.moved] metric", "did you mean `auc`?", 'metric = "aux"'),
-        (
-            "[drift.moved] label",
-            "a whole number, a label, from 0 to 1",
-            'metric = "auc"\nlabel = 2',
-        ),
+        ("[drift.moved] label", "a whole number from 0 to 1", 'metric = "auc"\nlabel = 2'),
         ("[drift.moved] bins", "a whole number from 2 to 1000", 'metric = "auc"\nbins = 1'),
         ("[drift.moved] window", "did you mean", 'metric = "auc"\nmetrics = 1\nwindow = "x"'),
         ("[drift.moved] (drift(reference))", "a state of Quantiles", 'metric = "ctr"'),

@@ -244,8 +244,9 @@ def test_state_files_that_cannot_be_compared_are_refused(
         (tmp_path / name).write_bytes(state.to_file_bytes())
     for name, code, said in (
         ("b", 3, "resolution=8, as in the reference, got 3"),
-        ("c", 1, "drift(current): expected a state of Quantiles"),
+        ("c", 1, f"{tmp_path / 'c'}: expected a state of Quantiles"),
         ("d", 1, "expected a state file, got No such file"),
+        ("/dev/zero", 1, "/dev/zero: expected a state file, got Is a device"),
     ):
         assert main(["drift", str(tmp_path / "a"), str(tmp_path / name)]) == code
         assert said in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""`cluster` and `models` of a metric in a config: groups of users, both models of one event, and
+what is refused."""
+
+from __future__ import annotations
+
+from streammetrics_consumers.config.event import Field
+
+from streammetrics import GroupedAUC, HistogramAUC, Paired, RankingMetrics, Ratio, UserGroups
+from tests.consumers.small_config import EVENT, METRICS, config, problems, refused
+
+TWO = 'two = { type = "HistogramAUC", models = ["score", "new.score"] }'
+
+
+def test_both_models_are_read_from_one_event_in_groups_of_its_users() -> None:
+    (two,) = config(metrics=TWO).metrics
+    assert two.empty == Paired(UserGroups(HistogramAUC()))
+    assert two.inputs == {
+        "labels": Field("label", "label"),
+        "scores_a": Field("score", "real"),
+        "scores_b": Field("new.score", "real"),
+        "groups": Field("user", "hashed_id"),
+    }
+    (alone,) = config(metrics=TWO, event=EVENT.replace('user = "user"', "")).metrics
+    assert alone.empty == Paired(HistogramAUC())
+    lists = 'lists = { type = "RankingMetrics", measures = ["MRR"], models = ["a", "b"] }'
+    (ranked,) = config(metrics=lists, event=EVENT.replace('user = "user"', "")).metrics
+    assert ranked.empty == Paired(RankingMetrics(["MRR"])) and ranked.of_lists
+    assert ranked.inputs["scores_b"] == Field("b", "real_list")
+
+
+def test_models_are_two_fields_of_a_metric_of_one_model() -> None:
+    for models in ('["score"]', '["score", "score"]', '"score"', '["a", "b", "c"]', '["a", 2]'):
+        found = problems(metrics=f'two = {{ type = "HistogramAUC", models = {models} }}')
+        assert "expected the fields of two models" in found["[metrics] two.models"]
+    found = problems(
+        metrics='two = { type = "CatalogMetrics", n_items = 3, k = 2, models = ["a", "b"] }'
+    )
+    assert "columns that each model has of its own" in found["[metrics] two.models"]
+    found = problems(metrics='two = { type = "Paired" }')
+    assert 'models = ["score", "score_of_the_other"]' in found["[metrics] two.type"]
+
+
+def test_an_experiment_compares_variants_and_not_models() -> None:
+    experiment = '[experiment]\ncontrol = "a"\nunit = "user"\ndecision = ["two"]'
+    found = problems(metrics=f"{METRICS}\n{TWO}", rest=experiment)
+    assert "a metric without models" in found["[experiment] decision[0]"]
+
+
+def test_a_metric_is_counted_in_groups_of_its_users_if_it_says_so() -> None:
+    (of_users,) = config(metrics='auc = { type = "HistogramAUC", cluster = "groups" }').metrics
+    assert of_users.empty == UserGroups(HistogramAUC())
+    assert of_users.inputs == {
+        "groups": Field("user", "hashed_id"),
+        "labels": Field("label", "label"),
+        "scores": Field("score", "real"),
+    }
+    plain, said = (
+        config(metrics=f'auc = {{ type = "HistogramAUC"{more} }}').fingerprints()["auc"]
+        for more in ("", ', cluster = "none"')
+    )
+    assert plain == said
+    # Lists of a query, in groups of users; and sessions in place of users.
+    text = 'gauc = { type = "GroupedAUC", cluster = "groups", inputs = { groups = "query" } }'
+    (lists,) = config(metrics=text).metrics
+    assert isinstance(lists.empty, UserGroups) and isinstance(lists.empty.metric, GroupedAUC)
+    paths = {name: field.path for name, field in lists.inputs.items()}
+    assert (paths["users"], paths["groups"]) == ("user", "query")
+    text = 'ctr = { type = "Ratio", cluster = "groups", inputs = { groups = "session" } }'
+    (ctr,) = config(metrics=text, event=EVENT.replace('user = "user"', "")).metrics
+    assert ctr.inputs["groups"] == Field("session", "hashed_id")
+
+
+def test_the_models_of_one_event_may_have_independent_rows() -> None:
+    (two,) = config(metrics=TWO.replace("}", ', cluster = "none" }')).metrics
+    assert two.empty == Paired(HistogramAUC())
+
+
+def test_groups_of_users_need_a_user_and_one_of_two_words() -> None:
+    text = 'auc = { type = "HistogramAUC", cluster = "groups" }'
+    refused(
+        "[metrics] auc",
+        "a field for `groups`",
+        metrics=text,
+        event=EVENT.replace('user = "user"', ""),
+    )
+    for word, said in (('"group"', "did you mean `groups`?"), ("true", "put it in quotes")):
+        refused("[metrics] auc.cluster", said, metrics=text.replace('"groups"', word))
+
+
+def test_an_experiment_counts_a_metric_of_users_by_its_own_unit() -> None:
+    metrics = 'ctr = { type = "Ratio", cluster = "groups" }'
+    experiment = '[experiment]\ncontrol = "a"\nunit = "session"\ndecision = ["ctr.ratio"]'
+    for more, empty in (("", UserGroups(Ratio())), ('\ncluster = "none"', Ratio())):
+        found = config(metrics=metrics, rest=experiment + more).experiment_metrics
+        (ctr,) = (one for one in found if one.name == "experiment/ctr")
+        assert ctr.empty == empty
+        assert {"session" if name == "groups" else "label" for name in ctr.inputs} == {
+            field.path for field in ctr.inputs.values()
+        }
