@@ -19,7 +19,15 @@ from streammetrics import (
     UserGroups,
     compare,
 )
-from streammetrics.experiments import Experiment, Finding, Horizon, PlannedCovariate, Safeguard
+from streammetrics.experiments import (
+    ConfidenceSequence,
+    Experiment,
+    Finding,
+    Guardrail,
+    Horizon,
+    PlannedCovariate,
+    Safeguard,
+)
 from streammetrics.kernels.inference.normal_mixture import tuned
 from streammetrics.kernels.inference.quantile_effect import (
     Sided,
@@ -115,6 +123,33 @@ def test_a_guardrail_of_a_quantile() -> None:
         opposite.append(state)
     fallen = rail("median", 0.1, True, *opposite)
     assert fallen.verdict == "broken"
+
+
+@pytest.mark.parametrize("users", [0, 600])
+def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int) -> None:
+    arms = waits(0, 3_000, users=users), waits(1, 3_000, 0.5, users=users)
+    horizon = Horizon(units=6_000, deff=1.5)
+    looked, p90 = compare(*arms, view="p90"), ("wait.p90",)
+    found = ConfidenceSequence(horizon=horizon).at(looked)
+    same = compared(*arms, decision=p90, horizon=horizon).contrast.anytime
+    assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-12)
+    assert found.log_e == pytest.approx(same.log_e, rel=1e-12)
+    assert 0 < found.lower < looked.effect_size < found.upper and found.p_value < 0.05
+    rail = Safeguard("wait.p90", 5, higher_is_better=False)
+    guarded = Guardrail(margin=5, horizon=horizon, higher_is_better=False).at(looked)
+    kept = compared(*arms, decision=(), guardrails=(rail,), horizon=horizon).contrast.guarded
+    assert kept is not None and guarded.bound == pytest.approx(kept.bound, rel=1e-12)
+    # It is tuned by rows, which v_opt does not say; a lift has no formula.
+    for other in (ConfidenceSequence(v_opt=1.0), Guardrail(margin=5, v_opt=1.0)):
+        assert "tuned by planned rows" in other.at(looked).reason
+    lift = ConfidenceSequence(horizon=horizon).at(compare(*arms, view="p90", relative=True))
+    assert (lift.upper, lift.reason) == (math.inf, "no formula for the lift of a quantile")
+
+
+def test_a_difference_without_both_bounds_says_why() -> None:
+    found = compare(waits(0, 90), waits(1, 90), view="p99")
+    assert math.isinf(found.effect_size_ci_upper)
+    assert found.reason == "an arm has too few rows to bound its quantile on both sides"
 
 
 def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:
@@ -249,6 +284,8 @@ def test_the_same_users_in_both_arms_combine_the_intervals_of_their_quantiles() 
         "paired",
         "the interval of two quantiles with the same users is of one look",
     )
+    always = ConfidenceSequence(horizon=Horizon(units=1_000)).at(found)
+    assert always.reason == found.no_sequence
     assert math.isnan(found.std_error) and found.quantiles is None
 
 
