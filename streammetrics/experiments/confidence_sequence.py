@@ -191,7 +191,7 @@ class ConfidenceSequence:
         >>> sequence = ConfidenceSequence(horizon=Horizon(units=4_000))
         >>> found = sequence.at(compare(a, b, view="median"))
         >>> found.lower, found.upper
-        (125.0, 275.0)
+        (123.0, 277.0)
         """
         if self.kind == "label":
             return self._label(comparison)

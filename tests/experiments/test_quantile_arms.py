@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,6 +146,18 @@ def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int)
         assert "tuned by planned rows" in other.at(looked).reason
     lift = ConfidenceSequence(horizon=horizon).at(compare(*arms, view="p90", relative=True))
     assert (lift.upper, lift.reason) == (math.inf, "no formula for the lift of a quantile")
+
+
+def test_the_worked_example_of_equal_quantiles(data: Path) -> None:
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    (example,) = (one for one in known if one["metric"] == "quantile_equality_p_value")
+    arms = ExactQuantiles(), ExactQuantiles()
+    for state, name in zip(arms, ("control", "treatment"), strict=True):
+        state.update(example["inputs"][name])
+    sequence = ConfidenceSequence(horizon=Horizon(units=400))  # 100 rows an arm: half of a half
+    assert sequence.at(compare(*arms, view="median")).p_value == pytest.approx(
+        example["value"], rel=1e-4
+    )
 
 
 def test_a_difference_without_both_bounds_says_why() -> None:

@@ -184,6 +184,8 @@ def test_a_bad_argument_is_refused_in_four_parts() -> None:
         (lambda: found.quantile(90), "if it is a percentage, pass 90 / 100"),
         (lambda: found.trimmed_mean(0.5), "pass 0.1 to trim a tenth at each end"),
         (lambda: found.inter_quantile_range(0.9, 0.1), "swap them"),
+        (lambda: found.interval("quantile"), r"; pass quantile\(p\)$"),
+        (lambda: found.interval("p42"), r"; name one of these, or quantile\(p\), inter_quantile_"),
         (lambda: found.share_below(math.nan), "a number in the range of float64"),
     )
     for call, said in calls:
