@@ -1,8 +1,9 @@
-"""Two models on the same rows: their difference by Paired, and as if they were two arms."""
+"""Two models on the same rows: their paired difference, and as if they were two arms."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial
 from typing import Final
 
@@ -16,16 +17,19 @@ from streammetrics import (
     Accumulator,
     Calibration,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     HistogramAUC,
     Paired,
     RankingMetrics,
     UserGroups,
+    compare,
 )
 
 SHIFTS: Final = (1.0, 0.8)  # of the positives of both models, in standard deviations of the noise
 SHARED: Final = 0.8  # the correlation of the noise of both models
 LENGTH: Final = 10  # items of a list
+MOVED: Final = 0.2  # the difference of a quantile
 GUESSES: Final = np.array([0.03, 0.07, 0.14, 0.22])  # for CHANCES
 
 Floats = NDArray[np.float64]
@@ -107,10 +111,27 @@ def lists(n: int, rng: np.random.Generator) -> list[float]:
     return both(paired, 0.0)
 
 
+def quantiles(view: str, users: int, rng: np.random.Generator) -> list[float]:
+    """A quantile of the values of users with six rows each, which the second model moves by 0.2:
+    their states of UserGroups as two arms, and compared with paired=True."""
+    who = np.repeat(np.arange(users), 6)
+    common = rng.standard_normal(users)[who] + 0.5 * rng.standard_normal(len(who))
+    states = UserGroups(ExactQuantiles()), UserGroups(ExactQuantiles())
+    for moved, state in zip((0.0, MOVED), states, strict=True):
+        state.update(who, values=common + moved + 0.5 * rng.standard_normal(len(who)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that of two arms with the same users
+        apart, together = (compare(*states, view=view, paired=one) for one in (False, True))
+    ends = [(one.effect_size_ci_lower, one.effect_size_ci_upper) for one in (apart, together)]
+    held = [float(lower <= MOVED <= upper) for lower, upper in ends]
+    widths = [upper - lower for lower, upper in ends]
+    return [*held, widths[0] / widths[1] if widths[1] < math.inf else math.nan]
+
+
 PAIRS: Final = Table(
     "pairs",
     "two models on the same rows",
-    ("as two arms", "Paired", "times as wide"),
+    ("as two arms", "paired", "times as wide"),
     (
         Row("AUC, 200 rows", partial(areas, ExactAUC(), 200), 200, 3),
         Row("AUC, 5,000 rows", partial(areas, HistogramAUC(), 5000), 200, 6),
@@ -118,5 +139,7 @@ PAIRS: Final = Table(
         Row("GAUC, 300 users with ten rows each", partial(areas_within_users, 300), 200, 5),
         Row("log loss, 500 rows", partial(losses, 500), 200, 4),
         Row("MRR, 100 lists", partial(lists, 100), 200, 4),
+        Row("median, 300 users with six rows each", partial(quantiles, "median", 300), 500, 105),
+        Row("p = 0.9, 300 users with six rows each", partial(quantiles, "p90", 300), 500, 105),
     ),
 )

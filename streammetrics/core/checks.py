@@ -225,7 +225,7 @@ def probabilities(
     bad = np.flatnonzero(~good)
     if isnan(array[bad[0]]):
         hint = f"drop or fix the {len(bad)} bad row(s)"
-    raise bad_rows(array, bad, name, "scores in [0, 1]", hint)
+    raise bad_rows(array, bad, name, "numbers in [0, 1]", hint)
 
 
 def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[np.floating]:

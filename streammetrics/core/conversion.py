@@ -122,10 +122,10 @@ def decimal_share(value: object, where: str) -> Fraction:
 
 
 def weight_of_recall(b: object, where: str) -> Fraction:
-    """The b of an F-measure: a number of at least 0."""
+    """The b of an F-measure: a finite number of at least 0."""
     found = exact(b)
     if found is None or found < 0:
-        raise refused(where, "a number of at least 0", b, "pass 1 for equal weights")
+        raise refused(where, "a finite number of at least 0", b, "pass 1 for equal weights")
     return found
 
 

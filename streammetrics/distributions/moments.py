@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from streammetrics.results.deferred import side_by_side
 from streammetrics.results.moment_figures import MomentFigures
 
 Floats = NDArray[np.float64]
+_LARGE: Final = 2.0**960
 
 
 class Moments(Accumulator, schema="moments/1"):
@@ -90,8 +91,8 @@ class Moments(Accumulator, schema="moments/1"):
         for piece, at in batch.pieces(slots):
             values = piece.values.astype(np.float64, copy=False)
             self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
-            for _, part in exact_parts(values, None, piece.quanta, far=False):
-                self.total.add(part, at)
+            for limbs, part in _terms(values, piece.quanta):
+                self.total.add_limbs_up(part, at, limbs) if limbs else self.total.add(part, at)
             self._powers.add(_powers(values, piece.quanta), at)
             ordered = ordered_integers(values)
             self.least.add(ordered, at)
@@ -136,6 +137,18 @@ class Moments(Accumulator, schema="moments/1"):
     @property
     def _powers(self) -> ProductSums:
         return ProductSums((self.squares, self.cubes), self.far)
+
+
+def _terms(values: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:
+    """The weighted values in parts [n], times 2 ** (32 limbs) each, with these limbs: times its
+    weight, below 2**63, a large value may be above the largest float."""
+    large = np.abs(values) >= _LARGE if units is not None else np.False_
+    if large.any():
+        for _, part in exact_parts(np.where(large, values * 2.0**-64, 0), None, units, far=False):
+            yield 2, part
+        values = np.where(large, 0, values)
+    for _, part in exact_parts(values, None, units, far=False):
+        yield 0, part
 
 
 def _powers(values: Floats, units: Units | None) -> Iterator[tuple[int, int, Floats]]:

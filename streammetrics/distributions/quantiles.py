@@ -23,6 +23,7 @@ from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.grids import check_grid, grid_of
 from streammetrics.results.distribution import Distribution
 
+_SHARES: Final = 'pass shares, or leave out range="probability" for values of any size'
 _AT_ONCE: Final = 1 << 8  # states that are read together: 100 MB if all are full
 
 
@@ -70,7 +71,7 @@ class Quantiles(Accumulator, schema="quantiles/1"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
-    inputs = Inputs(values=Probability("_in_unit"), weights=Weights())
+    inputs = Inputs(values=Probability("_in_unit", hint=_SHARES), weights=Weights())
     counts = WeightedCounts("buckets")
     least = Extreme("min")  # as ordered integers
     greatest = Extreme("max")

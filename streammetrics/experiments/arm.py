@@ -176,6 +176,8 @@ class Arm:
             return "" if self.quantile.known else _NO_VARIANCE
         if self.variance == 0:
             return _NO_VARIANCE
+        if math.isnan(self.variance):
+            return ""  # there is no interval at all, and `reason` says why
         whose = "an arm's" if other is not None else "the"
         if self.replicates is None:
             why = _TOO_FEW.format(whose, _rounded_down(self.values), KISH)

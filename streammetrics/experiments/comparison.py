@@ -6,28 +6,25 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from os import PathLike
 from typing import Final
 
 from streammetrics.combine.paired import Paired
 from streammetrics.combine.panel import PanelResult
 from streammetrics.combine.per_key import PerKey
-from streammetrics.combine.user_groups import UserGroups
-from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm, Kind, arm_of, is_effect, without_effect
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.plan import check_share
 from streammetrics.experiments.quantile_arms import QuantileArms
+from streammetrics.experiments.same_rows import same_rows
 from streammetrics.experiments.shared_users import correlation_of_quantiles, shared_users
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.paired import rank_correlation
 from streammetrics.kernels.inference.proportions import newcombe_bounds, share_variance
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
@@ -43,104 +40,10 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow
 from streammetrics.present.views import counts_of, has_parts
 
-# The counts of labels, lists and groups in a result; they do not depend on the model.
-_OF_LABELS: Final = {
-    "positives": "positives",
-    "support": "rows of each class",
-    "labels": "sum of labels",
-    "label_squares": "sum of squared labels",
-    "lists_kept": "lists with a relevant item",
-    "lists_empty": "lists without a relevant item",
-    "groups": "groups",
-    "groups_one_class": "groups of one class",
-}
-_FEWEST_ROWS: Final = 10  # with fewer rows, equal counts may be chance
-_FEWEST_GROUPS: Final = 8
-_FEWEST_CORRELATED: Final = 32
-_CORRELATED: Final = 0.7  # by chance once in a million comparisons of 32 groups
-_CONSEQUENCE: Final = (
-    "the arms are not independent, and this interval and p-value do not hold. Count two models of "
-    "the same rows in one Paired(metric); compare UserGroups of the same users with paired=True"
-)
-
-
-def same_rows(
-    control: Accumulator, treatment: Accumulator, *, equally_many: bool = True
-) -> str | None:
-    """Why both states may have the same rows or users, and what follows; None if they do not.
-
-    They have if both counted the same rows by their provenance, or if all counts of users and
-    labels are equal in both. equally_many: whether both may have the same number of rows; if not,
-    only provenance and users are compared. Users are taken as shared if their rows in each group
-    are correlated.
-    """
-    said = next(_shared(control, treatment), None)
-    if said is None and equally_many:
-        said = _equal(control.compute(), treatment.compute())
-    if said is None:
-        said = _same_users(control, treatment)
-    return said and f"{said} {_CONSEQUENCE}"
-
-
-def _shared(control: Accumulator, treatment: Accumulator) -> Iterator[str]:
-    """The ranges that both states counted, each as a message."""
-    theirs = list(treatment.provenance)
-    for source, piece, start, end in control.provenance:
-        for other, of, first, last in theirs:
-            low, high = max(start, first), min(end, last)
-            if (source, piece) == (other, of) and low < high:
-                of_piece = f", {piece}" if piece else ""
-                known = f"[{low}, {high}) of {source}{of_piece}"
-                yield f"by their provenance, both states counted {known}, so"
-
-
-def _same_users(control: Accumulator, treatment: Accumulator) -> str | None:
-    """Whether rows of each group of users are correlated, as they are if both have the users."""
-    if not (isinstance(control, UserGroups) and isinstance(treatment, UserGroups)):
-        return None
-    mine, theirs = (state.rows_of_groups() for state in (control, treatment))
-    met = [pair for pair in zip(mine, theirs, strict=True) if any(pair)]
-    if len(met) < _FEWEST_CORRELATED:
-        return None
-    found = rank_correlation([a for a, _ in met], [b for _, b in met])
-    if not found > _CORRELATED:
-        return None
-    return (
-        f"rows of the {len(met)} groups of users have a rank correlation of {found:.2f} between "
-        "both states, and users of different arms have about 0: if both have the same users,"
-    )
-
-
-def _equal(control: object, treatment: object) -> str | None:
-    """The counts that are equal in both results, if there are enough to make chance unlikely."""
-    if isinstance(control, UserGroupsResult) and isinstance(treatment, UserGroupsResult):
-        n_groups = sum(rows > 0 for rows in control.weights)
-        if control.weights != treatment.weights or n_groups < _FEWEST_GROUPS:
-            return None
-        known = f"both states have equal numbers of rows in each of {n_groups} groups of users"
-        return f"{known}: if these are the same users,"
-    rows, others = getattr(control, "rows", 0), getattr(treatment, "rows", 0)
-    mine, theirs = _of_labels(control), _of_labels(treatment)
-    if not mine or mine != theirs or rows != others or rows < _FEWEST_ROWS:
-        return None
-    equal = [f"{rows} rows", *(f"{value} {_OF_LABELS[name]}" for name, value in mine)]
-    known = f"both states have {', '.join(equal[:-1])} and {equal[-1]}"
-    return f"{known}: if these are the same rows, scored by two models,"
-
-
-def _of_labels(result: object) -> list[tuple[str, str]]:
-    found = [(name, getattr(result, name, None)) for name in _OF_LABELS]
-    return [(name, _text(value)) for name, value in found if value is not None]
-
-
-def _text(value: object) -> str:
-    listed = getattr(value, "tolist", None)
-    found = listed() if callable(listed) else value
-    return str(found) if isinstance(found, Fraction) else shown(found)
-
-
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
 _ONE_LOOK: Final = "the interval of two quantiles with the same users is of one look"
+_NO_LIFT: Final = "no formula for the lift of a quantile"
+_UNBOUNDED: Final = "an arm has too few rows to bound its quantile on both sides"
 AREAS: Final = ("auc", "gauc")  # chance is 1/2: their lift is RelaImpr
 
 
@@ -158,7 +61,7 @@ class Comparison(Shown):
     an estimate that is too far from normal, or "". groups: the smaller number of groups with rows,
     None if rows are independent. successes, moments: as in `confidence_sequence.Compared`;
     quantiles: both arms of a quantile.
-    resolution: how far buckets may have moved the effect, if that is more than a quarter of the
+    resolution: how far buckets may have moved effect_size, if that is more than a quarter of its
     standard error, else 0. epochs: those compared; left_out: those in which an arm has too few
     rows.
     """
@@ -207,6 +110,8 @@ class Comparison(Shown):
         for name, ci in {**found, "rel_effect_size": lift, "pvalue": None}.items():
             value = float(getattr(self, name))
             why = self.reason if ci or math.isnan(value) else ""
+            if name == "rel_effect_size" and self.kind == "quantile":
+                why = why or _NO_LIFT
             yield ValueRow(name, value, ci, counts, why, exact=False)
 
     def _ci(self, value: float, lower: float, upper: float) -> Interval:
@@ -305,7 +210,10 @@ def compared(
         test_error = half / q
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     deff = _deff(a, b)
-    n = a.n + b.n
+    n, quantiles, unbounded = a.n + b.n, None, ""
+    if a.quantile is not None and b.quantile is not None:
+        unbounded = _NO_LIFT if relative else "" if mover else _UNBOUNDED
+        quantiles = None if relative else (a.quantile, b.quantile)
     return Comparison(
         control=a.estimate,
         treatment=b.estimate,
@@ -331,11 +239,11 @@ def compared(
         groups=_groups(a, b),
         successes=successes,
         moments=(a.moments, b.moments) if a.moments and b.moments else None,
-        quantiles=None if a.quantile is None or b.quantile is None else (a.quantile, b.quantile),
-        resolution=resolution,
+        quantiles=quantiles,
+        resolution=_lift_moved(a, b) if relative and resolution else resolution,
         epochs=pair.used,
         left_out=pair.left_out,
-        reason=_reason(a, b) or (_NO_VARIANCE if std_error == 0 else ""),
+        reason=_reason(a, b) or unbounded or (_NO_VARIANCE if std_error == 0 else ""),
     )
 
 
@@ -355,8 +263,9 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         alike = replace(found, n_eff=math.nan, deff=math.nan, quantiles=None)
         return replace(alike, method="paired", no_sequence=_ONE_LOOK)
     users = shared_users(pair, _origin(b), a.resolution + b.resolution)
-    lift = found.rel_effect_size
-    bounds, lift_bounds = pair.within(users.bounds(level)), users.lift_bounds(lift, level)
+    lift, moved = found.rel_effect_size, _lift_moved(a, b) if users.resolution else 0.0
+    lower, upper = users.lift_bounds(lift, level)
+    bounds, lift_bounds = pair.within(users.bounds(level)), (lower - moved, upper + moved)
     chosen = lift_bounds if relative else bounds
     return replace(
         found,
@@ -375,7 +284,7 @@ def _of_shared_users(pair: Pair, level: float, *, relative: bool) -> Comparison:
         successes=None,
         moments=None,
         quantiles=None,
-        resolution=users.resolution,
+        resolution=moved if relative else users.resolution,
         reason=a.no_jackknife or users.difference.reason or found.reason,
     )
 
@@ -422,10 +331,16 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, f
         return math.nan, EVERYTHING, math.nan
     bounds = fieller_bounds(base, a.variance, top, b.variance, q)
     if resolution:
-        off = (b.resolution + abs(top / base) * a.resolution) / abs(base)
+        off = _lift_moved(a, b)
         bounds = bounds[0] - off, bounds[1] + off
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, bounds, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _lift_moved(a: Arm, b: Arm) -> float:
+    """How far buckets may have moved the lift."""
+    base, top = a.estimate - _origin(a), b.estimate - _origin(b)
+    return (b.resolution + abs(top / base) * a.resolution) / abs(base) if base else math.nan
 
 
 def _origin(arm: Arm) -> float:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, arm_of
+from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind, arm_of
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, check_share
+from streammetrics.experiments.quantile_arms import (
+    QuantileArms,
+    anytime_of_quantiles,
+    guarded_of_quantiles,
+)
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import (
@@ -38,7 +44,9 @@ class Compared(Protocol):
     positives and negatives of an area, units of a mean. no_sequence: why there is no always-valid
     interval of an arm, such as an estimate that is too far from normal, or "". groups: of users,
     None if rows are independent. successes: by epoch.
-    moments: of control and treatment, values with bounds known by design.
+    moments: of control and treatment, values with bounds known by design. kind: the quantity that
+    a burn-in counts. quantiles: both arms of a quantile, which has no standard error. resolution:
+    how far buckets may have moved the effect, or 0. reason: why the effect is undefined, or "".
     """
 
     @property
@@ -57,6 +65,14 @@ class Compared(Protocol):
     def successes(self) -> tuple[Successes, ...] | None: ...
     @property
     def moments(self) -> tuple[Moments, Moments] | None: ...
+    @property
+    def kind(self) -> Kind | None: ...
+    @property
+    def quantiles(self) -> QuantileArms | None: ...
+    @property
+    def resolution(self) -> float: ...
+    @property
+    def reason(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +87,11 @@ class Evidence:
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
+    kind: Kind | None = None
+    quantiles: QuantileArms | None = None
+    resolution: float = 0.0
+    reason: str = ""
 
-
-Kind = Literal["asymptotic", "empirical_bernstein", "label"]
 
 _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or users are grouped"
 # Only lists that two variants drafted have users and successes. If each draft is random, a coin
@@ -85,6 +103,13 @@ _OF_ROWS: Final = (
     "horizon=Horizon(units=...)"
 )
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
+_COUNTED: Final[Mapping[Kind, str]] = {
+    "rate": "successes or failures",
+    "cells": "rows that decide the metric",
+    "area": "positives or negatives",
+    "mean": "rows or lists",
+    "quantile": "rows below or above the quantile",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +123,9 @@ class ConfidenceSequence:
 
     - "asymptotic": any effect with a standard error; the normal mixture on the clock
       v = 1 / std_error², narrowest near v = v_opt. Until every arm has `min_count` successes and
-      failures it is gated: p is 1 and the interval infinite.
+      failures (or what else the kind of view needs) it is gated: p is 1 and the interval infinite.
+      Two arms of a quantile are compared by their ranks, exactly, or over users by the share of
+      rows up to the quantile.
     - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
       divided by the control's, and `prior` is the weight of its prior in successes. Needs no v_opt.
       Of interleaving: the lists that the treatment won, divided by those that the control won.
@@ -120,7 +147,7 @@ class ConfidenceSequence:
     v_opt: float | None = None
     horizon: Horizon | None = None
     min_count: int = 10
-    kind: Kind = "asymptotic"
+    kind: Literal["asymptotic", "empirical_bernstein", "label"] = "asymptotic"
     reference: float = 0.5
     prior: float = 100.0
 
@@ -151,15 +178,31 @@ class ConfidenceSequence:
             )
 
     def at(self, comparison: Compared) -> Anytime:
-        """The reading at this look; never raises on sparse data."""
+        """The reading at this look, as an experiment has it; never raises on sparse data.
+
+        If buckets may have moved the effect by some amount, the interval is wider by that amount,
+        and the evidence is that of an effect nearer to 0 by that amount.
+
+        >>> from streammetrics import ExactQuantiles, compare
+        >>> from streammetrics.experiments import Horizon
+        >>> a, b = ExactQuantiles(), ExactQuantiles()
+        >>> a.update(range(1_000))
+        >>> b.update(range(200, 1_200))
+        >>> sequence = ConfidenceSequence(horizon=Horizon(units=4_000))
+        >>> found = sequence.at(compare(a, b, view="median"))
+        >>> found.lower, found.upper
+        (123.0, 277.0)
+        """
         if self.kind == "label":
             return self._label(comparison)
-        v_opt = self.v_opt if self.horizon is None else self.horizon.v_opt
-        if v_opt is None:
-            return self._undeclared
-        if self.kind == "asymptotic":
-            return self._asymptotic(comparison, v_opt)
-        return self._bounded(comparison, v_opt)
+        if self.kind == "empirical_bernstein":
+            return self._undeclared if self.v_opt is None else self._bounded(comparison, self.v_opt)
+        missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
+        if missing is not None:
+            return missing
+        if comparison.quantiles is not None and self.horizon is not None:
+            return anytime_of_quantiles(comparison.quantiles, self.horizon, self.alpha)
+        return self._asymptotic(comparison, _tuning(self.v_opt, self.horizon))
 
     def of(self, state: Accumulator, view: str | None = None) -> Anytime:
         """The interval of a view of one state, such as the value of a policy or a p99, at this
@@ -215,14 +258,13 @@ class ConfidenceSequence:
             df=arm.df,
             least_count=arm.least,
             no_sequence=arm.no_sequence(None),
+            resolution=arm.resolution if arm.resolution > COARSE * error else 0.0,
         )
         missing = not_ready(found, max(self.min_count, BURN_IN[arm.kind]))
         if missing is not None:
             return missing
         made = self._asymptotic(found, v_opt)
-        off = arm.resolution if arm.resolution > COARSE * error else 0.0
-        log_e = 0.0 if arm.sides is None else made.log_e
-        return replace(made, lower=made.lower - off, upper=made.upper + off, log_e=log_e)
+        return replace(made, log_e=0.0) if arm.sides is None else made
 
     @property
     def _undeclared(self) -> Anytime:
@@ -251,13 +293,12 @@ class ConfidenceSequence:
         return Anytime(gated=True, reason=f"too few rows: {arm.n}" if arm.n else "no rows")
 
     def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
-        missing = not_ready(found, self.min_count)
-        if missing is not None:
-            return missing
         v, rho = information(found), tuned(v_opt, self.alpha)
-        z = gaussianised(found.effect_size / found.std_error, found.df)
-        reach = as_t(multiplier(v, rho, self.alpha), found.df) * found.std_error
-        return Anytime(found.effect_size - reach, found.effect_size + reach, log_e(z, v, rho))
+        effect, error, off = found.effect_size, found.std_error, found.resolution
+        surely = math.copysign(max(0.0, abs(effect) - off), effect)
+        z = gaussianised(surely / error, found.df)
+        reach = as_t(multiplier(v, rho, self.alpha), found.df) * error
+        return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
 
     def _label(self, found: Compared) -> Anytime:
         if found.successes is None:
@@ -282,14 +323,49 @@ def information(found: Compared) -> float:
     return 1.0 / found.std_error / found.std_error
 
 
+def no_horizon(found: Compared, horizon: Horizon) -> str:
+    """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
+    any other one needs information."""
+    known = found.kind == "quantile" and horizon.planned_rows is not None
+    return "" if known else horizon.reason
+
+
 def not_ready(found: Compared, min_count: int) -> Anytime | None:
     """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready."""
-    if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and found.df > 0):
-        return Anytime(gated=True, reason="the effect or its standard error is undefined")
-    if found.least_count < min_count:
-        why = f"an arm has too low a burn-in count: {found.least_count}, needs {min_count}"
+    known = found.quantiles is not None or (0 < found.std_error < math.inf and found.df > 0)
+    if not (math.isfinite(found.effect_size) and known):
+        why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
+        return Anytime(gated=True, reason=why)
+    if found.groups is not None and found.groups < GROUPS:
+        why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
+        return Anytime(gated=True, reason=why)
+    need = max(min_count, BURN_IN[found.kind] if found.kind else 0)
+    if found.least_count < need:
+        effective = "" if found.groups is None else "effective "
+        counted = f"few {effective}{_COUNTED[found.kind]}" if found.kind else "low a burn-in count"
+        why = f"an arm has too {counted}: {found.least_count}, needs {need}"
         return Anytime(gated=True, reason=why)
     return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
+
+
+def _missing(
+    found: Compared, v_opt: float | None, horizon: Horizon | None, min_count: int
+) -> Anytime | None:
+    """Why there is no interval, or not yet; None if there is one."""
+    if horizon is not None:
+        why = no_horizon(found, horizon)
+    elif v_opt is None:
+        why = UNDECLARED
+    else:
+        why = _OF_ROWS if found.quantiles is not None else ""
+    return Anytime(reason=why) if why else not_ready(found, min_count)
+
+
+def _tuning(v_opt: float | None, horizon: Horizon | None) -> float:
+    """The v at which the interval is narrowest, where one of both declares it."""
+    found = v_opt if horizon is None else horizon.v_opt
+    assert found is not None
+    return found
 
 
 def _positive(name: str, value: float | None) -> None:
@@ -307,7 +383,7 @@ class Guardrail:
     """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
 
     Guardrails that must all pass need no correction among themselves, because a false overall pass
-    needs a false pass of one of them. v_opt, min_count: as in `ConfidenceSequence`.
+    needs a false pass of one of them. v_opt or horizon, min_count: as in `ConfidenceSequence`.
 
     >>> from streammetrics.experiments.confidence_sequence import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
@@ -316,13 +392,22 @@ class Guardrail:
     """
 
     margin: float
-    v_opt: float | None
+    v_opt: float | None = None
+    horizon: Horizon | None = None
     higher_is_better: bool = True
     alpha: float = 0.05
     min_count: int = 10
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha, most=0.5)
+        _positive("v_opt", self.v_opt)
+        if self.horizon is not None and self.v_opt is not None:
+            raise SettingsError(
+                expected="either a horizon or v_opt",
+                got=shown(self.horizon),
+                where="horizon",
+                hint="leave out v_opt",
+            )
         if not 0 <= self.margin < math.inf:
             raise SettingsError(
                 expected="a margin of 0 or more",
@@ -333,15 +418,17 @@ class Guardrail:
 
     def at(self, comparison: Compared) -> Guarded:
         """The verdict at this look; never raises on sparse data."""
-        worst = -math.inf if self.higher_is_better else math.inf
-        if self.v_opt is None:
-            return Guarded(worst, reason=UNDECLARED)
-        missing = not_ready(comparison, self.min_count)
-        if missing is not None:
-            return Guarded(worst, gated=True, reason=missing.reason)
         sign = 1.0 if self.higher_is_better else -1.0
-        effect, error, df = comparison.effect_size, comparison.std_error, comparison.df
-        v, rho = information(comparison), tuned(self.v_opt, 2.0 * self.alpha)
+        missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
+        if missing is not None:
+            return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
+        if (arms := comparison.quantiles) is not None and self.horizon is not None:
+            settings = self.alpha, self.margin, self.higher_is_better
+            return guarded_of_quantiles(arms, self.horizon, *settings)
+        error, df = comparison.std_error, comparison.df
+        effect = comparison.effect_size - sign * comparison.resolution  # the worst by buckets
+        v_opt = _tuning(self.v_opt, self.horizon)
+        v, rho = information(comparison), tuned(v_opt, 2.0 * self.alpha)
         z = gaussianised((sign * effect + self.margin) / error, df)
         reach = as_t(one_sided_multiplier(v, rho, self.alpha), df) * error
         bound = effect - sign * reach

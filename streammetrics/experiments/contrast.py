@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind
+from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.comparison import Comparison, compared
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Guardrail
+from streammetrics.experiments.confidence_sequence import (
+    ConfidenceSequence,
+    Guardrail,
+    no_horizon,
+)
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, Plan, Safeguard
-from streammetrics.experiments.quantile_arms import (
-    anytime_of_quantiles,
-    guarded_of_quantiles,
-)
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.notebook import Shown
@@ -134,7 +132,7 @@ def contrast_of(
         control_variant=plan.control,
         treatment_variant=treatment,
         comparison=comparison,
-        anytime=anytime_of(comparison, horizon, alpha),
+        anytime=ConfidenceSequence(alpha=alpha, horizon=horizon).at(comparison),
         alpha=alpha,
         direction=direction,
         pair=pair,
@@ -142,94 +140,18 @@ def contrast_of(
     )
     if safeguard is None:
         return found
-    guarded, both = guarded_of(comparison, horizon, safeguard, alpha), found.anytime
+    rail = Guardrail(
+        margin=safeguard.margin,
+        horizon=horizon,
+        higher_is_better=safeguard.higher_is_better is not False,
+        alpha=alpha,
+    )
+    guarded, both = rail.at(comparison), found.anytime
     ends = (
         (guarded.bound, both.upper) if safeguard.higher_is_better else (both.lower, guarded.bound)
     )
     reading = Anytime(*ends, guarded.log_e, guarded.gated, guarded.reason)
     return replace(found, anytime=reading, safeguard=safeguard, guarded=guarded)
-
-
-def anytime_of(comparison: Comparison, horizon: Horizon, alpha: float) -> Anytime:
-    """The always-valid reading of a comparison, or the reason why there is none.
-
-    If buckets may have moved the effect by some amount, the interval is wider by that amount, and
-    the evidence is that of an effect nearer to 0 by that amount.
-    """
-    missing = _missing(comparison, horizon)
-    if missing is not None:
-        return missing
-    if comparison.quantiles is not None:
-        return anytime_of_quantiles(comparison.quantiles, horizon, alpha)
-    sequence = ConfidenceSequence(
-        alpha=alpha, v_opt=horizon.v_opt, min_count=BURN_IN[comparison.kind]
-    )
-    found, off = sequence.at(comparison), comparison.resolution
-    if not off:
-        return found
-    effect = comparison.effect_size
-    surely = math.copysign(max(0.0, abs(effect) - off), effect)
-    least = sequence.at(replace(comparison, effect_size=surely))
-    return replace(found, lower=found.lower - off, upper=found.upper + off, log_e=least.log_e)
-
-
-def guarded_of(
-    comparison: Comparison, horizon: Horizon, safeguard: Safeguard, alpha: float
-) -> Guarded:
-    """The verdict of a guardrail at this look."""
-    sign = -1.0 if safeguard.higher_is_better is False else 1.0
-    missing = _missing(comparison, horizon)
-    if missing is not None:
-        return Guarded(-sign * math.inf, gated=missing.gated, reason=missing.reason)
-    if comparison.quantiles is not None:
-        margin, higher = safeguard.margin, sign > 0
-        return guarded_of_quantiles(comparison.quantiles, horizon, alpha, margin, higher)
-    rail = Guardrail(
-        margin=safeguard.margin,
-        v_opt=horizon.v_opt,
-        higher_is_better=safeguard.higher_is_better is not False,
-        alpha=alpha,
-        min_count=BURN_IN[comparison.kind],
-    )
-    worse = comparison.effect_size - sign * comparison.resolution
-    return rail.at(replace(comparison, effect_size=worse))
-
-
-def _missing(comparison: Comparison, horizon: Horizon) -> Anytime | None:
-    """Why there is no always-valid reading, or not yet; None if there is one."""
-    if why := no_horizon(comparison, horizon):
-        return Anytime(reason=why)
-    known = comparison.quantiles is not None or comparison.std_error > 0
-    if not math.isfinite(comparison.effect_size) or not known:
-        why = comparison.reason or "the effect or its standard error is undefined"
-        return Anytime(gated=True, reason=why)
-    if comparison.groups is not None and comparison.groups < GROUPS:
-        why = f"an arm has too few groups of users: {comparison.groups}, needs {GROUPS}"
-        return Anytime(gated=True, reason=why)
-    need, have = BURN_IN[comparison.kind], comparison.least_count
-    if have < need:
-        effective = "" if comparison.groups is None else "effective "
-        why = f"an arm has too few {effective}{_COUNTED[comparison.kind]}: {have}, needs {need}"
-        return Anytime(gated=True, reason=why)
-    if comparison.quantiles is not None and comparison.no_sequence:
-        return Anytime(gated=True, reason=comparison.no_sequence)
-    return None
-
-
-def no_horizon(comparison: Comparison, horizon: Horizon) -> str:
-    """Why the horizon gives no interval of this comparison, or "": that of a quantile needs rows,
-    any other one needs information."""
-    known = comparison.kind == "quantile" and horizon.planned_rows is not None
-    return "" if known else horizon.reason
-
-
-_COUNTED: Final[Mapping[Kind, str]] = {
-    "rate": "successes or failures",
-    "cells": "rows that decide the metric",
-    "area": "positives or negatives",
-    "mean": "rows or lists",
-    "quantile": "rows below or above the quantile",
-}
 
 
 def _successes(

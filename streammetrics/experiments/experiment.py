@@ -19,13 +19,13 @@ from streammetrics.experiments.assignment import (
     units_of,
     why_unknown,
 )
-from streammetrics.experiments.comparison import same_rows
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, known
 from streammetrics.experiments.report import Outcome, Report
+from streammetrics.experiments.same_rows import same_rows
 
 Arms = Mapping[str, Mapping[str, Accumulator]]
 States = Mapping[str, Arms]

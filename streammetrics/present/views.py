@@ -35,7 +35,7 @@ from typing import (
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.errors import InputError, nearest, shown
+from streammetrics.core.errors import InputError, calls_of, nearest, shown
 
 
 class Part(NamedTuple):
@@ -280,16 +280,15 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
-        known = list(views_of(result))
+        known, calls = [*views_of(result)], calls_of(result, getattr(result, "directions", ()))
+        others = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(
             expected=f"a view of {type(result).__name__}: {_first(known) or 'none'}",
             got=shown(self.text),
             where="view",
-            hint=nearest(
-                self.text,
-                known,
-                "name one of these, or one with its arguments, such as f_beta(2)",
-            ),
+            hint=f"pass {calls[self.name]}"
+            if self.name in calls
+            else nearest(self.text, known, others),
         )
 
 

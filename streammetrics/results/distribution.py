@@ -20,7 +20,7 @@ from streammetrics.core.parts.exact_sums import SCALES, of_scales
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
-from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
 from streammetrics.kernels.inference.quantile_ranks import (
     fixed_ranks,
     rank_of,
@@ -195,7 +195,9 @@ class Distribution(Generic[V_co], OfUnits):
             return self._figure(UNDEFINED)
         a, b = of.at(rank_of(n, p)), of.at(rank_of(n, q))
         if not all(map(math.isfinite, (*a, *b))):
-            return self._figure((b[0] - a[0], max(0.0, b[1] - a[2]), b[2] - a[1]))
+            found = b[0] - a[0], b[1] - a[2], b[2] - a[1]
+            defined = not any(map(math.isnan, found))  # if not, all rows are the same infinity
+            return self._figure((found[0], max(0.0, found[1]), found[2]) if defined else UNDEFINED)
         value, low, high = (
             Fraction(x) - Fraction(y) for x, y in ((b[0], a[0]), (b[1], a[2]), (b[2], a[1]))
         )
@@ -226,10 +228,11 @@ class Distribution(Generic[V_co], OfUnits):
         counts = _moved_inside(counts, dropped) if winsorised else counts
         here = np.flatnonzero(counts)
         units, n = counts[here], int(counts.sum())
-        means = [_mean(values[here], units, n) for values in (of.values, of.low, of.high)]
-        if all(isinstance(one, Fraction) for one in means):
-            return self._figure(figure(*cast("list[Fraction]", means), bounded=not self.exact))
-        return self._figure(tuple(map(float, means)))  # type: ignore[arg-type]
+        value, low, high = (_mean(each[here], units, n) for each in (of.values, of.low, of.high))
+        if not dropped and (low, high) == (-math.inf, math.inf):  # as both extremes are
+            return self._figure(UNDEFINED)
+        down, up = (ratio, ratio) if self.exact else (rounded_down, rounded_up)
+        return self._figure((_rounded(value, ratio), _rounded(low, down), _rounded(high, up)))
 
     @property
     def _units(self) -> int:
@@ -357,6 +360,10 @@ def _mean(values: NDArray[np.float64], units: NDArray[np.int64], n: int) -> Frac
     if infinite:
         return infinite.pop() if len(infinite) == 1 else math.nan
     return total(values, None, units) / n
+
+
+def _rounded(mean: Fraction | float, to: Callable[[int, int], float]) -> float:
+    return mean if isinstance(mean, float) else to(*mean.as_integer_ratio())
 
 
 def total(

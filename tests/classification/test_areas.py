@@ -209,7 +209,7 @@ def test_each_class_against_the_rest_is_what_exact_auc_says_of_it() -> None:
 
 def test_scores_in_buckets_are_probabilities_and_each_class_has_buckets_of_its_own() -> None:
     scores = [[0.9, 0.1, 0.3], [0.7, 0.2, 1.5]]
-    with pytest.raises(InputError, match=r"scores\[1, 2\]: expected scores in \[0, 1\]"):
+    with pytest.raises(InputError, match=r"scores\[1, 2\]: expected numbers in \[0, 1\]"):
         MulticlassAUC(3).update([0, 1], scores)
     for metric in (MulticlassAUC(3, exact=True), MulticlassAUC(3, range="real")):
         metric.update([0, 1], scores)

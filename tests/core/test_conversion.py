@@ -357,7 +357,8 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         RATES.f_beta,
         ("1",),
-        "Rates.f_beta(b): expected a number of at least 0, got '1'; pass 1 for equal weights",
+        "Rates.f_beta(b): expected a finite number of at least 0, got '1'; "
+        "pass 1 for equal weights",
     ),
     (
         RATES.f_alpha,

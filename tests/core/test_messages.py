@@ -133,12 +133,12 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         HistogramAUC().update,
         ([0, 1], [0.5, math.nan]),
-        "scores[1]: expected scores in [0, 1], got nan; drop or fix the 1 bad row(s)",
+        "scores[1]: expected numbers in [0, 1], got nan; drop or fix the 1 bad row(s)",
     ),
     (
         HistogramAUC().update,
         ([0, 1], [0.5, 1.5]),
-        "scores[1]: expected scores in [0, 1], got 1.5; "
+        "scores[1]: expected numbers in [0, 1], got 1.5; "
         'pass probabilities, or use range="real" for scores of any size',
     ),
     (

@@ -38,6 +38,22 @@ def test_worked_examples(data: Path) -> None:
     assert len(examples) == 4
 
 
+def test_weighted_values_near_the_largest_float_are_exact() -> None:
+    values, weights = [1.79e308, -1e308, 3.0, 2.0**960], [2**40 + 1, 5, 2, 2**61]
+    metric, total = Moments(), sum(weights)
+    states = PerKey(metric)
+    states.update(["a", "b"] * 4, values=np.repeat(values, 2), weights=np.repeat(weights, 2))
+    metric.update(values, weights=weights)
+    assert states.state("a") == states.state("b") == metric
+    assert Moments.from_bytes(metric.to_bytes()) == metric
+    exact = sum(Fraction(x) * w for x, w in zip(values, weights, strict=True)) / total
+    assert metric.compute().mean == float(exact)
+    apart = Moments()
+    for value, weight in zip(values, weights, strict=True):
+        apart.update([value], weights=[weight])
+    assert apart == metric
+
+
 # Three factors of any size: each power of two where a scale ends, and both ends of the floats.
 _POWERS = (-1074, -1022, -720, -700, -421, -400, -300, -299, 0, 300, 320, 321, 400, 720, 1000, 1023)
 _sizes = st.builds(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from streammetrics import Ratio
+from streammetrics import HistogramAUC, Ratio
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments import compare
+from streammetrics.experiments import Comparison, compare
 from streammetrics.experiments.confidence_sequence import (
     ConfidenceSequence,
     Evidence,
@@ -90,6 +92,26 @@ def test_what_is_undefined_is_no_evidence() -> None:
         unknown = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
         found = ConfidenceSequence(v_opt=1.0).at(unknown)
         assert said(found) == NOTHING and found.gated and "undefined" in found.reason, unknown
+
+
+def test_a_comparison_has_the_burn_in_and_the_buckets_of_its_view() -> None:
+    few, many = (two_areas(n) for n in (40, 4_000))
+    found = ConfidenceSequence(v_opt=1000.0).at(few)
+    assert found.gated and "too few positives or negatives: 20, needs 30" in found.reason
+    for one in (many, two_areas(4_000, relative=True)):
+        wide = ConfidenceSequence(v_opt=1000.0).at(one)
+        narrow = ConfidenceSequence(v_opt=1000.0).at(replace(one, resolution=0.0))
+        assert one.resolution > 0
+        assert wide.upper - narrow.upper == pytest.approx(one.resolution, rel=1e-9)
+    assert two_areas(4_000, relative=True).resolution > 2 * many.resolution
+
+
+def two_areas(n: int, *, relative: bool = False) -> Comparison:
+    arms = HistogramAUC(resolution=0), HistogramAUC(resolution=0)
+    for i, state in enumerate(arms):
+        place = np.arange(n + i)  # one row more, so that the rows are not the same
+        state.update(place % 2, (place * 7919 % n + n * (0.1 + 0.3 * i) * (place % 2)) / (2 * n))
+    return compare(*arms, relative=relative)
 
 
 def test_labels_need_no_horizon_and_no_burn_in() -> None:

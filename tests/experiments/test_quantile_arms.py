@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,15 @@ from streammetrics import (
     compare,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
-from streammetrics.experiments import Experiment, Finding, Horizon, PlannedCovariate, Safeguard
+from streammetrics.experiments import (
+    ConfidenceSequence,
+    Experiment,
+    Finding,
+    Guardrail,
+    Horizon,
+    PlannedCovariate,
+    Safeguard,
+)
 from streammetrics.experiments.quantile_arms import (
     QuantileArm,
     anytime_of_quantiles,
@@ -121,6 +131,45 @@ def test_a_guardrail_of_a_quantile() -> None:
         opposite.append(state)
     fallen = rail("median", 0.1, True, *opposite)
     assert fallen.verdict == "broken"
+
+
+@pytest.mark.parametrize("users", [0, 600])
+def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int) -> None:
+    arms = waits(0, 3_000, users=users), waits(1, 3_000, 0.5, users=users)
+    horizon = Horizon(units=6_000, deff=1.5)
+    looked, p90 = compare(*arms, view="p90"), ("wait.p90",)
+    found = ConfidenceSequence(horizon=horizon).at(looked)
+    same = compared(*arms, decision=p90, horizon=horizon).contrast.anytime
+    assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-12)
+    assert found.log_e == pytest.approx(same.log_e, rel=1e-12)
+    assert 0 < found.lower < looked.effect_size < found.upper and found.p_value < 0.05
+    rail = Safeguard("wait.p90", 5, higher_is_better=False)
+    guarded = Guardrail(margin=5, horizon=horizon, higher_is_better=False).at(looked)
+    kept = compared(*arms, decision=(), guardrails=(rail,), horizon=horizon).contrast.guarded
+    assert kept is not None and guarded.bound == pytest.approx(kept.bound, rel=1e-12)
+    # It is tuned by rows, which v_opt does not say; a lift has no formula.
+    for other in (ConfidenceSequence(v_opt=1.0), Guardrail(margin=5, v_opt=1.0)):
+        assert "tuned by planned rows" in other.at(looked).reason
+    lift = ConfidenceSequence(horizon=horizon).at(compare(*arms, view="p90", relative=True))
+    assert (lift.upper, lift.reason) == (math.inf, "no formula for the lift of a quantile")
+
+
+def test_the_worked_example_of_equal_quantiles(data: Path) -> None:
+    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
+    (example,) = (one for one in known if one["metric"] == "quantile_equality_p_value")
+    arms = ExactQuantiles(), ExactQuantiles()
+    for state, name in zip(arms, ("control", "treatment"), strict=True):
+        state.update(example["inputs"][name])
+    sequence = ConfidenceSequence(horizon=Horizon(units=400))  # 100 rows an arm: half of a half
+    assert sequence.at(compare(*arms, view="median")).p_value == pytest.approx(
+        example["value"], rel=1e-4
+    )
+
+
+def test_a_difference_without_both_bounds_says_why() -> None:
+    found = compare(waits(0, 90), waits(1, 90), view="p99")
+    assert math.isinf(found.effect_size_ci_upper)
+    assert found.reason == "an arm has too few rows to bound its quantile on both sides"
 
 
 def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:
@@ -268,6 +317,8 @@ def test_the_same_users_in_both_arms_combine_the_intervals_of_their_quantiles() 
         "paired",
         "the interval of two quantiles with the same users is of one look",
     )
+    always = ConfidenceSequence(horizon=Horizon(units=1_000)).at(found)
+    assert always.reason == found.no_sequence
     assert math.isnan(found.std_error) and found.quantiles is None
 
 

@@ -112,6 +112,17 @@ def test_all_that_nothing_meets_is_undefined_and_says_so() -> None:
     assert math.isnan(empty.threshold_for(predicted_positive=1).share)
 
 
+def test_a_required_precision_of_0_needs_a_row_also_inside_a_bucket() -> None:
+    labels, scores = [0, 0, 0, 1], [0.9, 0.91, 0.92, 0.1]
+    metric = HistogramAUC(resolution=0)
+    metric.update(labels, scores)
+    truth = exact(labels, scores).best("accuracy", precision_at_least=0)
+    assert (truth.value, truth.points[0].threshold) == (0.5, 0.92)
+    found = metric.compute().best("accuracy", precision_at_least=0).value
+    assert isinstance(found, Bounded) and found.low <= 0.5 <= found.high < 0.51
+    assert exact(labels, scores).best("accuracy").value == 0.75  # that of no row at all
+
+
 def test_a_threshold_inside_a_bucket_may_meet_what_none_between_buckets_does() -> None:
     found = of_buckets([1], [1]).best("recall", precision_at_least=0.8)
     assert isinstance(found.value, Bounded)

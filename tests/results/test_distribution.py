@@ -154,6 +154,23 @@ def test_infinite_values_are_quantiles_and_make_a_mean_infinite() -> None:
     assert found.iqr == 2.0 and found.inter_quantile_range(0, 0.5) == math.inf
 
 
+def test_infinite_values_in_buckets_have_bounds_or_nothing() -> None:
+    def counted(*values: float) -> Any:
+        metric = Quantiles(resolution=0)
+        metric.update(values)
+        return metric.compute()
+
+    found = counted(math.inf, math.inf)
+    for undefined in (found.iqr, counted(-math.inf, 1.0, math.inf).mean):
+        ends = undefined.value, undefined.low, undefined.high
+        assert all(map(math.isnan, ends))
+    assert found.median.low == found.median.high == math.inf
+    # A finite bound beside an infinite one is rounded outwards.
+    mean = counted(0.1, 0.7, 0.6, 3e7, math.inf).trimmed_mean(0.2)
+    least = Fraction(2**24 + 1, 3)  # the ends of the buckets of 0.7, 0.6 and 3e7
+    assert mean.high == math.inf and Fraction(mean.low) <= least < Fraction(float(least))
+
+
 def test_a_range_of_quantiles_of_one_bucket_is_not_below_0() -> None:
     metric = Quantiles(resolution=0)
     metric.update([0.1, 4.1, 4.2, 5.9, 1e9])
@@ -167,6 +184,8 @@ def test_a_bad_argument_is_refused_in_four_parts() -> None:
         (lambda: found.quantile(90), "if it is a percentage, pass 90 / 100"),
         (lambda: found.trimmed_mean(0.5), "pass 0.1 to trim a tenth at each end"),
         (lambda: found.inter_quantile_range(0.9, 0.1), "swap them"),
+        (lambda: found.interval("quantile"), r"; pass quantile\(p\)$"),
+        (lambda: found.interval("p42"), r"; name one of these, or quantile\(p\), inter_quantile_"),
         (lambda: found.share_below(math.nan), "a number in the range of float64"),
     )
     for call, said in calls:

@@ -189,7 +189,7 @@ def test_what_there_is_not_is_refused() -> None:
         ("auc", 0.95, "auto", "a view of Rates: accuracy"),
         *((view, 0.95, "auto", "a view of Rates") for view in ("tp", "_units", "table(sklearn)")),
         ("f_beta(1,2,3)", 0.95, "auto", "a view of Rates"),
-        ("f_beta(-1)", 0.95, "auto", "a number of at least 0"),
+        ("f_beta(-1)", 0.95, "auto", "a finite number of at least 0"),
         *(("f1", level, "auto", "between 0 and 1") for level in (0, 95, math.nan)),
         ("f1", 0.95, "wald", "'delong'"),
         ("mcc", 0.95, "wilson", "'auto' or 'delta'"),

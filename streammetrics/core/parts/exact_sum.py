@@ -178,6 +178,13 @@ class ExactSumColumn(Column):
         """The exact sum of the finite values."""
         return dyadic(self.quanta(slot), UNIT)
 
+    def add_limbs_up(self, values: NDArray[np.float64], slots: AnySlots | None, limbs: int) -> None:
+        """As `add`, of values times 2 ** (32 limbs), which may be above the largest float."""
+        above = type(self)(self.width)
+        above.add(values, slots)
+        above.first += limbs
+        self.merge(above, np.arange(self.width))
+
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
             more = max(width, 2 * len(self.limbs)) - len(self.limbs)

@@ -173,7 +173,7 @@ def best(found: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Be
     merit, at = _best_of(found, aim, least, found.tp, found.fp)
     most = merit
     if bounded:
-        inside, _ = _best_of(found, aim, least, found.tp[1:], found.fp[:-1])
+        inside, _ = _best_of(found, aim, least, found.tp[1:], _fewest(found, least))
         most = inside if merit is None else merit if inside is None else max(merit, inside)
     if most is None:
         return Best(UNDEFINED, at)
@@ -276,6 +276,15 @@ def _best_of(
         return None, at
     merit, some = _greatest(found, aim, tp[at], fp[at])
     return merit, at[some]
+
+
+def _fewest(found: Steps, least: Least) -> Ints:
+    """The fewest false positives in each box, with all of its positives. What must have a precision
+    has a row: of a first bucket without positives at least one, a negative."""
+    fp = found.fp[:-1]
+    if least.precision is not None and len(fp) and not found.tp[1]:
+        return np.concatenate([np.ones_like(fp[:1]), fp[1:]])
+    return fp
 
 
 def _greatest(

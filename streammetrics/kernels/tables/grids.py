@@ -317,6 +317,9 @@ _UNUSED: Final = {
 }
 
 
+_OF_EQUAL: Final = '"probability" for buckets of equal width'
+
+
 class Gridded(Protocol):
     """A metric with the settings of a grid."""
 
@@ -353,7 +356,7 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
     if metric.floor > highest:
         raise refused_setting(metric, "floor", f"at most {highest}")
     if metric.grid == "equal" and real:
-        raise refused_setting(metric, "range", '"probability" for buckets of equal width')
+        raise refused_setting(metric, "range", _OF_EQUAL)
     named = metric.grid == "edges"
     edges = _floats(metric.edges)
     if edges is None or bool(edges) != named:
@@ -379,6 +382,8 @@ def refused_setting(metric: object, name: str, expected: str) -> SettingsError:
     hint = f"pass another {name}, or leave it out for the default"
     if name == "edges":
         hint = 'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)'
+    elif expected == _OF_EQUAL:
+        hint = 'pass range="probability" for values in [0, 1], or grid="edges" with edges'
     return SettingsError(
         expected=expected,
         got=shown(getattr(metric, name)),

@@ -325,7 +325,7 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
                 ),
                 ("best_f_beta(x)", "got (x); write best_f_beta(2)"),
                 ("precision_at_recall(1.5)", "a share from 0 to 1, got 1.5; if it is a percentage"),
-                ("f_beta(-1)", "f_beta(-1): expected a number of at least 0"),
+                ("f_beta(-1)", "f_beta(-1): expected a finite number of at least 0"),
                 ("precision_at_recal(0.8)", "did you mean `precision_at_recall`?"),
             )
         ),

@@ -163,7 +163,7 @@ CASES = {
             ({"truth": [0, 1, 0.5]}, "metric", None, "expected 0 or 1"),
             ({"truth": 1}, "wrong_type", "truth", ""),
             ({"truth": [0, None, 1]}, "wrong_type", "truth", ""),
-            ({"probs": [0.5, 0.5, 1.5]}, "metric", None, "scores in [0, 1], got 1.5"),
+            ({"probs": [0.5, 0.5, 1.5]}, "metric", None, "numbers in [0, 1], got 1.5"),
         ],
         lambda of: {
             "labels": updated(MultilabelConfusion(3), of["truth"], of["probs"]),
