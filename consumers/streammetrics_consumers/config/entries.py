@@ -51,7 +51,7 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             "of at most 64 MiB, relative to the config",
         ),
         "label": Key(
-            Whole(0, 1, unit=", a label,"),
+            Whole(0, 1, unit=" (a label)"),
             "of `HistogramAUC` and `ExactAUC`: compare the scores of this class alone",
         ),
         "bins": Key(Whole(2, 1000, 10), "bins of PSI, cut at the quantiles of the reference"),
