@@ -80,7 +80,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ("[drift.moved] metric", "did you mean `auc`?", 'metric = "aux"'),
         (
             "[drift.moved] label",
-            "a whole number, a label, from 0 to 1",
+            "a whole number (a label) from 0 to 1",
             'metric = "auc"\nlabel = 2',
         ),
         ("[drift.moved] bins", "a whole number from 2 to 1000", 'metric = "auc"\nbins = 1'),
