@@ -267,9 +267,16 @@ def named_settings(
             n = len(given) - 1  # without self
             twice = [f"{name} twice" for name in names[:n] if name in named]
             got = [shown(name) for name in named if name not in names] + twice
-            got += [f"no value for {r}" for r in required if r not in named and r not in names[:n]]
             if n > len(names):
                 got.append(f"{n} values")
+            absent = [one for one in required if one not in named and one not in names[:n]]
+            if absent and not got:
+                raise SettingsError(
+                    expected=f"a value for {' and '.join(absent)}, which has no default",
+                    got="none",
+                    where=type(given[0]).__name__,
+                    hint=f"add {', '.join(f'{one}=...' for one in absent)}",
+                )
             if got:
                 raise SettingsError(
                     expected=f"settings among {', '.join(names)}" if names else "no settings",

@@ -103,12 +103,13 @@ def table_of(result: object, most: int) -> RowTable:
     about += [
         f"{_words(name)} {name_text(text, 200)}"
         for name, text in texts_of(result).items()
-        if name not in ("reason", "exactness", "sentence")
+        if name not in ("reason", "alarm", "exactness", "sentence")
     ]
     notes = list(_reasons(shown))
     reason = texts_of(result).get("reason", "")
     notes += [reason] if reason and not shown else []
     notes += result._notes() if _has_notes(result) else ()
+    notes += [f"alarm: {alarm}"] if (alarm := texts_of(result).get("alarm", "")) else []
     kept = [tuple(line[i] for i in used) for line in lines]
     return RowTable(
         type(result).__name__,

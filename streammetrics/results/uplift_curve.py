@@ -4,7 +4,6 @@ effect."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -194,6 +193,18 @@ class UpliftCurve(Generic[V_co], OfUnits):
         weights = [1 - self.declared_share, self.declared_share]
         return anytime_p(log_e([self._steps.control, self._steps.treated], weights))
 
+    @property
+    def alarm(self) -> str:
+        """That the declared share of treated rows is implausible, so that no effect must be
+        believed; otherwise ""."""
+        p, declared = self.treated_share_p, self.declared_share
+        if p is None or declared is None or not p <= _ALARM:
+            return ""
+        return (
+            f"the treated are {self.treated_share:.4g} of the rows, "
+            f"not the declared {float(declared):.4g}"
+        )
+
     def uplift_by_part(self, k: int = 10) -> tuple[V_co, ...]:
         """Y_t/n_t - Y_c/n_c in each of k equal parts of all rows, the highest scores first.
 
@@ -298,10 +309,3 @@ class UpliftCurve(Generic[V_co], OfUnits):
         (a, found_a), (b, found_b) = ((y / n, wilson_bounds(y, n, q)) for y, n in arms)
         bounds = newcombe_bounds(a, found_a, b, found_b)
         return asked.bounds(bounds, variance, self.rows, method)
-
-    def _notes(self) -> Iterator[str]:
-        yield from super()._notes()
-        p, declared = self.treated_share_p, self.declared_share
-        if p is not None and declared is not None and p <= _ALARM:
-            both = f"{self.treated_share:.4g} of the rows, not the declared {float(declared):.4g}"
-            yield f"alarm: the treated are {both}"

@@ -106,7 +106,10 @@ def test_settings_are_given_by_name_or_in_order_each_once() -> None:
         (lambda: make(1, "x", 2), "settings among size, note, got 3 values; pass each"),
         (lambda: make(1, size=2), r"got size twice; pass each setting by .* names, once"),
         (lambda: make(size=0), "Tally.size"),
-        (lambda: MulticlassConfusion(), "MulticlassConfusion: .* got no value for n_classes"),  # type: ignore[call-arg]
+        (
+            lambda: MulticlassConfusion(),
+            "MulticlassConfusion: .* a value for n_classes, .* none; add n_classes=",
+        ),  # type: ignore[call-arg]
     ):
         with pytest.raises(SettingsError, match=said):
             call()

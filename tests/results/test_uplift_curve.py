@@ -183,7 +183,10 @@ def test_a_declared_share_is_tested_and_an_implausible_one_is_an_alarm() -> None
     assert right.treated_share_p is not None and right.treated_share_p > 0.05
     assert wrong.treated_share_p is not None and wrong.treated_share_p < 0.001
     assert "alarm" not in repr(right)
-    assert "alarm: the treated are 0.5117 of the rows, not the declared 0.6" in repr(wrong)
+    users = UserGroups(ExactUplift(treated_share="0.6"))
+    users.update(**rows)
+    for result in (wrong, users.compute()):
+        assert "alarm: the treated are 0.5117 of the rows, not the declared 0.6" in repr(result)
     assert none.compute().treated_share_p is None
     assert "treated_share_p" not in views_of(none.compute())
     weighted = ExactUplift(treated_share=0.5)

@@ -330,7 +330,7 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
         return "count"
     if argument in ("judged", "shown"):
         return "flag_list" if of_lists else "flag"
-    if argument in (*ROLE_ARGUMENTS["label"], "teams"):
+    if argument in (*ROLE_ARGUMENTS["label"], "teams", "treated"):
         return "label_list" if of_lists else "label"
     return "real_list" if of_lists and argument == "scores" else "real"
 

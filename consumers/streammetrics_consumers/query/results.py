@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -29,6 +30,7 @@ from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedSta
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
 MAX_HOLES: Final = 5  # that a note names
+MAX_ALARMS: Final = 5  # of metrics, each a note
 
 
 def results_of(
@@ -43,6 +45,7 @@ def results_of(
     known: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
+    alarms: dict[str, None] = {}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
         first = FirstLines(query.lines)
@@ -57,6 +60,8 @@ def results_of(
         try:
             slices, with_other = first.choose(found)
             for slice_, one in found.computed(slices, with_other=with_other):
+                if alarm := _alarm(one.result):
+                    alarms[f"{_name(metric, slice_)}: alarm: {alarm}"] = None
                 some, headlines, limits = rows_of(window, slice_, metric, one, views)
                 rows.extend(keep(some))
                 known.update(dict.fromkeys((metric, view) for view in headlines))
@@ -83,7 +88,7 @@ def results_of(
         recommendation=None,
         contamination=None,
         srm=None,
-        notes=tuple(notes),
+        notes=(*notes, *islice(alarms, MAX_ALARMS)),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
         tables=Tables(
@@ -94,6 +99,18 @@ def results_of(
             first.left_out,
         ),
     )
+
+
+def _alarm(result: object) -> str:
+    """Why no value of a result must be believed, such as a share of treated rows that was not the
+    declared one; otherwise ""."""
+    found = getattr(result, "alarm", "")
+    return found if isinstance(found, str) else ""
+
+
+def _name(metric: str, slice_: Slice) -> str:
+    """A metric and the values of its slice, in words."""
+    return ", ".join((metric, *(f"{name} {slice_[name]}" for name in sorted(slice_))))
 
 
 def counted(counters: Counters) -> dict[str, int]:

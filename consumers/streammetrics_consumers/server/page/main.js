@@ -118,7 +118,11 @@ function showCards() {
 
 /** The caveats of the intervals, to which each † leads. */
 function footnotes(rows) {
-  const why = doubtsOf(rows);
+  const metrics = new Map(); // by caveat: that of one metric names it
+  for (const row of rows) {
+    for (const one of doubtsOf([row])) metrics.set(one, (metrics.get(one) ?? new Set()).add(row.metric));
+  }
+  const why = [...metrics].map(([one, of]) => (of.size > 1 ? one : `${[...of][0]}: ${one}`));
   const rest = why.length > MOST_DOUBTS ? `; and ${count(why.length - MOST_DOUBTS)} more` : "";
   say(byId("doubts"), why.length ? `† ${why.slice(0, MOST_DOUBTS).join("; ")}${rest}.` : "");
 }

@@ -68,7 +68,8 @@ const level = (rows) => rows.find((row) => row.interval !== null)?.text.level;
 
 /** The caveats of the intervals of these rows, such as that users are not known. */
 export const doubtsOf = (rows) =>
-  [...new Set(rows.filter((row) => !row.text.reason).map((row) => row.interval?.reason).filter(Boolean))];
+  [...new Set(rows.filter((row) => !row.text.reason)
+    .flatMap((row) => (row.interval?.reason ?? "").split("; ")).filter(Boolean))];
 
 /** A mark with these caveats, which leads to the foot of the page, where they are; null without any. */
 export function doubt(rows) {
