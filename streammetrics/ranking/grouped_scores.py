@@ -197,13 +197,16 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         refuse_high_grades(batch.labels, self._strictest())
         if given["items"] is not None and self.duplicates == "refuse":
             refuse_doubles(batch, given["groups"], given["items"])
+        if given["subtopics"] is None and not self._of_subtopics:
+            return batch
         grades = np.where(batch.labels == NOT_JUDGED, 0, batch.labels).astype(np.uint8)
         if given["subtopics"] is not None:
             answers = answers_of_rows(given["subtopics"], grades, batch.as_ids("groups"))
             if self._of_subtopics:
                 batch.columns["answers"] = answers
         elif bool(grades.any()):
-            require_none_of_subtopics(measures_of(self.measures), "pass subtopics= beside labels")
+            hint = "pass subtopics= beside labels"
+            require_none_of_subtopics(measures_of(self.measures), hint)
         return batch
 
     def _strictest(self) -> Measure:

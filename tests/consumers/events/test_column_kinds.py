@@ -103,7 +103,7 @@ KINDS = {
                       ("[[9223372036854775808],[]]", FAR)]),
     "id_list": Kind("x:id_list", 'type = "GroupedScores", measures = ["StRecall"], '
                     'inputs = { subtopics = "x", groups = "q" }',
-                    {"grade": "1", "score": "2", "q": '"a"'},
+                    {"grade": "1", "score": "2", "q": "7"},
                     [('["a","b"]', ["a", "b"]), ("[1,2]", [1, 2]), ("[]", []), *[(text, NO)
                      for text in ("[1.5]", "[true]", "[null]", "[[1]]", "{}", '"x"', "7")],
                      ('["' + "a" * 2000 + '"]', FAR), ("null", LACKS),
@@ -187,7 +187,7 @@ def test_columns_of_arrow_and_parquet_give_the_same_values(name: str, tmp_path: 
 def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
     for name, good in (
         ("ids_list", [["a", "b"], []]), ("ids_list", [[3, 4], [5]]), ("id_list", ["a", "b"]),
-        ("id_list", [3]),
+        ("id_list", [3]), ("id_list", []), ("ids_list", [[], []]),
     ):  # fmt: skip
         kind = KINDS[name]._replace(texts=[(json.dumps(good), good)])
         rows = [json.loads(line) for line in lines(kind)]
