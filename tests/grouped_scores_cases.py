@@ -10,9 +10,23 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from streammetrics import AP, ERR, HR, MRR, NDCG, Bpref, GroupedScores, P, PooledHR, Ratio
+from streammetrics import (
+    AP,
+    ERR,
+    ERRIA,
+    HR,
+    MRR,
+    NDCG,
+    Bpref,
+    GroupedScores,
+    P,
+    PooledHR,
+    Ratio,
+    StRecall,
+)
 from streammetrics.testing import Case, strategies
 from tests.oracles import ranking_measures as one
+from tests.oracles import subtopics
 from tests.oracles import tied_means as mean
 from tests.oracles.measure_table import Truth
 from tests.oracles.ranking import UNJUDGED, of_shown
@@ -115,6 +129,29 @@ _STRINGS = GroupedScores(MEASURES, ties="best", ids="exact", duplicates="conflic
 _STRICT = GroupedScores([ERR(max_grade=2) @ 3], duplicates="conflict")
 _LIMITED = GroupedScores(MEASURES, max_rows=9)
 
+
+def with_subtopics(rows: Sequence[Any]) -> dict[str, object]:
+    """Columns of rows (list, score, grade, subtopics)."""
+    return {**columns([row[:3] for row in rows]), "subtopics": [list(row[3]) for row in rows]}
+
+
+def _mean_of_subtopics(rows: Sequence[Any]) -> dict[str, Any]:
+    lists: dict[object, list[Any]] = {}
+    for owner, score, grade, topics in rows:
+        lists.setdefault(owner, []).append((score, max(grade, 0), topics))
+    kept = [items for items in lists.values() if any(grade for _, grade, _ in items)]
+    values = {
+        "ERRIA@2": [subtopics.err_ia(items, "0.5", 1, 2, "perfect") for items in kept],
+        "StRecall(rel=2)@1": [subtopics.subtopic_recall(items, 2, 1) for items in kept],
+    }
+    n = len(kept)
+    means = {name: sum(v, Fraction(0)) / n if n else None for name, v in values.items()}
+    return {**means, "lists_kept": n, "lists_empty": len(lists) - n, "rows": len(rows)}
+
+
+_TOPICS = st.sampled_from([(), ("a",), ("b",), ("a", 2), (2, "b")])
+_OF_SUBTOPICS = (ERRIA @ 2, StRecall(rel=2) @ 1)
+
 GROUPED_SCORES: list[Case[Any]] = [
     Case(
         _PLAIN,
@@ -158,5 +195,25 @@ GROUPED_SCORES: list[Case[Any]] = [
         columns,
         oracle=oracle_of(_LIMITED),
         name="GroupedScores(max_rows)",
+    ),
+    Case(
+        GroupedScores(_OF_SUBTOPICS, ids="hashed"),
+        st.tuples(_NAMES, st.sampled_from([0.0, 0.5, -np.inf]), _GRADES, _TOPICS),
+        with_subtopics,
+        refused=(
+            {**_GOOD, "groups": ["a", "a"]},
+            {**_GOOD, "groups": ["a", "a"], "subtopics": [["a"]]},
+            {**_GOOD, "groups": ["a", "a"], "subtopics": [[], ["a", "a"]]},
+        ),
+        others=(GroupedScores(_OF_SUBTOPICS, ids="exact"), _PLAIN),
+        oracle=_mean_of_subtopics,
+        small=(
+            ("a", 0.5, 1, ("a",)),
+            ("a", 0.5, 2, ("a", 2)),
+            ("a", 0.5, 2, ("b",)),
+            ("bo", -np.inf, 1, ("a",)),
+            ("bo", 0.0, 0, ("b",)),
+        ),
+        name="GroupedScores(subtopics)",
     ),
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
@@ -18,7 +18,9 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
 from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.interval import Interval
-from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, bag_without
+from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn
+from streammetrics.core.multiset.bag_keys import Keys
+from streammetrics.core.multiset.bag_layout import U64
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.rows import DictionaryColumn
@@ -224,7 +226,7 @@ def _rows(state: Accumulator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _without(owner: Accumulator, column: BagColumn | BagsColumn, hashes: Words) -> Column:
     if isinstance(column, BagsColumn):
-        return BagsColumn(_without_in(owner, column.inner, hashes), column.n, column.width)
+        return column.like(_without_in(owner, column.inner, hashes), column.width)
     return _without_in(owner, column, hashes)
 
 
@@ -236,4 +238,29 @@ def _without_in(owner: Accumulator, bag: BagColumn, hashes: Words) -> BagColumn:
             where=f"without_units of {type(owner).__name__}",
             hint="leave these users out before counting rows",
         )
-    return bag_without(bag, hashes, SALT)
+    return _bag_without(bag, hashes, SALT)
+
+
+def _bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
+    """The rows of all groups but those with these hashes, in new memory.
+
+    hashes: of group ids under the salt, as `unit_hashes` returns them. Rows must have no units of
+    weight: the units of a key are added up, so the number of its rows is unknown. A slot past
+    `max_rows` stays so, with its total.
+    """
+    layout, _ = bag.settled()
+    assert bag.ids is not None and not bag.surplus.any()
+    removed: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
+
+    def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
+        return lead, np.flatnonzero(~removed[layout.parts(lead)[1].view(np.intp)])
+
+    new = BagColumn(bag.rule, bag.width, bag.ids.twin(), bag.values)
+    new.over = bag.over.copy()
+    new.keys = Keys(layout)
+    new.keys.carry(bag.keys, kept, ascending=True)
+    new.totals = np.where(bag.over, bag.totals, 0)
+    for number, run in enumerate(new.keys.runs()):
+        slots = layout.parts(layout.open(run, number).lead)[0].view(np.intp)
+        np.add.at(new.totals, slots, 1 if run.counts is None else run.counts.astype(np.int64))
+    return new

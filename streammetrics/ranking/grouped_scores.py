@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import nan
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
@@ -15,14 +16,16 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import MAX_GRADE, check_choice, check_max_rows
 from streammetrics.core.codec import damaged
 from streammetrics.core.inputs import IDS, Inputs, Unchecked
-from streammetrics.core.multiset.bag import Bag
+from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
 from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type, scores_of
-from streammetrics.core.rows import DictionaryColumn, Terms
+from streammetrics.core.rows import DictionaryColumn, Terms, offsets_of
 from streammetrics.core.totals import WithoutRows, unlimited
 from streammetrics.kernels.ranking.graded_lists import Lists
+from streammetrics.kernels.ranking.subtopics import MAX_TOPICS
+from streammetrics.ranking.answer_rows import AnsweringRows, add_answers, answers_of_rows
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,
     graded_rows,
@@ -36,13 +39,17 @@ from streammetrics.ranking.list_values import (
     averages,
     list_terms,
     measured,
+    require_expected,
+    require_none_of_subtopics,
 )
 from streammetrics.ranking.measure import Measure, refused
 from streammetrics.ranking.measures import measures_of
+from streammetrics.ranking.subtopic_rows import subtopics_of_items
 from streammetrics.results.list_results import Averages
 
 LONGEST: Final = 1 << 22  # rows of the longest list that is ranked, all at once in memory
 _PIECE: Final = 1 << 19  # rows of lists that are ranked together
+_ANSWERS: Final = MAX_TOPICS // LONGEST  # subtopics of items that are as much as a row
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
     "empty": ("skip", "zero"),
@@ -91,9 +98,12 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         item that is twice in a list is not detected. judged: [n] bool, False for an item that is
         not judged, whose label must be 0 and which Bpref skips. shown: [n] bool, False for an item
         that is known but was not shown: it has no rank, but counts in the denominators of measures.
-        It means the same as the score -inf, which replaces the score.
+        It means the same as the score -inf, which replaces the score. subtopics: [n] lists or sets
+        of ids, the subtopics that the item answers, or a table of 0 and 1 [n, subtopics]; an item
+        of label 0 answers none. Measures such as AlphaNDCG read them.
     State
-        The multisets of (list, score, grade) and of (list, item).
+        The multisets of (list, score, grade) and of (list, item). If a measure reads subtopics,
+        also that of (list, set of subtopics, score, grade), of the items that answer any.
     Result
         Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`,
         `conflicting`, `rows`.
@@ -105,7 +115,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         the last bit, and values are summed without rounding.
     Cost
         State: 8 bytes a row (of float64: 16), 16 more with items, and about 30 for each list id
-        (twice that with items). An update sorts its rows; `compute` ranks all lists.
+        (twice that with items). With subtopics about 8 bytes more for each item that answers any,
+        and for each different set of a list 30 and its ids. An update sorts its rows; `compute`
+        ranks all lists.
     Source
         McSherry and Najork (2008), "Computing information retrieval performance measures
         efficiently in the presence of tied scores", ECIR.
@@ -136,19 +148,32 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
         judged=Unchecked("[n] bool, False where not judged", keyword=True, optional=True),
         shown=Unchecked("[n] bool, False where not shown", keyword=True, optional=True),
+        subtopics=Unchecked(
+            "[n] the ids of the subtopics that the item answers, or 0 and 1 in columns",
+            keyword=True,
+            optional=True,
+            type_text="object",
+        ),
     )
     bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
     items = Bag("int64", labels=1, ids="ids")
+    answers = Bags("_of_subtopics", labels=MAX_GRADE + 1, ids="_pair_ids", later=True)
 
     def check_settings(self) -> None:
         self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
         for name, choices in _CHOICES.items():
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
-        for measure in measures_of(self.measures):
-            if measure.subtopics:
-                expected, hint = "measures without subtopics", "use RankingMetrics or evaluate"
-                raise refused(expected, str(measure), "GroupedScores.measures", hint)
+        require_expected(measures_of(self.measures), self.ties)
+
+    @cached_property
+    def _of_subtopics(self) -> bool:
+        """Whether a measure reads subtopics, so that the state must hold them."""
+        return any(measure.subtopics for measure in measures_of(self.measures))
+
+    @property
+    def _pair_ids(self) -> str:
+        return "members"
 
     if TYPE_CHECKING:
 
@@ -161,15 +186,27 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             items: ArrayLike | DictionaryColumn | None = None,
             judged: ArrayLike | None = None,
             shown: ArrayLike | None = None,
+            subtopics: object | None = None,
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        others = {name: column for name, column in given.items() if name != "subtopics"}
         batch = graded_rows(
-            **given, score_type=self.score_type, ids=self.ids, item_ids=self.item_ids
+            **others, score_type=self.score_type, ids=self.ids, item_ids=self.item_ids
         )
         refuse_high_grades(batch.labels, self._strictest())
         if given["items"] is not None and self.duplicates == "refuse":
             refuse_doubles(batch, given["groups"], given["items"])
+        if given["subtopics"] is None and not self._of_subtopics:
+            return batch
+        grades = np.where(batch.labels == NOT_JUDGED, 0, batch.labels).astype(np.uint8)
+        if given["subtopics"] is not None:
+            answers = answers_of_rows(given["subtopics"], grades, batch.as_ids("groups"))
+            if self._of_subtopics:
+                batch.columns["answers"] = answers
+        elif bool(grades.any()):
+            hint = "pass subtopics= beside labels"
+            require_none_of_subtopics(measures_of(self.measures), hint)
         return batch
 
     def _strictest(self) -> Measure:
@@ -180,6 +217,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         self.bag.add(batch.scores, batch.labels, slots, groups)
         if items is not None:
             self.items.add(items, None, slots, groups)
+        if "answers" in batch.columns:
+            answers = batch.as_keys("answers")
+            add_answers(self.answers.inner, answers, batch.scores, batch.labels, slots)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
@@ -188,7 +228,16 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             labels = new.bag.labels()
             if bool(((labels > highest) & (labels < NOT_JUDGED)).any()):
                 raise damaged(f"a grade above {highest}")
+        answering = new._answering()
+        if answering is not None:
+            answering.require_held(new.bag.groups(), new.bag.over)
         return new
+
+    def _answering(self) -> AnsweringRows | None:
+        """The rows that answer subtopics, if a measure reads them."""
+        if not self._of_subtopics:
+            return None
+        return AnsweringRows(self.answers.inner, self.bag.known_ids())
 
     def _mean_views(self) -> tuple[str, ...]:
         return tuple(map(str, self.measures))
@@ -196,11 +245,11 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     def _group_terms(self) -> Sequence[Terms]:
         self._flush()
         measures = measures_of(self.measures)
-        groups = self.bag.groups()
-        at = np.flatnonzero(~self._conflicts(groups) & (groups.sizes <= LONGEST))
-        pieces, rule = _pieces(groups, at), str(self.settings()["empty"])
-        order = self.bag.order(groups.indices[at])
-        found = list_terms(pieces, measures, self.ties, rule)
+        held = self._held_lists()
+        at = held.at[held.sizes[held.at] <= LONGEST]
+        rule = str(self.settings()["empty"])
+        order = self.bag.order(held.groups.indices[at])
+        found = list_terms(held.pieces(at), measures, self.ties, rule)
         return [Terms(v[order], None if w is None else w[order]) for v, w in found]
 
     def of(self, measures: Measure | str | Iterable[Measure | str]) -> Averages:
@@ -208,7 +257,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
         So the grade from which on an item is relevant can be one of many: `P(rel=2) @ 10`. Raises
         SettingsError for a measure whose highest grade is below one of the rows, and for one of
-        subtopics.
+        subtopics unless this metric has one too, so that its state holds them.
 
         >>> metric = GroupedScores("NDCG@10")
         >>> metric.update([2, 1, 0], [0.4, 0.9, 0.1], groups=[1, 1, 1])
@@ -225,7 +274,15 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             hint = f"pass {highest.name} the highest grade: {highest.name}(max_grade=...)"
             expected = f"a measure of grades up to {most}, the highest of the rows"
             raise refused(expected, str(highest), "GroupedScores.of(measures)", hint)
+        if not self._of_subtopics and bool(labels[labels < NOT_JUDGED].any()):
+            for measure in measures_of(asked.measures):
+                if measure.subtopics:
+                    hint = f"declare one when rows are counted: GroupedScores([..., {measure}])"
+                    expected = f"rows with the subtopics that {measure} reads"
+                    raise refused(expected, "none", "GroupedScores.of(measures)", hint)
         asked.__dict__.update(bag=self.bag, items=self.items)  # read, never changed
+        if self._of_subtopics and asked._of_subtopics:
+            asked.__dict__["answers"] = self.answers
         return asked.compute()
 
     def compute(self) -> Averages:
@@ -233,12 +290,11 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         self._flush()
         if self.bag.dropped:
             return self._undefined(self.bag.total, self.bag.why_dropped)
-        groups = self.bag.groups()
-        at = np.flatnonzero(~self._conflicts(groups))
-        longest = int(groups.sizes[at].max(initial=0))
+        held = self._held_lists()
+        longest = int(held.sizes[held.at].max(initial=0))
         if longest > LONGEST:
-            return self._undefined(self.bag.total, _too_long(longest))
-        return self._result(self._counted(groups, at))
+            return self._undefined(self.bag.total, self._too_long(longest))
+        return self._result(self._counted(held, held.at))
 
     def _result(self, counts: ListCounts) -> Averages:
         """The result of these counts, from the lists or from their totals alone."""
@@ -264,28 +320,37 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             reason=reason,
         )
 
-    def _counted(self, groups: Groups, at: NDArray[np.intp]) -> ListCounts:
+    def _too_long(self, longest: int) -> str:
+        as_rows = f" (or {_ANSWERS} subtopics of items in place of each)"
+        of = as_rows if self._of_subtopics else ""
+        return f"a list has {longest} rows{of}, more than {LONGEST}"
+
+    def _held_lists(self) -> _HeldLists:
+        groups = self.bag.groups()
+        at = np.flatnonzero(~self._conflicts(groups))
+        return _HeldLists(groups, at, self._answering())
+
+    def _counted(self, held: _HeldLists, at: NDArray[np.intp]) -> ListCounts:
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
         moments, kept, empty = MomentsColumn.of(measures), 0, 0
-        for lists in _pieces(groups, at):
+        for lists in held.pieces(at):
             for _, is_empty, values in measured(lists, measures, self.ties):
                 n_empty = int(np.count_nonzero(is_empty))
                 kept, empty = kept + len(is_empty) - n_empty, empty + n_empty
                 for j, found in enumerate(values):
                     moments.add(j, found)
-        return ListCounts(moments, kept, empty, self.bag.total, len(groups) - len(at))
+        return ListCounts(moments, kept, empty, self.bag.total, len(held.groups) - len(held.at))
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
             raise unlimited(self)
         self._flush()
-        groups = self.bag.groups()
-        at = np.flatnonzero(~self._conflicts(groups))
-        short = at[groups.sizes[at] <= LONGEST]
-        counts = self._counted(groups, short)._replace(conflicting=len(groups) - len(at))
+        held = self._held_lists()
+        sizes = held.sizes[held.at]
         totals = ListTotals(self.empty())
-        totals.count(counts, int(groups.sizes[at].max(initial=0)))
+        counts = self._counted(held, held.at[sizes <= LONGEST])
+        totals.count(counts, int(sizes.max(initial=0)))
         return totals
 
     def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
@@ -301,27 +366,39 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         return found
 
 
-def _pieces(groups: Groups, at: NDArray[np.intp]) -> Iterator[Lists]:
-    """The lists at these indices, several at a time."""
-    ends = np.zeros(len(at) + 1, np.int64)
-    np.cumsum(groups.sizes[at], out=ends[1:])
-    first = 0
-    while first < len(at):
-        room = int(np.searchsorted(ends, ends[first] + _PIECE, side="right")) - 1
-        last = max(room, first + 1)
-        codes, labels = groups.rows(at[first:last])
-        judged = labels != NOT_JUDGED
-        yield Lists(
-            np.where(judged, labels, np.uint8(0)),
-            scores_of(codes),
-            ends[first : last + 1] - ends[first],
-            judged=None if bool(judged.all()) else judged,
-        )
-        first = last
+class _HeldLists:
+    """The lists of a state: those without an item twice, and their sizes in rows; where items
+    answer more than `_ANSWERS` subtopics a row, as many rows as would."""
 
+    def __init__(
+        self, groups: Groups, at: NDArray[np.intp], answering: AnsweringRows | None
+    ) -> None:
+        self.groups, self.at, self.answering = groups, at, answering
+        self.sizes = groups.sizes
+        if answering is not None:
+            self.sizes = np.maximum(self.sizes, -(-answering.answers(groups) // _ANSWERS))
 
-def _too_long(longest: int) -> str:
-    return f"a list has {longest} rows, more than {LONGEST}"
+    def pieces(self, at: NDArray[np.intp]) -> Iterator[Lists]:
+        """The lists at these indices, several at a time."""
+        room = np.zeros(len(at) + 1, np.int64)
+        np.cumsum(self.sizes[at], out=room[1:])
+        first = 0
+        while first < len(at):
+            last = int(np.searchsorted(room, room[first] + _PIECE, side="right")) - 1
+            last = max(last, first + 1)
+            yield self._lists(at[first:last])
+            first = last
+
+    def _lists(self, at: NDArray[np.intp]) -> Lists:
+        codes, labels = self.groups.rows(at)
+        judged, ends = labels != NOT_JUDGED, offsets_of(self.groups.sizes[at])
+        grades, scores = np.where(judged, labels, np.uint8(0)), scores_of(codes)
+        lists = Lists(grades, scores, ends, judged=None if bool(judged.all()) else judged)
+        if self.answering is None:
+            return lists
+        given = self.answering.of_items(self.groups, at, ends, scores, labels)
+        found = subtopics_of_items(given, (len(given),), ends, nested=False, grades=grades)
+        return replace(lists, subtopics=found)
 
 
 class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
@@ -369,5 +446,5 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
         metric, longest = cast("GroupedScores", self.metric), self.longest.value() or 0
         kept, empty, rows, conflicting = map(int, self.sums.fractions())
         if longest > LONGEST:
-            return metric._undefined(rows, _too_long(longest))
+            return metric._undefined(rows, metric._too_long(longest))
         return metric._result(ListCounts(self.moments, kept, empty, rows, conflicting))

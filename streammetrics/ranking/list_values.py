@@ -130,16 +130,17 @@ def require_expected(measures: Sequence[Measure], ties: str) -> None:
 def require_subtopics(lists: Lists, measures: Sequence[Measure]) -> None:
     """InputError if a measure of subtopics has none to read."""
     unseen = lists.unseen is not None and bool(lists.unseen[:, 1:].any())
-    if lists.subtopics is not None or not (unseen or bool(lists.grades.any())):
-        return
+    if lists.subtopics is None and (unseen or bool(lists.grades.any())):
+        hint = "pass subtopics= beside labels; for ids, {id: subtopics} as truth"
+        require_none_of_subtopics(measures, hint)
+
+
+def require_none_of_subtopics(measures: Sequence[Measure], hint: str) -> None:
+    """InputError if a measure reads subtopics; there are none."""
     for measure in measures:
         if measure.subtopics:
-            raise InputError(
-                expected=f"the subtopics that items answer, which {measure} reads",
-                got="none",
-                where="subtopics",
-                hint="pass subtopics= beside labels; for ids, {id: subtopics} as truth",
-            )
+            expected = f"the subtopics that items answer, which {measure} reads"
+            raise InputError(expected=expected, got="none", where="subtopics", hint=hint)
 
 
 def require_no_unseen(lists: Lists, measures: Sequence[Measure]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.errors import InputError, shown
+from streammetrics.core.ids.group_ids import members_text
 from streammetrics.core.rows import Ragged, offsets_of
 from streammetrics.kernels.ranking.subtopics import (
     MAX_ANSWERS,
@@ -57,6 +58,33 @@ def subtopics_of_items(
     order = np.lexsort((numbers, items))
     codes = numbers[order] << 8 | grades[items[order]]
     return _in_canonical_order(len(ends) - 1, owners[order], places[order], codes)
+
+
+def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
+    """For each item [n] the text of its subtopics, as `members_text` makes it; "" if it answers
+    none, as one of grade 0 does."""
+    n = len(grades)
+    relevant = np.flatnonzero(grades)
+    rows: Sequence[Collection[Hashable] | None]
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+        of_items: list[list[Hashable]] = [[] for _ in range(n)]
+        for item, topic in zip(*_of_table(given, (n,), None, relevant), strict=True):
+            of_items[item].append(int(topic))
+        rows = of_items
+    else:
+        rows = _listed(given, "subtopics")
+        if len(rows) != n:
+            raise _form(f"{len(rows)} collection(s) for {n} label(s)")
+        _at_once(rows) or _one_by_one(rows, None)  # refuses others
+    found = [""] * n
+    known: dict[tuple[Hashable, ...], str] = {(): ""}
+    for item in relevant.tolist():
+        row = rows[item]
+        ids = () if row is None else tuple(row)
+        if ids not in known:
+            known[ids] = members_text(cast("list[int | str]", _ids(ids, "subtopics")))
+        found[item] = known[ids]
+    return found
 
 
 def subtopics_of_ids(lists: Sequence[Answering]) -> Subtopics:
@@ -111,7 +139,7 @@ def is_collection(given: object) -> TypeGuard[Collection[Hashable]]:
 
 
 def _of_table(
-    table: NDArray[np.generic], shape: tuple[int, ...], ends: Ints, relevant: Ints
+    table: NDArray[np.generic], shape: tuple[int, ...], ends: Ints | None, relevant: Ints
 ) -> _Pairs:
     if table.ndim != len(shape) + 1 or table.shape[:-1] != shape:
         raise _form(f"an array of shape {list(table.shape)} for labels of shape {list(shape)}")
@@ -170,7 +198,7 @@ def _at_once(rows: Sequence[object]) -> _Pairs | None:
     return _Pairs(items, topics) if len(different) == len(items) else None
 
 
-def _one_by_one(rows: Sequence[object], ends: Ints) -> _Pairs:
+def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Pairs:
     """The same, of any mixture; InputError for the first item that is not as it should be."""
     items: list[int] = []
     topics: list[Hashable] = []
@@ -269,10 +297,12 @@ def _in_canonical_order(n: int, owners: Ints, places: Ints, codes: Ints) -> Subt
     return Subtopics(Ragged(places[firsts[order]], starts), Ragged(answers, of_answers))
 
 
-def _of_item(at: int, ends: Ints, expected: str, got: str, hint: str) -> InputError:
-    """The error for an item, by its position among all."""
-    row = int(np.searchsorted(ends, at, side="right")) - 1
-    where = f"subtopics[{row}][{at - ends[row]}]"
+def _of_item(at: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:
+    """The error for an item, by its position among all. ends: None if items are rows."""
+    row, where = at, f"subtopics[{at}]"
+    if ends is not None:
+        row = int(np.searchsorted(ends, at, side="right")) - 1
+        where = f"subtopics[{row}][{at - ends[row]}]"
     rows = np.array([row], np.intp)
     return InputError(expected=expected, got=got, where=where, hint=hint, rows=rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,6 +188,22 @@ def test_a_state_past_its_limit_stays_undefined_with_its_reason() -> None:
     found = without_units(state, units([1]).compute())
     assert isinstance(found, GroupedAUC)
     assert found.compute().reason == state.compute().reason != ""
+
+
+def test_the_answers_of_a_left_out_list_leave_with_it() -> None:
+    ids = [f"l{i % 7}" for i in range(40)]
+    rows: dict[str, Any] = {
+        "labels": np.ones(40, np.int64),
+        "scores": np.arange(40) / 7,
+        "subtopics": [[i % 3, "a"][: 1 + i % 2] for i in range(40)],
+    }
+    for kind in ("hashed", "exact"):
+        state, rest = (GroupedScores("AlphaNDCG@3", ids=kind) for _ in range(2))
+        state.update(**rows, groups=ids)
+        kept = [i for i, one in enumerate(ids) if one != "l3"]
+        some = {name: [column[i] for i in kept] for name, column in rows.items()}
+        rest.update(**some, groups=[ids[i] for i in kept])
+        assert without_units(state, units(["l3"]).compute()) == rest
 
 
 def test_what_adds_up_users_or_weights_is_refused() -> None:

@@ -56,6 +56,14 @@ def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
     return {**rows, "groups": names, "items": np.array(items)}
 
 
+def shown_items_with_subtopics(n: int) -> dict[str, Any]:
+    """Named rows, each with none to two subtopics."""
+    found = shown_items(n, named=True)
+    del found["items"]
+    topics: list[tuple[int | str, ...]] = [(i % 4, f"é{i % 3}") if i % 3 else () for i in range(n)]
+    return {**found, "subtopics": topics}
+
+
 ITEMS: Final = 40
 
 

@@ -72,6 +72,7 @@ from tests.golden.list_rows import (
     lists_with_positions,
     lists_with_subtopics,
     shown_items,
+    shown_items_with_subtopics,
 )
 from tests.golden.many_classes import MANY_CLASSES
 
@@ -244,6 +245,10 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
             duplicates="conflict",
         ),
         partial(shown_items, named=True),
+    ),
+    "grouped-scores-subtopics": (
+        GroupedScores([AlphaNDCG @ 5, StRecall @ 2], ids="exact"),
+        shown_items_with_subtopics,
     ),
     "histogram-auc": (HistogramAUC(), _SCORED),
     "histogram-auc-rounded": (HistogramAUC(weight_unit="1/3", round_weights=True), _weighted),

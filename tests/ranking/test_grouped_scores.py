@@ -262,5 +262,5 @@ def test_other_measures_may_be_chosen_when_reading() -> None:
     assert found.interval("map").se == again.compute().interval("map").se
     with pytest.raises(SettingsError, match="grades up to 3"):
         metric.of("ERR(max_grade=2)@2")
-    with pytest.raises(SettingsError, match="without subtopics"):
+    with pytest.raises(SettingsError, match="rows with the subtopics that StRecall reads"):
         metric.of("StRecall")

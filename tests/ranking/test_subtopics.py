@@ -16,14 +16,18 @@ import pytest
 
 from streammetrics import (
     ERRIA,
+    MRR,
     NDCG,
     AlphaNDCG,
     InputError,
     RankingMetrics,
     SettingsError,
+    StateError,
     StRecall,
+    load,
 )
-from streammetrics.ranking import GroupedScores, Measure, parse_measure
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.ranking import GroupedScores, Measure, grouped_scores, parse_measure
 from tests.oracles import subtopics as brute
 from tests.oracles.subtopics import Item
 
@@ -211,8 +215,8 @@ def test_parameters_beyond_their_range_are_refused(measure: str, expected: str) 
 def test_measures_of_subtopics_are_refused_where_they_cannot_be_computed() -> None:
     with pytest.raises(SettingsError, match='ties="expected" for AlphaNDCG@2'):
         RankingMetrics(AlphaNDCG @ 2, ties="best")
-    with pytest.raises(SettingsError, match="use RankingMetrics or evaluate"):
-        GroupedScores(StRecall)
+    with pytest.raises(SettingsError, match='ties="expected" for StRecall'):
+        GroupedScores(StRecall, ties="worst")
 
 
 TWO = {"labels": [[1, 0], [1, 1]], "scores": [[0.1, 0.2], [0.1, 0.2]]}
@@ -271,3 +275,81 @@ def test_lists_with_nothing_relevant_need_no_subtopics() -> None:
 def test_truths_without_proper_subtopics_are_refused(truth: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         RankingMetrics(AlphaNDCG @ 2).update_ranked([["a"]], [truth])
+
+
+# Rows of GroupedScores, one for each item.
+
+
+def rows_of(lists: Sequence[Sequence[Item]], ids: str) -> dict[str, Any]:
+    """The items of lists as rows in any order."""
+    rows = [(at, *item) for at, items in enumerate(lists) for item in items]
+    random.Random(1).shuffle(rows)
+    return {
+        "labels": [grade for _, _, grade, _ in rows],
+        "scores": [score for _, score, _, _ in rows],
+        "groups": [at if ids == "integer" else f"l{at}" for at, *_ in rows],
+        "subtopics": [topics for *_, topics in rows],
+    }
+
+
+@pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
+def test_rows_give_the_bits_of_whole_lists(ids: str) -> None:
+    lists = [items for items in lists_of(40) if items]
+    measures = (AlphaNDCG @ 3, AlphaNDCG(alpha=0.3, rel=2), ERRIA @ 2, StRecall @ 1, NDCG @ 2)
+    whole, rows = RankingMetrics(measures), GroupedScores(measures, ids=ids)
+    whole.update(**columns(lists))
+    rows.update(**rows_of(lists, ids))
+    assert rows.compute().means == whole.compute().means
+    others = [AlphaNDCG(rel=2) @ 5, StRecall @ 2]
+    again = RankingMetrics(others)
+    again.update(**columns(lists))
+    assert rows.of(others).means == again.compute().means
+
+
+def test_a_list_of_too_many_answers_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped_scores, "LONGEST", 2)
+    metric = GroupedScores(StRecall)
+    metric.update([1], [0.5], groups=[1], subtopics=[list(range(8))])
+    assert metric.compute()["StRecall"] == 1
+    metric.update([1], [0.5], groups=[1], subtopics=[[8]])
+    assert "3 rows (or 4 subtopics of items in place of each)" in metric.compute().reason
+
+
+def test_rows_are_refused_by_their_number_and_unread_subtopics_are_not_held() -> None:
+    metric, plain = GroupedScores(StRecall), GroupedScores("NDCG@2")
+    given: dict[str, Any] = {"labels": [1, 0], "scores": [0.5, 0.2], "groups": [1, 1]}
+    for subtopics, where, rows in (
+        ([["a"], "b"], "subtopics[1]", [1]),
+        ([["a"], ["b", "b"]], "subtopics[1]", [1]),
+        ([["a"]], "subtopics", []),
+        (np.full((2, 2), 0.5), "subtopics[0]", [0]),
+        (None, "subtopics", []),
+    ):
+        with pytest.raises(InputError) as caught:
+            metric.update(**given, subtopics=subtopics)
+        assert (caught.value.where, caught.value.rows.tolist()) == (where, rows)
+        assert metric == GroupedScores(StRecall)
+    plain.update(**given, subtopics=[["a"], []])
+    again = GroupedScores("NDCG@2")
+    again.update(**given)
+    assert plain == again
+    metric.update(**given, subtopics=np.array([[0, 1], [1, 1]]))
+    numbered = GroupedScores(StRecall)
+    numbered.update(**given, subtopics=[{1}, {0, 1}])
+    assert metric == numbered
+
+
+def test_bytes_of_answers_outside_of_their_lists_are_refused() -> None:
+    head, body = unframe(STATE_MAGIC, one_row(StRecall, 0.5))
+    # Without the measure a state has the same bytes but for the answers, which are its last part.
+    rows, others = (bytes(unframe(STATE_MAGIC, one_row(MRR, x))[1]) for x in (0.5, 0.25))
+    answers = bytes(body).removeprefix(rows)
+    assert load(frame(STATE_MAGIC, head, rows + answers)).compute()["StRecall"] == 1
+    with pytest.raises(StateError, match="subtopics of items that are not in their lists"):
+        load(frame(STATE_MAGIC, head, others + answers))
+
+
+def one_row(measure: Measure, score: float) -> bytes:
+    metric = GroupedScores(measure)
+    metric.update([1], [score], groups=[7], subtopics=[["a"]])
+    return metric.to_bytes()

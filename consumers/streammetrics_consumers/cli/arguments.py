@@ -204,6 +204,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "scores": "scores",
     "values": "numbers, for mean, std, p99 and the like",
     "lists": "lists: which query, session or user a row is of",
+    "subtopics": "arrays of the ids of the subtopics that an item answers, for alpha_ndcg@10",
     "teams": "teams of interleaved items: 0 and 1",
     "treated": "treatment: 0 and 1, whether a row was treated",
     "logged": "probabilities with which the policy of the log took the actions of the rows",

@@ -231,9 +231,13 @@ def _require_columns(
     for flag, column in wanted:
         kind = schema.field(column).type
         if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
+            hint = "name another, or convert it"
+            if flag == "subtopics":
+                hint = "name another, or write a .jsonl or .parquet file, which has arrays"
             raise UsageError(
-                f"{flag_of(flag)}: expected a column of numbers, got {formatting.name(column)!r}, "
-                "which has texts; name another, or convert it"
+                f"{flag_of(flag)}: expected a column of "
+                f"{'arrays' if flag == 'subtopics' else 'numbers'}, got "
+                f"{formatting.name(column)!r}, which has texts; {hint}"
             )
 
 

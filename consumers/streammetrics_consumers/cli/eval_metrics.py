@@ -62,7 +62,12 @@ class Offer:
 
 # A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
 # several metrics offer is of the first one whose columns are given.
-_MEASURES: Final = Offer(lambda given: GroupedScores([*given.measures], ids=given.ids), "")
+def _of_lists(given: Given) -> Accumulator:
+    return GroupedScores([*given.measures], ids=given.ids)
+
+
+_MEASURES: Final = Offer(_of_lists, "")
+_OF_SUBTOPICS: Final = Offer(_of_lists, "", also=("subtopics",))
 _OFFERS: Final = (
     Offer(lambda _: ExactAUC(), "auc gini ks pr_auc_trapezoid"),
     Offer(
@@ -181,7 +186,8 @@ def request_of(
     """What these names ask for; UsageError names a flag whose column is missing."""
     found = [_with_columns(name, _candidates(name), columns) for name in names]
     lists = columns["lists"]
-    measures = dict.fromkeys(one.view for one in found if one.offer is _MEASURES)
+    of_lists = (_MEASURES, _OF_SUBTOPICS)
+    measures = dict.fromkeys(one.view for one in found if one.offer in of_lists)
     given = Given(threshold, "hashed" if lists is None else _ids(schema, lists), tuple(measures))
     metrics: dict[str, Accumulator] = {}
     asked: list[Asked] = []
@@ -242,7 +248,8 @@ def _candidates(name: str) -> list[_Found]:
     if offer is not None:
         return [_Found(offer, usual, _view(usual))]
     measure = measure_of(name, _KNOWN)
-    return [_Found(_MEASURES, measure, measure)]
+    offer = _OF_SUBTOPICS if parse_measure(measure).subtopics else _MEASURES
+    return [_Found(offer, measure, measure)]
 
 
 def _view(name: str) -> str:

@@ -12,10 +12,11 @@ a dotted path. An event must meet all conditions; others are skipped, and counte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
+from streammetrics import Accumulator, Paired, UserGroups, parse_measure
 from streammetrics_consumers.config.section import Section
 
 Kind = Literal[
@@ -35,6 +36,7 @@ Kind = Literal[
     "real_list",
     "flag_list",
     "int_list",  # arrays of any length
+    "id_list",  # arrays of ids
     "ids_list",  # arrays of any length, of arrays of ids
     "label_row",
     "real_row",  # arrays of `Field.width` values
@@ -255,3 +257,11 @@ def plain_text(value: object) -> str | None:
         case float() if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
     return None
+
+
+def reads_subtopics(metric: Accumulator) -> bool:
+    """Whether a measure of the metric reads subtopics, without which it refuses relevant items."""
+    if isinstance(metric, Paired | UserGroups):
+        return reads_subtopics(metric.metric)
+    measures = cast("Sequence[str]", metric.settings().get("measures", ()))
+    return any(parse_measure(measure).subtopics for measure in measures)

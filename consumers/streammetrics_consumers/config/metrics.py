@@ -39,6 +39,7 @@ from streammetrics_consumers.config.event import (
     Field,
     Kind,
     offsets_column,
+    reads_subtopics,
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
@@ -271,6 +272,10 @@ def _read_inputs(
             )
         else:
             section.takes_path(f"{where}.inputs.{argument}", path)
+    if reads_subtopics(empty):
+        takes["subtopics"] = True  # or relevant items would be refused
+    elif "subtopics" not in given:
+        takes.pop("subtopics", None)
     found = dict(known)
     for argument, required in takes.items():
         if argument in known:
@@ -325,7 +330,7 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
     if argument in ID_ARGUMENTS:
         return "int_id" if ids == "integer" else "hashed_id" if ids == "hashed" else "text_id"
     if argument == "subtopics":
-        return "ids_list"
+        return "ids_list" if of_lists else "id_list"
     if argument in ("n_relevant", "positions"):
         return "count"
     if argument in ("judged", "shown"):

@@ -216,14 +216,10 @@ def _is_read(kind: pa.DataType, *, lists: int = 0) -> bool:
         types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     ):
         return _is_read(kind.value_type, lists=lists + 1)
-    if lists:
-        return lists == 2 and bool(types.is_string(kind) or types.is_large_string(kind))
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_timestamp(kind)
-        or types.is_null(kind)
-    )
+    if types.is_timestamp(kind):
+        return not lists
+    # Lists that are all empty have the type null inside.
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
 
 
 class BadLayout(ValueError):

@@ -32,6 +32,7 @@ _ALL_EXACT: Final = 2.0**53  # every whole number up to this is a double
 Column: TypeAlias = (
     "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
 )
+IDS: Final = "an array of texts or whole numbers"
 IDS_OF_ITEMS: Final = "an array with an array of texts or whole numbers for each item"
 Bad: TypeAlias = dict[int, Unfit]
 Converted: TypeAlias = tuple[Column, Bad]
@@ -188,17 +189,35 @@ def id_lists(values: list[object], path: str) -> Converted:
     rows, bad = _arrays(values, path, (list,), IDS_OF_ITEMS)
     for i, row in enumerate(rows):
         for ids in cast("list[list[object]]", row):
-            for one in ids:
-                if type(one) not in (str, int):
-                    detail = f"expected {IDS_OF_ITEMS}; an inner one holds {shown(one)}"
-                    bad[i] = Unfit("wrong_type", path, detail)
-                elif isinstance(one, str) and len(one) > MAX_TEXT:
-                    detail = f"an id of {len(one)} characters; at most {MAX_TEXT}"
-                    bad[i] = Unfit("out_of_range", path, detail)
-                elif isinstance(one, int) and not -_INT64 <= one < _INT64:
-                    bad[i] = Unfit("out_of_range", path, f"{shown(one)} does not fit 64 bits")
+            unfit = _unfit_id(ids, path, f"{IDS_OF_ITEMS}; an inner one holds")
+            if unfit is not None:
+                bad[i] = unfit
     good = [[] if i in bad else ids for i, row in enumerate(rows) for ids in row]
     return _lists(np.fromiter(good, object, len(good)), rows, bad, {})
+
+
+def id_list(values: list[object], path: str) -> Converted:
+    """Arrays of ids as lists, [n]."""
+    arrays, bad = _arrays(values, path, (str, int), IDS)
+    for i, ids in enumerate(arrays):
+        unfit = _unfit_id(ids, path, f"{IDS}; one holds")
+        if unfit is not None:
+            bad[i] = unfit
+    good = [[] if i in bad else ids for i, ids in enumerate(arrays)]
+    return np.fromiter(good, object, len(good)), bad
+
+
+def _unfit_id(ids: list[object], path: str, expected: str) -> Unfit | None:
+    """Why an array has no valid ids; None if it has."""
+    for one in ids:
+        if type(one) not in (str, int):
+            return Unfit("wrong_type", path, f"expected {expected} {shown(one)}")
+        if isinstance(one, str) and len(one) > MAX_TEXT:
+            detail = f"an id of {len(one)} characters; at most {MAX_TEXT}"
+            return Unfit("out_of_range", path, detail)
+        if isinstance(one, int) and not -_INT64 <= one < _INT64:
+            return Unfit("out_of_range", path, f"{shown(one)} does not fit 64 bits")
+    return None
 
 
 def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one: bool) -> Converted:

@@ -32,6 +32,7 @@ from streammetrics_consumers.events.columns import (
     flags,
     from_text,
     hashed_texts,
+    id_list,
     id_lists,
     integer_lists,
     integers,
@@ -83,6 +84,7 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "real_list": partial(lists, booleans=False),
     "flag_list": flag_lists,
     "int_list": integer_lists,
+    "id_list": id_list,
     "ids_list": id_lists,
 }
 _ROWS: Final[Mapping[str, Callable[..., Converted]]] = {

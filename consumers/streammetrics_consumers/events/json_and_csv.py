@@ -24,7 +24,14 @@ import msgspec
 import numpy as np
 
 from streammetrics_consumers.events import Unfit, shown
-from streammetrics_consumers.events.columns import IDS_OF_ITEMS, id_lists, missing, wrong
+from streammetrics_consumers.events.columns import (
+    IDS,
+    IDS_OF_ITEMS,
+    id_list,
+    id_lists,
+    missing,
+    wrong,
+)
 from streammetrics_consumers.events.messages import EMPTY
 from streammetrics_consumers.model.chunk import SourceError
 
@@ -77,6 +84,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     **dict.fromkeys(("real_list", "real_row"), _array(_REAL, "an array of numbers")),
     "flag_list": _array(_FLAG, "an array of true and false"),
     "int_list": _array(_WHOLE, "an array of whole numbers"),
+    "id_list": _array(_ID, IDS),
     "ids_list": _Kind(list[list[str | int]], IDS_OF_ITEMS, (list,), (list,)),
     "label_or_row": _either(_LABEL),
     "real_or_row": _either(_REAL),
@@ -350,7 +358,8 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
                 return Unfit("wrong_type", path, f"an array holds {shown(value)}")
             if isinstance(value, int | float) and not abs(value) < _LIMITS.get(kind, _INT64):
                 return Unfit("out_of_range", path, f"{shown(value)} is too large")
-        if kind == "ids_list" and (bad := id_lists([node], path)[1]):
+        of_ids = {"id_list": id_list, "ids_list": id_lists}.get(kind)
+        if of_ids is not None and (bad := of_ids([node], path)[1]):
             return bad[0]
     return None
 

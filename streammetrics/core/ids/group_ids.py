@@ -6,9 +6,10 @@ order, and results are exact sums over groups, so neither depends on the order o
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count, pairwise
 from sys import getsizeof
 from typing import Final, Self, cast
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.id_hashes import hashed_ids
+from streammetrics.core.ids.keys import encode_key
 from streammetrics.core.rows import DictionaryColumn
 
 MAX_IDS: Final = (1 << 31) - 2
@@ -145,6 +147,64 @@ class StringIds(Ids):
             self.names.extend(new)
             self.strings += sum(map(getsizeof, new))
         return np.array(found, np.uint32)
+
+
+class MemberIds(StringIds):
+    """Pairs of a group id and a set of members, each as the text that `pair_text` makes.
+
+    In a bag each pair is a group, so that its rows keep their set; its word is that of the group
+    id, so that all pairs of a group leave a state together.
+    """
+
+    def pairs(self) -> list[list[int | str]]:
+        """By index, the group id and then the members of each pair."""
+        return _pairs_of(self.names)
+
+    def words(self) -> NDArray[np.uint64]:
+        owners = [owner for owner, *_ in self.pairs()]
+        if owners and isinstance(owners[0], str):
+            return hashed_ids(cast("list[str]", owners)).view(np.uint64)
+        return np.array(owners, np.int64).view(np.uint64)
+
+    @classmethod
+    def decode(cls, n: int, data: Reader) -> tuple[StringIds, Indices]:
+        ids, indices = super().decode(n, data)
+        try:
+            pairs = _pairs_of(ids.names)
+            again = [pair_text(owner, members_text(members)) for owner, *members in pairs]
+        except (ValueError, TypeError, RecursionError):
+            again = []
+        if again != ids.names:
+            raise damaged("a set of members in another form than written")
+        return ids, indices
+
+
+def members_text(members: Collection[int | str]) -> str:
+    """The one text of a set of members: ascending integers, then ascending strings.
+
+    >>> pair_text(7, members_text(["price", "car", 3]))
+    '[7,3,"car","price"]'
+    """
+    if not members or not all(type(one) is str or _is_int64(one) for one in members):
+        raise ValueError(members)
+    ordered = sorted(set(members), key=lambda one: (isinstance(one, str), one))
+    return encode_key(tuple(ordered)).decode()[1:-1]
+
+
+def pair_text(owner: int | str, members: str) -> str:
+    """The text of a group id with the text of a set of members."""
+    if type(owner) is not str and not _is_int64(owner):
+        raise ValueError(owner)
+    return f"[{encode_key(owner).decode()},{members}]"
+
+
+def _is_int64(value: object) -> bool:
+    return type(value) is int and -1 << 63 <= value < 1 << 63
+
+
+def _pairs_of(names: Sequence[str]) -> list[list[int | str]]:
+    pairs: list[list[int | str]] = [json.loads(name) for name in names]
+    return pairs
 
 
 def _tail(positions: dict[str, int], known: int) -> list[str]:
@@ -366,3 +426,12 @@ class IntegerIds(Ids):
     def _own(self) -> None:
         if self.shared:
             self.ids, self.table, self.shared = self.ids.copy(), self.table.copy(), False
+
+
+# Kinds of group ids, by the name that a setting has.
+ID_KINDS: Final[Mapping[str, type[StringIds] | type[IntegerIds]]] = {
+    "integer": IntegerIds,
+    "hashed": IntegerIds,
+    "exact": StringIds,
+    "members": MemberIds,
+}

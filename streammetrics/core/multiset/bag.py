@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.ids.group_ids import Ids, Indices
-from streammetrics.core.ids.unit_hashes import mixed
 from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
@@ -169,13 +168,14 @@ class BagColumn(Column):
 
     def order(self, indices: Indices) -> NDArray[np.intp]:
         """The positions of these ids of groups, in the sorted order of the ids."""
-        return np.argsort(self._known_ids().ranks(indices))
+        return np.argsort(self.known_ids().ranks(indices))
 
     def integer_ids(self, indices: Indices) -> NDArray[np.int64]:
         """These ids, of a bag whose ids are integers."""
-        return self._known_ids().words().view(np.int64)[indices]
+        return self.known_ids().words().view(np.int64)[indices]
 
-    def _known_ids(self) -> Ids:
+    def known_ids(self) -> Ids:
+        """The ids of its groups."""
         if self.ids is None:
             raise TypeError("a bag without groups has no ids")
         return self.ids
@@ -418,7 +418,22 @@ class Bag(Part[BagColumn]):
 
 
 class BagsColumn(SeveralColumn[BagColumn]):
-    """`width` states of `n` bags each."""
+    """`width` states of `n` bags each. later: without bags it has no bytes."""
+
+    def __init__(self, inner: BagColumn, n: int, width: int, later: bool = False) -> None:
+        super().__init__(inner, n, width)
+        self.later = later
+
+    def like(self, inner: BagColumn, width: int) -> Self:
+        """Other bags, as many in each of `width` states."""
+        return type(self)(inner, self.n, width, self.later)
+
+    def take(self, slots: Slots) -> Self:
+        return self.like(self.inner.take(self._inner_slots(slots)), len(slots))
+
+    def encode(self, out: Writer) -> None:
+        if self.n or not self.later:
+            super().encode(out)
 
     def add(
         self,
@@ -440,50 +455,28 @@ class BagsColumn(SeveralColumn[BagColumn]):
 
 class Bags(Part[BagsColumn]):
     """Several bags in each state, such as one for each class. n: the setting or property with their
-    number, where True is 1 and False is 0; the rest as in Bag."""
+    number, where True is 1 and False is 0. later: states without bags keep the bytes that they had
+    before the metric had this part. The rest as in Bag."""
 
     def __init__(
         self,
         n: str,
         values: str = "score_type",
+        labels: int = 2,
         ids: str | None = None,
         repeats: str | None = None,
         weighted: bool = False,
+        later: bool = False,
     ) -> None:
-        self.n, self.part = n, Bag(values, ids=ids, repeats=repeats, weighted=weighted)
+        self.n, self.later = n, later
+        self.part = Bag(values, labels, ids, repeats, weighted)
 
     def empty(self, owner: Declared, width: int) -> BagsColumn:
         n = int(getattr(owner, self.n))
-        return BagsColumn(self.part.empty(owner, width * n), n, width)
+        return BagsColumn(self.part.empty(owner, width * n), n, width, self.later)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> BagsColumn:
         n = int(getattr(owner, self.n))
-        return BagsColumn(self.part.decode(owner, width * n, data), n, width)
-
-
-# A bag without the rows of some groups, such as users whose rows must not count.
-
-
-def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
-    """The rows of all groups but those with these hashes, in new memory.
-
-    hashes: of group ids under the salt, as `unit_hashes` returns them. Rows must have no units of
-    weight: the units of a key are added up, so the number of its rows is unknown. A slot past
-    `max_rows` stays so, with its total.
-    """
-    layout, _ = bag.settled()
-    assert bag.ids is not None and not bag.surplus.any()
-    removed: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
-
-    def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
-        return lead, np.flatnonzero(~removed[layout.parts(lead)[1].view(np.intp)])
-
-    new = BagColumn(bag.rule, bag.width, bag.ids.twin(), bag.values)
-    new.over = bag.over.copy()
-    new.keys = Keys(layout)
-    new.keys.carry(bag.keys, kept, ascending=True)
-    new.totals = np.where(bag.over, bag.totals, 0)
-    for number, run in enumerate(new.keys.runs()):
-        slots = layout.parts(layout.open(run, number).lead)[0].view(np.intp)
-        np.add.at(new.totals, slots, 1 if run.counts is None else run.counts.astype(np.int64))
-    return new
+        if self.later and not n:
+            return self.empty(owner, width)
+        return BagsColumn(self.part.decode(owner, width * n, data), n, width, self.later)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.ids.group_ids import Ids, IntegerIds, StringIds
+from streammetrics.core.ids.group_ids import ID_KINDS, Ids
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.parts.score_bits import AUTO, Codes, Values, codes_of
 
@@ -30,7 +30,7 @@ _SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid
 class Rule:
     """What a bag holds: values of a type ("float32", "float64", "int64", or "auto": floats as they
     are, in 32 bits while float32 represents all of them), labels from 0 to
-    `labels` - 1, group ids of a kind ("integer", "hashed", "exact", or None for no groups), and
+    `labels` - 1, group ids of a kind (of `ID_KINDS`, or None for no groups), and
     at most `max_rows` rows a slot; `repeats`: few different rows repeat; `weighted`: a row may
     count as several."""
 
@@ -53,7 +53,7 @@ class Rule:
 
     def no_ids(self) -> Ids | None:
         """The empty set of ids of this kind."""
-        return None if self.ids is None else StringIds() if self.ids == "exact" else IntegerIds()
+        return None if self.ids is None else ID_KINDS[self.ids]()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

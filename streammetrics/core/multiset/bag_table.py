@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer, damaged
-from streammetrics.core.ids.group_ids import Ids, Indices, IntegerIds, StringIds
+from streammetrics.core.ids.group_ids import ID_KINDS, Ids, Indices
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
 from streammetrics.core.parts.many_slots import distinct
@@ -301,9 +301,9 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
 
 def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:
     """The ids, and slot and index of each group in turn."""
+    assert rule.ids is not None
     m = data.uint(data.left)
-    kind = StringIds if rule.ids == "exact" else IntegerIds
-    ids, indices = kind.decode(m, data)
+    ids, indices = ID_KINDS[rule.ids].decode(m, data)
     per_slot = _bounded(data.ints(width), data)
     of_slot = np.repeat(np.arange(width), per_slot)
     steps = data.ints(len(of_slot))

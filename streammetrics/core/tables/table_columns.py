@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -17,6 +18,8 @@ from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.settings import use_current_names
 from streammetrics.core.tables.arrow_values import Lists, Values, arrow_column, refused
 from streammetrics.core.tables.frame_values import pandas_column, polars_column
+
+_OF_IDS: Final = ("subtopics",)  # whose rows are lists of ids, of any lengths
 
 
 class ArrowStream(Protocol):
@@ -304,8 +307,17 @@ def _few(names: Sequence[object]) -> str:
 def _put_lists(
     found: dict[str, object], argument: str, column: str, given: Lists, *, lists: bool
 ) -> None:
-    """Lists as flat values with offsets, or as a table if all have one length."""
+    """Lists as flat values with offsets, as they are, or as a table if all have one length."""
     values, offsets = given
+    if argument in _OF_IDS and not lists:
+        plain: list[object]
+        if isinstance(values, DictionaryColumn):
+            plain = [values.values[code] for code in values.codes.tolist()]
+        else:
+            plain = list(values) if isinstance(values, list) else values.tolist()
+        ends = offsets.tolist()
+        found[argument] = [plain[start:end] for start, end in pairwise(ends)]
+        return
     if lists:
         found[argument] = values
         known = found.setdefault(OFFSETS, offsets)

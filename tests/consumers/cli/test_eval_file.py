@@ -401,6 +401,24 @@ def test_a_run_is_evaluated_against_judgments_also_by_subtopic(
     assert "1 query with nothing relevant: left out" in out
 
 
+def test_subtopics_of_rows_are_a_column_of_arrays(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        '{"q":"a","y":1,"s":2.5,"t":["x"],"n":"x"}\n{"q":"a","y":1,"s":1.5,"t":["x"],"n":"x"}\n'
+        '{"q":"a","y":1,"s":0.5,"t":["y","z"],"n":"x"}\n{"q":"b","y":1,"s":1,"t":["y"],"n":"y"}\n'
+    )
+    columns = ["--labels", "y", "--scores", "s", "--lists", "q"]
+    names = "StRecall@2,ndcg@2"
+    found = values(capsys, file, *columns, "--subtopics", "t", "--metrics", names)
+    assert [line["value"] for line in found] == [2 / 3, 1.0]
+    for more, said in (
+        ([], "--metrics strec@2: expected --subtopics COLUMN"),
+        (["--subtopics", "n"], "expected a column of arrays, got 'n', which has texts"),
+    ):
+        assert main(["eval", str(file), *columns, *more, "--metrics", "strec@2"]) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_a_run_takes_measures_of_lists_alone(tmp_path: Path, capsys: Capture) -> None:
     qrels, run = tmp_path / "qrels", tmp_path / "run"
     qrels.write_text("q1 0 a 1\n")

@@ -352,6 +352,33 @@ CASES = {
             "e": updated(ItemExposure(9, 2, (1, 0.5)), of["shown"]),
         },
     ),
+    "an item with subtopics an event": Case(
+        'list = "q"\nlabel = "grade"\nscore = "score"\nsubtopics = "genres"',
+        'm = { type = "GroupedScores", measures = ["AlphaNDCG@2", "StRecall@1"] }\n'
+        'n = { type = "GroupedScores", measures = ["MRR"] }',
+        rows(
+            "q grade score genres", (7, 1, 0.5, ["a", 3]), (7, 2, 0.5, ["b"]), (7, 0, 0.9, ["b"]),
+            (7, 1, 0.1, []), ("x", 1, 0.5, ["a"]), ("x", 1, 0.25, ["a"]),
+        ),
+        [
+            ({"genres": "a"}, "wrong_type", "genres", "got 'a'"),
+            ({"genres": [["a"]]}, "wrong_type", "genres", ""),
+            ({"genres": [True]}, "wrong_type", "genres", "an array holds True"),
+            ({"genres": [2**63]}, "out_of_range", "genres", "64 bits"),
+            ({"genres": None}, "missing_field", "genres", ""),
+            ({"genres": ["a", "a"]}, "metric", None, "each subtopic once"),
+        ],
+        lambda of: {
+            name: updated(
+                GroupedScores(
+                    measures, score_type="float32", ids="hashed", item_ids="hashed",
+                    duplicates="conflict", max_rows=10_000_000,
+                ),
+                of["grade"], of["score"], groups=of["q"], subtopics=of["genres"],
+            )
+            for name, measures in (("m", ["AlphaNDCG@2", "StRecall@1"]), ("n", ["MRR"]))
+        },
+    ),
     "an impression an event": Case(
         'list = "q"\nitem = "doc"\nlabel = "grade"\nscore = "score"',
         'm = { type = "GroupedScores", measures = ["MRR", "R@3"], inputs = { shown = "seen" } }',
@@ -420,6 +447,11 @@ def test_what_a_metric_lacks_is_an_error_of_the_config() -> None:
             f'{of_label}\nscore = "p"',
             'type = "BinaryConfusion", weight_unit = 0.5',
             r"m\.weight_unit.*pass weight_unit=.1/2",
+        ),
+        (
+            f'{of_label}\nscore = "p"\nlist = "q"',
+            'type = "GroupedScores", measures = ["MRR", "StRecall"]',
+            "name .event. subtopics",
         ),
     ):
         with pytest.raises(ConfigError, match=where):

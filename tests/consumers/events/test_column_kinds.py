@@ -101,6 +101,13 @@ KINDS = {
                           "[[1]]", "[[[1]],[]]")],
                       ('[["' + "a" * 2000 + '"],[]]', FAR), ("null", LACKS),
                       ("[[9223372036854775808],[]]", FAR)]),
+    "id_list": Kind("x:id_list", 'type = "GroupedScores", measures = ["StRecall"], '
+                    'inputs = { subtopics = "x", groups = "q" }',
+                    {"grade": "1", "score": "2", "q": "7"},
+                    [('["a","b"]', ["a", "b"]), ("[1,2]", [1, 2]), ("[]", []), *[(text, NO)
+                     for text in ("[1.5]", "[true]", "[null]", "[[1]]", "{}", '"x"', "7")],
+                     ('["' + "a" * 2000 + '"]', FAR), ("null", LACKS),
+                     ("[9223372036854775808]", FAR)]),
     "flag_list": Kind("x:flag_list", 'type = "RankingMetrics", measures = ["MRR"], '
                       'inputs = { judged = "x" }', {"grade": "[0,0]", "score": "[0,0]"},
                       [("[true,false]", [True, False]), ("[1,0]", NO), ('["true",true]', NO),
@@ -128,7 +135,7 @@ def plain(column: Column) -> list[object]:
 def assert_read(found: Decoded, kind: Kind) -> None:
     column = found.columns[kind.column]
     values = column.values if isinstance(column, Lists) else column
-    of = {"flag": np.bool_, "int": np.int64, "ids": np.object_}.get(
+    of = {"flag": np.bool_, "int": np.int64, "ids": np.object_, "id": np.object_}.get(
         kind.column.split(":")[1].split("_")[0]
     )
     assert values.dtype == (of or np.float64)  # type: ignore[union-attr]
@@ -178,8 +185,11 @@ def test_columns_of_arrow_and_parquet_give_the_same_values(name: str, tmp_path: 
 
 
 def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
-    for good in ([["a", "b"], []], [[3, 4], [5]]):
-        kind = KINDS["ids_list"]._replace(texts=[(json.dumps(good), good)])
+    for name, good in (
+        ("ids_list", [["a", "b"], []]), ("ids_list", [[3, 4], [5]]), ("id_list", ["a", "b"]),
+        ("id_list", [3]), ("id_list", []), ("ids_list", [[], []]),
+    ):  # fmt: skip
+        kind = KINDS[name]._replace(texts=[(json.dumps(good), good)])
         rows = [json.loads(line) for line in lines(kind)]
         (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
         assert_read(found, kind)

@@ -11,7 +11,7 @@ import pytest
 
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.ids.group_ids import IntegerIds, StringIds
+from streammetrics.core.ids.group_ids import IntegerIds, MemberIds, StringIds
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
@@ -89,6 +89,29 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
     (partial(StringIds.decode, 2), (b"\1\1\1ba",), "group ids out of order"),
     (partial(StringIds.decode, 2), (b"\1\1\1a\xff",), "not UTF-8"),
     (partial(StringIds.decode, 2), (b"\1\1\xffaa",), "ids of 256 bytes in 2"),
+    *(
+        (partial(MemberIds.decode, 1), ([len(text)], text), "another form than written")
+        for text in (
+            b"7",
+            b"[]",
+            b"[7]",
+            b'[7,"b","a"]',
+            b'[7,"a",3]',
+            b"[7,3,3]",
+            b"[7, 3]",
+            b"[7,1.0]",
+            b"[7,true]",
+            b"[7,null]",
+            b"[7,[3]]",
+            b"[1.5,3]",
+            b'[7,"\xc3\xa9"]',
+            b"[7",
+            b"{}",
+            b"[9223372036854775808,3]",
+            b"[7,-9223372036854775809]",
+            b"[" * 10_000,
+        )
+    ),
     (partial(IntegerIds.decode, 2), (b"\0\1\5\0",), "group ids out of order"),
     (partial(IntegerIds.decode, 2), (b"\1" + bytes(16),), "wider form than necessary"),
     (partial(IntegerIds.decode, 2), (b"\0\1\5",), "length of 2 bytes with 1"),
