@@ -103,7 +103,11 @@ _BATCHES: Final = (
 _SORT: Final = "np.sort float32"
 _SLICES: Final = "10,000 slices: results --by variant,country"
 _COMMITS: Final = "every 5 s, resolution 8"
-_JSON: Final = "1,000 slices: results --by variant,country --json --views"
+_JSON: Final = (
+    "1,000 slices: results --by variant,country --json --views headline",
+    "1,000 slices: results --by variant,country --json --views all",
+    f"{_SLICES} --json --views headline",
+)
 # Metrics by the one that stores its rows as they do.
 _SHARED: Final = {
     "Quantiles": "HistogramAUC",
@@ -224,7 +228,7 @@ FIGURES: Final = (
     Figure("results", f"{_SLICES}, peak MB", 400, _of(_SLICES, "peak MB")),
     *(
         Figure("results", f"{words}, peak MB", 150, _of(words, "peak MB"))
-        for words in (f"{_JSON} headline", f"{_JSON} all")
+        for words in _JSON
     ),
     Figure("store", f"{_COMMITS}, GB a day", 40, _of(_COMMITS, "GB a day")),
     Figure("store", f"{_COMMITS}, stored over least", 1.25, _of(_COMMITS, "stored over least")),
