@@ -19,10 +19,10 @@ from typing import Any
 
 from benchmarks import targets
 from benchmarks.answer import Answer
+from benchmarks.bench_sorting import advice, disabled_features
 from benchmarks.harness import processor, versions
 from benchmarks.list_peers import RANX
 from benchmarks.questions import QUESTIONS, others
-from benchmarks.sorting import advice, disabled_features
 from benchmarks.torch_child import PYTHON
 from benchmarks.torch_child import versions as versions_of
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks import growth_picture, sorting, targets
+from benchmarks import bench_sorting, growth_picture, targets
 from benchmarks.answer import Answer
 from benchmarks.questions import QUESTIONS
 
@@ -48,8 +48,8 @@ def _conditions(on: str, versions: str) -> str:
     """A sentence on the processor, Python, numpy and CPU features behind the README's figures."""
     parts = versions.split(", ")
     found = [one for one in parts if one.startswith(("Python ", "numpy "))]
-    flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
-    said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
+    flags = [one for one in parts if one.startswith(bench_sorting.VARIABLE)]
+    said = f"`{flags[0]}`" if flags else f"no {bench_sorting.VARIABLE}"
     return f"{on}Measured with {', '.join(found)} and {said}; see docs/performance.md."
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 QUESTIONS: Final[Mapping[str, str]] = {
+    "sorting": "bench_sorting",
     "histogram-auc": "bench_histogram_auc",
     "exact-auc": "bench_exact_auc",
     "grouped-auc": "bench_grouped_auc",
@@ -17,6 +18,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "calibration": "bench_calibration",
     "merging": "bench_merging",
     "sliding-auc": "bench_sliding_auc",
+    "shared-states": "bench_shared_states",
     "panel": "bench_panel",
     "by-key": "bench_by_key",
     "user-groups": "bench_user_groups",

@@ -103,7 +103,31 @@ _BATCHES: Final = (
 _SORT: Final = "np.sort float32"
 _SLICES: Final = "10,000 slices: results --by variant,country"
 _COMMITS: Final = "every 5 s, resolution 8"
-_JSON: Final = "1,000 slices: results --by variant,country --json --views"
+_JSON: Final = (
+    "1,000 slices: results --by variant,country --json --views headline",
+    "1,000 slices: results --by variant,country --json --views all",
+    f"{_SLICES} --json --views headline",
+)
+# Metrics by the one that stores its rows as they do.
+_SHARED: Final = {
+    "Quantiles": "HistogramAUC",
+    "Uplift": "HistogramAUC",
+    "Moments": "Regression",
+    "OffPolicy, inverse propensities": "Regression",
+    "OffPolicy, doubly robust": "OffPolicy, inverse propensities",
+    "Interleaving": "BinaryConfusion",
+    "ExactQuantiles": "ExactAUC",
+    "ExactUplift": "ExactAUC",
+    "GroupedInterleaving": "GroupedAUC",
+}
+_OF_LISTS: Final = {
+    "NDCG, logged positions": "NDCG",
+    "α-nDCG": "NDCG",
+    "ERR-IA": "NDCG",
+    "subtopic recall": "NDCG",
+    "F1": "precision and recall",
+    "ItemExposure": "CatalogMetrics",
+}
 _CONFUSED: Final = {"scikit-learn": 55.0, "torchmetrics": 7.0}
 
 TARGETS: Final = (
@@ -152,6 +176,20 @@ TARGETS: Final = (
     Target("sliding-auc", "window of 1,000, one event at a time", 8_000,
            work="`SlidingAUC`, a window of 1,000 rows: an event in, one out, and the area"),
     Target("sliding-auc", "window of 1,000,000, one event at a time", 15_000),
+    *(
+        Target("shared-states", f"{name}, batches of {size}", 1.2 if name == "Quantiles" else 1.5,
+               f"{of}, batches of {size}")
+        for name, of in _SHARED.items()
+        for size in ("1,000,000", "10,000")
+    ),
+    *(Target("shared-states", name, 1.5, of) for name, of in _OF_LISTS.items()),
+    *(
+        Target("shared-states", f"{name}, {view}", most, f"{name}, an update")
+        for name in ("HistogramAUC", "ExactAUC")
+        for view, most in (
+            ("precision at a recall", 1.5), ("threshold of a share", 1.5), ("drift of two", 3)
+        )
+    ),
     Target("panel", "Panel of ten", 1.3, "sum of the kernels"),
     *(
         Target("by-key", f"{form}, batches of {size}, a distinct key", 38, _SORT)
@@ -190,7 +228,7 @@ FIGURES: Final = (
     Figure("results", f"{_SLICES}, peak MB", 400, _of(_SLICES, "peak MB")),
     *(
         Figure("results", f"{words}, peak MB", 150, _of(words, "peak MB"))
-        for words in (f"{_JSON} headline", f"{_JSON} all")
+        for words in _JSON
     ),
     Figure("store", f"{_COMMITS}, GB a day", 40, _of(_COMMITS, "GB a day")),
     Figure("store", f"{_COMMITS}, stored over least", 1.25, _of(_COMMITS, "stored over least")),
