@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+LIMIT_S = 300  # of the start of a kernel, and of a cell, on a machine that may be busy
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 # The kernel and its version are those of any reader.
@@ -30,7 +31,12 @@ def executed(path: Path) -> nbformat.NotebookNode:
     with tempfile.TemporaryDirectory() as folder:
         quiet = ["--log-level=ERROR"]  # it warns that it talks on a port of this machine
         client = NotebookClient(
-            notebook, timeout=100, record_timing=False, coalesce_streams=True, extra_arguments=quiet
+            notebook,
+            startup_timeout=LIMIT_S,
+            timeout=LIMIT_S,
+            record_timing=False,
+            coalesce_streams=True,
+            extra_arguments=quiet,
         )
         client.execute(cwd=folder, env=environment)
     notebook.metadata = nbformat.from_dict(METADATA)

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from tests.pgbouncer_server import PgBouncer
     from tests.postgres_server import Postgres
 
-# Derandomized: a run that passed passes again. The number keeps the laws under a minute; raise it
-# with `--hypothesis-profile=long` when a law or a part changes: see tests/depth.py.
+# Derandomized, and without a limit of time: a run that passed passes again, also on a busy machine.
+# The number keeps the laws under a minute; raise it with `--hypothesis-profile=long` when a law or
+# a part changes: see tests/depth.py.
 hypothesis.settings.register_profile(
-    "default", max_examples=40, deadline=None, derandomize=True, database=None
+    "default",
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.register_profile("long", max_examples=2_000, deadline=None)
 hypothesis.settings.load_profile("default")
@@ -120,9 +126,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
             item.add_marker(pytest.mark.xdist_group("kafka"))
-            # The first of them waits for the download and the start of the broker.
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(300))
         if item.path.stem in FAULTS and any(map(item.get_closest_marker, LEFT_OUT_OF_CHECK)):
             item.add_marker(pytest.mark.faults)
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import random
 import re
 import shutil
 import signal
@@ -47,10 +46,12 @@ from pathlib import Path
 from confluent_kafka import KafkaError, Message, Producer
 from kafka import KafkaAdminClient
 
+from tests.patience import LIMIT_S
+from tests.ports import free_ports
+
 ROOT = Path(__file__).resolve().parent.parent
 POM = Path(__file__).resolve().parent / "kafka" / "pom.xml"
 JARS = ROOT / ".cache" / "kafka"
-START_LIMIT_S = 90.0
 
 CONFIG = """\
 process.roles=broker,controller
@@ -121,21 +122,6 @@ def fetch_jars(target: Path = JARS, pom: Path = POM) -> Path:
         with contextlib.suppress(OSError):
             lib.rename(target)
     return target
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that are free now, all different, below the ephemeral range."""
-    found: list[int] = []
-    for port in random.SystemRandom().sample(range(20_000, 32_000), 1_000):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                continue
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-        if len(found) == count:
-            return found
-    raise Unavailable("no free port between 20000 and 32000 on 127.0.0.1")
 
 
 def answers_api_versions(bootstrap: str, timeout_s: float = 1.0) -> bool:
@@ -214,7 +200,7 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        limit = time.monotonic() + START_LIMIT_S
+        limit = time.monotonic() + LIMIT_S
         while not answers_api_versions(self.bootstrap):
             if self._process.poll() is not None or time.monotonic() > limit:
                 self.kill()
@@ -352,7 +338,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> list[int]:
         )
         if i % 1000 == 999:
             producer.poll(0)
-    assert producer.flush(30) == 0, f"{topic}: some records have no answer"
+    assert producer.flush(LIMIT_S) == 0, f"{topic}: some records have no answer"
     return [offsets[i] for i in range(len(offsets))]
 
 

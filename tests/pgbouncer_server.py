@@ -21,9 +21,9 @@ from pathlib import Path
 import psycopg
 from sqlalchemy.engine import URL
 
+from tests.patience import LIMIT_S
 from tests.postgres_server import TIED, Postgres, Unavailable, account
 
-START_LIMIT_S = 30.0
 CONNECTIONS = 2  # to the server, for each database
 CONFIG = """\
 [databases]
@@ -113,7 +113,7 @@ def running_pgbouncer(server: Postgres) -> Iterator[PgBouncer]:
         )
         found = PgBouncer(server, folder)
         try:
-            limit = time.monotonic() + START_LIMIT_S
+            limit = time.monotonic() + LIMIT_S
             while True:
                 with contextlib.suppress(psycopg.OperationalError):
                     found.ask(found.url(str(there.database)), "SELECT 1")

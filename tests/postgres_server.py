@@ -29,7 +29,7 @@ from pathlib import Path
 import psycopg
 from sqlalchemy.engine import URL, make_url
 
-START_LIMIT_S = 60.0
+from tests.patience import LIMIT_S
 
 # No fsync: a test kills processes, never the machine.
 SETTINGS = {
@@ -154,7 +154,7 @@ class Server(Postgres):
         for name, value in SETTINGS.items():
             command += ["-c", f"{name}={value}"]
         self._process = self._popen(["sh", "-c", TIED, "sh", *command], stdin=subprocess.PIPE)
-        limit = time.monotonic() + START_LIMIT_S
+        limit = time.monotonic() + LIMIT_S
         while True:
             with contextlib.suppress(psycopg.OperationalError):
                 self.execute("SELECT 1")

@@ -69,7 +69,7 @@ def run_in_shell(commands: str) -> str:
             env={**os.environ, "PATH": path}, stdout=out, start_new_session=True,
         )  # fmt: skip
         try:
-            code = shell.wait(timeout=60)
+            code = shell.wait(timeout=240)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,16 +21,18 @@ from streammetrics_consumers.render.prometheus import join_gauges
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 
+from tests import patience
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until
+from tests.patience import LIMIT_S
+from tests.ports import free_ports
 from tests.requirements import ROOT, absent
 
 RULES = ROOT / "consumers/alerts.yml"
 DASHBOARD = json.loads((ROOT / "consumers/grafana-dashboard.json").read_text(encoding="utf-8"))
-START_LIMIT_S = 60.0
 
 CONFIG = """\
-global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}
+global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
 scrape_configs:
   - job_name: streammetrics
@@ -61,11 +62,10 @@ def expressions() -> Iterator[str]:
 
 
 class Prometheus:
-    """A server of its own, which scrapes one address every half second and loads the alerts."""
+    """A server of its own, which scrapes one address every second and loads the alerts."""
 
     def __init__(self, folder: Path, target: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{free_ports(1)[0]}"
         self.log = folder / "prometheus.log"
         config = folder / "prometheus.yml"
         config.write_text(CONFIG.format(rules=RULES, target=target), encoding="utf-8")
@@ -91,7 +91,7 @@ class Prometheus:
 
     def get(self, path: str, **parameters: str) -> dict[str, Any]:
         """The `data` that its API answers."""
-        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=10)
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=LIMIT_S)
         assert answer.is_success, f"{parameters}: {answer.text}"
         found: dict[str, Any] = answer.json()["data"]
         return found
@@ -103,17 +103,16 @@ class Prometheus:
 
     def wait_for(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """The series of an expression, once there are some."""
-        limit_s = time.monotonic() + START_LIMIT_S
-        while True:
+        found: list[tuple[dict[str, str], float]] = []
+
+        def has_some() -> bool:
             assert self._process.poll() is None, self.log.read_text()
-            assert time.monotonic() < limit_s, f"{expression}: {self.log.read_text()}"
-            try:
-                found = self.query(expression)
-            except (AssertionError, httpx.TransportError):
-                found = []  # it has not started yet
-            if found:
-                return found
-            time.sleep(0.1)
+            with contextlib.suppress(AssertionError, httpx.TransportError):  # it has not started
+                found[:] = self.query(expression)
+            return bool(found)
+
+        patience.until(has_some, lambda: f"{expression}: {self.log.read_text()}")
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,6 @@ def promtool(*words: str | Path, text: bytes = b"") -> str:
         input=text,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=60,
     )
     said = done.stdout.decode()
     assert done.returncode == 0, said

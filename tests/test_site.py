@@ -51,7 +51,6 @@ def test_each_block_of_a_page_is_of_a_kind_that_a_test_runs(page: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # numba compiles for the page on ranx, on a machine that may be busy
 @pytest.mark.parametrize("page", [one for one in PAGES if one != ON_KAFKA], ids=NAMES.get)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     ran(page, tmp_path)

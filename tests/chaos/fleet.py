@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.consumers.killed_worker import Tally
 from tests.consumers.simulation.lives import POINTS
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 SESSION_S = 1.0  # after which the group forgets a member that says nothing
@@ -112,7 +113,7 @@ class Fleet:
         for one in self._some(1):
             self._ask(one)
 
-    def end(self, limit_s: float = 60.0) -> None:
+    def end(self, limit_s: float = LIMIT_S) -> None:
         """SIGTERM to all. Each must end in time, with code 0 or by a fuse that burns."""
         for one in self.workers:
             one.wakes_s = -SLEEP_LIMIT_S if one.wakes_s is not None else None

@@ -27,7 +27,7 @@ from tests.kafka_broker import Broker, Record, create_topic, produce, unique_top
 from tests.postgres_server import Server
 from tests.requirements import ROOT
 
-PROGRESS_LIMIT_S = 120.0
+PROGRESS_LIMIT_S = 300.0
 ACTS = ("kill",) * 8 + ("stop",) * 3 + ("ask",) * 2 + ("broker", "store")
 STRATEGIES = {"eager": "range", "cooperative": "cooperative-sticky"}
 
@@ -246,7 +246,7 @@ class Siege:
         self.fleet.tend()
         self.fleet.end()
         for one in self.compactors:
-            one.wait(60)
+            one.wait(PROGRESS_LIMIT_S)
         self._reap_compactors()
 
     def _compare(self, ledger: Ledger) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -190,23 +189,21 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
     assert not any(key in result for key in ("total", "ab", 0, (0,), ("a", "b"), None))
 
 
-def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
+def test_many_windows_of_few_panes_share_their_results_and_take_little_memory() -> None:
     n = 2
     state = Windows(HistogramAUC(), 3_600, 1)
     state.update(np.arange(n) * -(10**9), labels=[1] * n, scores=[0.5] * n)
     assert len(state.to_bytes()) < 400
     tracemalloc.start()
     try:
-        start = time.process_time()
         result = state.compute()
         text = repr(result)
-        taken = time.process_time() - start
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert len(result) == n * 3_600 and len({id(one) for one in result.values()}) == n
     assert len(text.splitlines()) < 30 and text.startswith("WindowsResult: 7,200 results\n")
-    assert taken < 2 and peak < 2 << 20
+    assert peak < 2 << 20
 
 
 def hostile(state: Windows, old: bytes, new: bytes, *, of_head: bool = False) -> bytes:

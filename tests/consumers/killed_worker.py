@@ -164,7 +164,9 @@ class Pause(Fuse):
         if self.go.startswith("SIG"):
             for name in self.go.split():
                 os.kill(os.getpid(), signal.Signals[name])
-                time.sleep(0.2 if name == "SIGTERM" else 0)  # it is heard by the main thread
+                # The main thread hears it, which may be another one: the next one is the system's.
+                while name == "SIGTERM" and signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+                    time.sleep(0.02)
         else:
             while not Path(self.go).exists():
                 time.sleep(0.02)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests import patience
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 
@@ -45,7 +46,7 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        self._reader.join(30)
+        self._reader.join()
 
     @property
     def log(self) -> str:
@@ -61,7 +62,7 @@ class Running:
     def get(self, path: str) -> tuple[int, str]:
         """Ask it; the status and the text."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            with urllib.request.urlopen(self.url + path, timeout=LIMIT_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -76,20 +77,19 @@ class Running:
         metric_sets = text_string_to_metric_families(self.get("metrics")[1])
         return sum(one.value for f in metric_sets for one in f.samples if one.name == name)
 
-    def end(self, *signals: signal.Signals, limit_s: float = 20.0) -> float:
-        """Ask it to end; how long that took."""
-        began_s = time.monotonic()
-        for number in signals or (signal.SIGTERM,):
-            self.process.send_signal(number)
-        self.process.wait(limit_s)
-        self._reader.join(30)
-        return time.monotonic() - began_s
+    def end(self) -> int:
+        """Ask it to end; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(LIMIT_S)
+        self._reader.join()
+        return self.process.returncode
 
 
-def until(reached: Callable[[], bool], running: Running, limit_s: float = 60.0) -> None:
+def until(reached: Callable[[], bool], running: Running) -> None:
     """Wait for something that a running process brings about."""
-    limit_s += time.monotonic()
-    while not reached():
+
+    def is_so() -> bool:
         assert running.process.poll() is None, running.log
-        assert time.monotonic() < limit_s, running.log
-        time.sleep(0.05)
+        return reached()
+
+    patience.until(is_so, lambda: running.log)

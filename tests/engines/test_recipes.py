@@ -84,7 +84,7 @@ def test_a_recipe_prints_the_digests_of_a_single_process(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr

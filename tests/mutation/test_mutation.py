@@ -136,7 +136,7 @@ def test_a_sample_is_drawn_by_its_seed_and_not_by_the_place() -> None:
 
 
 # -- a run -----------------------------------------------------------------------------------
-PATIENCE = ("--patience", "1.5")  # some mutants never end, and keep a processor busy as long
+PATIENCE = ("--patience", "4")  # some mutants never end, and keep a processor busy as long
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

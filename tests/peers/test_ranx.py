@@ -26,7 +26,6 @@ from tests.requirements import absent
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("ranx"),  # one worker asks, once
-    pytest.mark.timeout(400),  # numba compiles for half a minute in a new environment
 ]
 
 # ranx has no list without items and none that nobody judged: these have no entry in its arrays.

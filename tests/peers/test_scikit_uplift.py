@@ -15,7 +15,6 @@ from tests.requirements import absent
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("uplift"),  # one worker asks, once
-    pytest.mark.timeout(300),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
@@ -17,9 +16,8 @@ from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.killed_worker import Tally
 from tests.consumers.small_config import toml
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+from tests.patience import LIMIT_S, until
 from tests.requirements import ROOT
-
-LIMIT_S = 60.0
 
 SOURCE = """\
 kind = "kafka"
@@ -28,7 +26,7 @@ topic = "{topic}"
 group = "{group}"
 library = "{library}"
 [source.client]
-session_timeout_ms = 1000
+session_timeout_ms = {session_ms}
 heartbeat_interval_ms = 200
 max_poll_records = {records}
 {more}"""
@@ -51,7 +49,7 @@ class Worker:
     def end(self) -> None:
         """Ask it to end, which it does in good order."""
         self.process.terminate()
-        assert self.process.wait(20) == 0, self.log.read_text()
+        assert self.process.wait(LIMIT_S) == 0, self.log.read_text()
 
 
 class KafkaLog:
@@ -66,12 +64,14 @@ class KafkaLog:
         self.notes = folder / "commits"
         self.workers: list[Worker] = []
         polled = settings.pop("records", 100)
+        session_ms = settings.pop("session_timeout_ms", 1000)
         source = SOURCE.format(
             bootstrap=bootstrap,
             topic=self.topic,
             group=unique_topic("group"),
             library=library,
             records=polled,
+            session_ms=session_ms,
             more="".join(f"{key} = {value}\n" for key, value in settings.items()),
         )
         self.config = folder / "kafka.toml"
@@ -100,11 +100,11 @@ class KafkaLog:
 
     def until(self, done: Callable[[], bool]) -> None:
         """Wait."""
-        limit_s = time.monotonic() + LIMIT_S
-        while not done():
-            logs = [worker.log.read_text() for worker in self.workers]
-            assert time.monotonic() < limit_s, "\n".join([str(self.heads()), *logs])
-            time.sleep(0.02)
+
+        def said() -> str:
+            return "\n".join([str(self.heads()), *(one.log.read_text() for one in self.workers)])
+
+        until(done, said, pause_s=0.02)
 
     def heads(self) -> dict[int, int]:
         try:

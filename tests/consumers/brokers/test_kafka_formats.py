@@ -21,6 +21,7 @@ from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event
 from tests.kafka_broker import create_topic
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.kafka
 
@@ -54,7 +55,7 @@ def send(
             # A record of kafka-python has a key or a value.
             key = b"k" if value is None else None
             producer.send(topic, value, key=key, timestamp_ms=1_704_078_000_000)
-        producer.flush(timeout=20)
+        producer.flush(timeout=LIMIT_S)
 
 
 def counted(made: Config) -> tuple[Head, folded.Counted]:

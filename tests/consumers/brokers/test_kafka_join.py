@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.consumers.joined_stream import (
 )
 from tests.consumers.small_config import toml
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+from tests.patience import until
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
@@ -158,10 +158,7 @@ def test_a_worker_killed_between_impression_and_click_loses_and_doubles_nothing(
 
 def until_counted(config: Path, aim: int, worker: subprocess.Popen[bytes]) -> None:
     """Wait until so many events are committed, or the worker has ended."""
-    limit_s = time.monotonic() + 60
-    while rows(config) < aim and worker.poll() is None:
-        assert time.monotonic() < limit_s
-        time.sleep(0.005)
+    until(lambda: rows(config) >= aim or worker.poll() is not None, pause_s=0.005)
 
 
 def rows(config: Path) -> int:

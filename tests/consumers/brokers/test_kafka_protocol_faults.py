@@ -30,6 +30,7 @@ from streammetrics_consumers.process.stop import Stop
 
 from streammetrics import HistogramAUC, Ratio
 from tests.consumers.obd_men import from_kafka
+from tests.patience import LIMIT_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -159,7 +160,6 @@ def mock_cluster(topic: str, partitions: int, brokers: int = 2) -> Iterator[Mock
 # -- the faults
 
 EVENTS, PARTITIONS, GROUP = 1200, 2, "faults"
-RECOVERY_S = 12.0
 AWAY_S = 1.0
 
 TOML = """\
@@ -195,7 +195,7 @@ def filled() -> Iterator[MockCluster]:
         for i in range(EVENTS):
             event = {"ts": "2026-01-01T00:00:00Z", "label": int(labels[i]), "score": scores[i]}
             producer.produce("events", json.dumps(event), partition=i % PARTITIONS)
-        assert producer.flush(20) == 0
+        assert producer.flush(LIMIT_S) == 0
         for number in range(PARTITIONS):
             cluster.lead(number, 1)
         cluster.coordinate(GROUP, 1)
@@ -250,7 +250,7 @@ def failing(kind: int, *errors: int) -> Callable[[MockCluster], None]:
 
 def joins_again(requests: Requests) -> bool:
     kinds = [kind for kind, _ in requests]
-    return JOIN_GROUP in kinds[kinds.index(HEARTBEAT) :]
+    return HEARTBEAT in kinds and JOIN_GROUP in kinds[kinds.index(HEARTBEAT) :]
 
 
 FAULTS = {
@@ -304,8 +304,10 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
     injected = FAULTS[fault]
     with filled() as cluster:
         source = from_kafka(cluster.bootstrap, "events", GROUP, records=50, library=library)
-        # A join is held for as long as the mock's longest session: one that is short.
-        source = source.replace("session_timeout_ms = 1000", "session_timeout_ms = 1500")
+        # A join is held for as long as the mock's longest session: one that is short, where there
+        # is another join, and long where a busy machine must not cause one.
+        session_ms = 30_000 if fault == "nothing" else 1500
+        source = source.replace("session_timeout_ms = 1000", f"session_timeout_ms = {session_ms}")
         source = source.replace("heartbeat_interval_ms = 200", "heartbeat_interval_ms = 100")
         source += 'api_version = "2.3"' if library == "kafka-python" else ""
         path = tmp_path / "faults.toml"
@@ -318,21 +320,22 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
                 injected_s = time.monotonic()
                 cluster.forget_requests()
                 injected.inject(cluster)
-            time.sleep(0.03)  # so that heartbeats and fetches fall into the time of the fault
+            # So that heartbeats and fetches fall into the time of the fault.
+            is_felt = injected_s is None or injected.is_felt(cluster.requests())
+            time.sleep(0.03 if is_felt else 0.3)
 
         config, stop = load_config(path), Stop()
-        before, began_s = held(), time.monotonic()
+        before = held()
         service.run(config, Options(until_end=True), stop=stop, report=report)
         ended_s = time.monotonic()
-        assert ended_s - began_s < RECOVERY_S
         assert injected_s is not None
         assert ended_s - injected_s >= injected.lasts_s
         assert injected.is_felt(cluster.requests())
         # The cluster lives in this process, and ends its side of a connection a little later.
-        limit_s = time.monotonic() + 10
-        while any(now > then for now, then in zip(held(), before, strict=True)):
-            assert time.monotonic() < limit_s, (before, held())
-            time.sleep(0.05)
+        until(
+            lambda: all(now <= then for now, then in zip(held(), before, strict=True)),
+            lambda: (before, held()),
+        )
     capsys.readouterr()
     assert main(["results", config.store.url, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -34,6 +34,7 @@ from streammetrics_consumers.sources import Skips, UnreadableBatch
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_broker import create_topic
+from tests.patience import LIMIT_S
 from tests.requirements import absent
 
 pytestmark = pytest.mark.kafka
@@ -209,7 +210,7 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
     ended = subprocess.run(
-        [*command, f"--skip={topic}/0:{at}"], capture_output=True, text=True, timeout=120,
+        [*command, f"--skip={topic}/0:{at}"], capture_output=True, text=True,
         check=False, preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
@@ -239,9 +240,9 @@ def send(bootstrap: str, topic: str, records: bytes, partition: int = 0) -> int:
     request = struct.pack(">hhih", 0, 7, 7, -1) + body  # Produce, version 7, no client id
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     error, offset = -1, -1
-    for attempt in range(100):
+    for attempt in range(1_000):
         time.sleep(0.1 if attempt else 0)
-        with socket.create_connection((host, int(port)), timeout=30) as link:
+        with socket.create_connection((host, int(port)), timeout=LIMIT_S) as link:
             link.sendall(struct.pack(">i", len(request)) + request)
             (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
             answer = link.recv(size, socket.MSG_WAITALL)

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -14,6 +13,7 @@ import pytest
 from streammetrics_consumers.cli.demo import truth_of
 from streammetrics_consumers.cli.main import main
 
+from tests.patience import LIMIT_S, until
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
@@ -107,13 +107,11 @@ def test_the_page_is_live_until_ctrl_c(tmp_path: Path) -> None:
         assert process.stderr is not None and process.stdout is not None
         line = next(line for line in process.stderr if line.startswith("serving "))
         assert re.fullmatch(r"serving http://127\.0\.0\.1:\d+/\n", line)
-        read, until_s = 0, time.monotonic() + 30
-        while read <= 2000 and time.monotonic() < until_s:
-            time.sleep(0.2)
-            read = httpx.get(line.split()[1] + "api/health").json()["rows_read"]
-        assert read > 2000  # the stream goes on
+        health = line.split()[1] + "api/health"
+        # The stream goes on.
+        until(lambda: httpx.get(health, timeout=LIMIT_S).json()["rows_read"] > 2000)
         process.send_signal(signal.SIGINT)
         err = process.stderr.read()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=LIMIT_S) == 0
         assert "Traceback" not in err
         assert "since the start, by variant" in process.stdout.read()

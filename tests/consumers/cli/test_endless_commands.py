@@ -29,6 +29,7 @@ from streammetrics_consumers.render.terminal import Watcher, speed
 from streammetrics_consumers.server.process import announce
 
 from tests.consumers.stores import EVENTS, make_store, write_events
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 TOKEN = "0123456789abcdef"
@@ -48,7 +49,7 @@ def status(url: str, **headers: str) -> int:
     """The status of an answer about health, which says that nobody counts here."""
     try:
         with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=30
+            urllib.request.Request(url, headers=headers), timeout=LIMIT_S
         ) as one:
             assert b'"state": "idle"' in one.read()
             return int(one.status)
@@ -72,7 +73,7 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
         assert status(url + "api/health") == 401
         process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()
-        assert process.wait(10) == 0
+        assert process.wait(LIMIT_S) == 0
     assert TOKEN not in rest
 
 
@@ -125,8 +126,8 @@ class Terminal:
         )  # fmt: skip
         self.seen = ""
 
-    def read_until(self, text: str, limit_s: float = 30.0) -> None:
-        limit_s += time.monotonic()
+    def read_until(self, text: str) -> None:
+        limit_s = time.monotonic() + LIMIT_S
         while text not in self.seen:
             assert time.monotonic() < limit_s, self.seen
             if select.select([self.ours], [], [], 0.1)[0]:
@@ -168,7 +169,7 @@ def test_a_terminal_shows_what_is_counted_until_it_is_ended(tmp_path: Path, end:
         else:
             shown.process.send_signal(signal.SIGINT)
         shown.read_until("\x1b[?1049l")
-        assert shown.process.wait(20) == 0
+        assert shown.process.wait(LIMIT_S) == 0
         assert termios.tcgetattr(shown.theirs)[3] == shown.before[3]  # letters are echoed again
 
 

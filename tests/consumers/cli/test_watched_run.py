@@ -19,25 +19,26 @@ from streammetrics_consumers.process import service
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
+from tests import patience
 from tests.consumers.memory_run import ONE, Clock, PatientStop, Run, log
 from tests.consumers.memory_source import MemorySource
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
-
-LIMIT_S = 15.0  # of the time from a signal to the end
 
 
 class Spinning(MemorySource):
     """A client that goes round inside of its second `poll`, as one does after a bad batch."""
 
-    ended = False
+    spins = ended = False
 
     def poll(self, timeout_s: float) -> list[Chunk]:
         while self.polls and not self.ended:
+            self.spins = True
             time.sleep(0.001)
         self.polls = 1
         return super().poll(timeout_s)
@@ -48,8 +49,9 @@ class Spinning(MemorySource):
 def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(3)})
     source, stop = Spinning(run.logs), PatientStop(Clock())
-    watch = StatusRecorder(time.monotonic)
-    watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=1.0)
+    now = [0.0]
+    watch = StatusRecorder(lambda: now[0])
+    watched = Watched(lambda: {"0": watch.snapshot()}, lambda: now[0], time.time, poll_limit_s=1.0)
 
     def work() -> None:
         service.run(run.config, Options(), stop=stop, opener=lambda *_: source, status=watch)
@@ -59,32 +61,31 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     thread = threading.Thread(target=work)
     with serving(run.config.store.url, "127.0.0.1", 0, watched) as url:
         watch.opening()
+        thread.start()
+        patience.until(lambda: source.spins)
+        now[0] = 0.9
         with urllib.request.urlopen(url + "healthz") as answer:
             assert answer.read() == b"ok\n"
-        thread.start()
+        now[0] = 3.0
         with pytest.raises(urllib.error.HTTPError) as caught:
-            for _ in range(300):
-                urllib.request.urlopen(url + "healthz").close()
-                time.sleep(0.1)
+            urllib.request.urlopen(url + "healthz")
         with caught.value as answer:
             assert answer.code == 503
-            assert answer.read().startswith(b"worker 0: no poll has returned for ")
+            assert answer.read() == b"worker 0: no poll has returned for 3 s\n"
         stop.request()
         source.ended = True
-        thread.join(30)
-        assert not thread.is_alive()
+        thread.join()
 
 
 def test_a_run_of_a_file_tells_how_it_stands(tmp_path: Path) -> None:
     write_events(tmp_path)
     with Running(write_config(tmp_path)) as running:
         until(running.is_ready, running)
-        until(lambda: running.total("streammetrics_events_total") == len(EVENTS), running)
-        assert running.get("healthz") == (200, "ok\n")
+        until(lambda: running.total("streammetrics_commit_duration_seconds_count") >= 1, running)
+        assert running.total("streammetrics_events_total") == len(EVENTS)
         assert running.total("streammetrics_events_quarantined_total") == 2
-        assert running.total("streammetrics_commit_duration_seconds_count") >= 1
-        assert running.end() < LIMIT_S
-        assert running.process.returncode == 0
+        assert running.get("healthz") == (200, "ok\n")
+        assert running.end() == 0, running.log
 
 
 def config_of(folder: Path, kafka: str, topic: str) -> Path:
@@ -111,21 +112,21 @@ def test_several_workers_have_one_place_for_their_numbers_and_end_in_time(
     config = config_of(tmp_path, kafka, topic)
     with Running(config, "--workers", "2") as running:
         until(running.is_ready, running)
-        until(lambda: running.total("streammetrics_events_total") >= 3000, running)
+        until(lambda: running.total("streammetrics_store_events") == 3000, running)
+        # Each may be late, and be given partitions of the other one then.
+        until(lambda: running.total("streammetrics_rebalances_total") >= 2, running)
         until(lambda: running.total("streammetrics_assigned_partitions") == 4, running)
         until(
             lambda: running.get("metrics")[1].count("\nstreammetrics_lag_messages{") == 4, running
         )
-        assert running.total("streammetrics_lag_messages") == 0
-        assert running.total("streammetrics_store_events") == 3000
-        assert running.total("streammetrics_rebalances_total") >= 2
+        until(lambda: running.total("streammetrics_lag_messages") == 0, running)
+        assert running.total("streammetrics_events_total") >= 3000
         assert running.get("healthz") == (200, "ok\n")
         produce(kafka, topic, [Record(event(user=f"v{i}"), i % 4) for i in range(17_000)])
         until(lambda: running.total("streammetrics_store_events") > 3000, running)
-        assert running.end() < LIMIT_S
-        assert running.process.returncode == 0, running.log
+        assert running.end() == 0, running.log
     with Running(config, "--until-end", "--workers", "2", "--log", "json") as running:
-        running.process.wait(60)
+        running.process.wait(LIMIT_S)
         assert running.process.returncode == 0, running.log
     with closing(Ledger.open(str(tmp_path / "store.db"))) as ledger:
         seen = ledger.snapshot()

@@ -28,6 +28,7 @@ from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
 from tests.consumers.ledger.small_ledger import monitor_of
 from tests.consumers.stores import filled_once, over_stores
+from tests.patience import LIMIT_S
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_of_two_who_look_at_once_one_does(
 
         def start(n: int) -> None:
             one = looker(ledger if n % 2 else second, [200_000.0 + n])
-            barrier.wait(10)
+            barrier.wait(LIMIT_S)
             one.step()
 
         with ThreadPoolExecutor(4) as pool:

@@ -17,6 +17,8 @@ from typing import Literal
 
 from sqlalchemy.engine import URL, make_url
 
+from tests.patience import LIMIT_S
+
 Moment = Literal["before", "late", "after"]
 MOMENTS: tuple[Moment, ...] = ("before", "late", "after")
 
@@ -89,6 +91,7 @@ class _Link:
     def __init__(self, proxy: CuttingProxy, client: socket.socket, server: socket.socket) -> None:
         self.proxy, self.client, self.server = proxy, client, server
         self.is_swallowing = False
+        self.is_committed = threading.Event()
         self.threads = [threading.Thread(target=one, daemon=True) for one in (self._up, self._down)]
         for thread in self.threads:
             thread.start()
@@ -105,12 +108,14 @@ class _Link:
             with contextlib.suppress(OSError):
                 self.server.sendall(data)
             if moment == "late":
-                time.sleep(LATE_S)  # a server that finds us gone too early undoes it
+                self.is_committed.wait(LIMIT_S)  # a server that finds us gone earlier undoes it
                 break
         _shut(self.client), _shut(self.server)
 
     def _down(self) -> None:
         for data in _received(self.server):
+            if COMMIT in data:
+                self.is_committed.set()
             if self.is_swallowing and COMMIT in data:
                 break
             with contextlib.suppress(OSError):

@@ -21,6 +21,7 @@ from streammetrics_consumers.model.partition import Partition
 
 from streammetrics.experiments import Anytime, Look, Monitor
 from tests.consumers.stores import stored
+from tests.patience import LIMIT_S
 
 T = TypeVar("T")
 LOG = Partition("cluster", "clicks", "id-1", 0)
@@ -121,7 +122,7 @@ def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:
     barrier = Barrier(count)
 
     def start(number: int) -> T | Exception:
-        barrier.wait(10)
+        barrier.wait(LIMIT_S)
         try:
             return work(number)
         except (Fenced, LedgerError) as error:

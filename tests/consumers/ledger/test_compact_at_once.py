@@ -75,15 +75,16 @@ def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
 
     def merge(above: int) -> int:
         start.wait()
-        merged = 0
-        while not over.is_set():
+        merged, is_last = 0, False
+        while not is_last:
+            is_last = over.is_set()
             merged += sum(1 for _ in Compactor(ledger.store, above=above, row_bytes=900).steps())
         return merged
 
     def look() -> int:
         start.wait()
         looks = 0
-        while not over.is_set():
+        while not looks or not over.is_set():
             require_sums(ledger)
             looks += 1
         return looks
@@ -97,7 +98,8 @@ def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
         finally:
             over.set()
         assert ends == [20 * 14] * 3
-        assert all(merger.result() for merger in mergers)
+        # Which of them is faster is not known.
+        assert sum(merger.result() for merger in mergers)
         assert reader.result()
     require_true_rows(stored(ledger), KEYS, 900)
 

@@ -30,6 +30,7 @@ from tests.consumers.ledger.small_ledger import (
     together,
 )
 from tests.consumers.stores import stored
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.usefixtures("each_store")
 WORKERS = 4
@@ -136,7 +137,7 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
                     .values(lost=head_table.c.lost + 1)
                 )
                 if turn == 0 and not again and store.engine.dialect.name != "sqlite":
-                    barrier.wait(10)
+                    barrier.wait(LIMIT_S)
 
         url = str(tmp_path / "ledger.db")
         with closing(open_store(url, create=True, pauses_s=(0.0, 0.1))) as store:

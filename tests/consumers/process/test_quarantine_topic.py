@@ -23,6 +23,7 @@ from tests.consumers.memory_source import Log
 from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import config
 from tests.kafka_broker import create_topic
+from tests.patience import LIMIT_S
 
 # Where each library forwards.
 MODULES = {
@@ -127,7 +128,10 @@ def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
     made = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
     run(config=replace(made, store=run.config.store))
     reader = KafkaConsumer(
-        topic, bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=8000
+        topic,
+        bootstrap_servers=kafka,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=round(LIMIT_S * 1000),
     )
     with closing(reader):
         record = next(iter(reader))

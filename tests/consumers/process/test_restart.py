@@ -20,6 +20,7 @@ from streammetrics_consumers.query.results_json import to_json
 
 from tests.consumers.brokers.test_kafka_end_to_end import run
 from tests.consumers.obd_men import EVENTS, FILE, from_file, write_config
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
@@ -60,9 +61,11 @@ def rows_counted(url: str) -> int:
         return 0
 
 
-def config_of(folder: Path, source: str, url: str, interval_s: float) -> Path:
-    config = write_config(folder, source, "killed", interval_s=interval_s)
-    config.write_text(config.read_text().replace('"killed.db"', f'"{url}"'))
+def config_of(folder: Path, source: str, url: str) -> Path:
+    """Each chunk is a commit."""
+    config = write_config(folder, source, "killed", interval_s=3600)
+    text = config.read_text().replace('"killed.db"', f'"{url}"')
+    config.write_text(f"{text}commit_events = 1\n")
     return config
 
 
@@ -78,8 +81,7 @@ def config_of(folder: Path, source: str, url: str, interval_s: float) -> Path:
 def test_a_worker_killed_at_any_point_goes_on_where_the_ledger_stands(
     data: Path, undisturbed: Results, tmp_path: Path, url: str, point: str
 ) -> None:
-    # Each of the three chunks takes longer than the interval, so each is a commit.
-    config = config_of(tmp_path, from_file(data), url, 0.01)
+    config = config_of(tmp_path, from_file(data), url)  # there are three chunks
     # A file is assigned once; at the other points the first commit is there already.
     fuse = (point, "1" if point == "in the listener" else "2", "-")
     words = [*KILLED, *fuse, *WORDS, str(config)]
@@ -98,5 +100,5 @@ def test_a_worker_that_is_asked_to_end_commits_first(data: Path, tmp_path: Path)
         # When this returns, all has been read but what fits into a pipe.
         worker.stdin.write((data / FILE).read_bytes())
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(20) == 0
+        assert worker.wait(LIMIT_S) == 0
     assert rows_counted(str(config.with_suffix(".db"))) > EVENTS // 2

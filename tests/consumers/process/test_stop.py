@@ -16,6 +16,7 @@ import pytest
 from streammetrics_consumers.process.stop import Stop, signals_request
 
 from tests.consumers.small_config import event, toml
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 
@@ -118,10 +119,10 @@ def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
         ]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             try:
-                server.settimeout(60)
+                server.settimeout(LIMIT_S)
                 with server.accept()[0]:
                     process.send_signal(signal.SIGTERM)
-                    _, said = process.communicate(timeout=8)
+                    _, said = process.communicate(timeout=45)
             finally:
                 process.kill()
     assert process.returncode == 0, said
@@ -138,7 +139,7 @@ from tests.consumers.small_config import config
 
 def opener(*_):
     print("opening", flush=True)
-    time.sleep(600)
+    time.sleep(3600)
 
 made, stop = config(), Stop()
 made = replace(made, store=replace(made.store, url=sys.argv[1]))
@@ -155,6 +156,6 @@ def test_a_process_that_waits_for_a_source_ends_soon(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None and process.stdout.readline() == "opening\n"
             process.send_signal(signal.SIGTERM)
-            assert process.wait(15) == 0
+            assert process.wait(LIMIT_S) == 0
         finally:
             process.kill()

@@ -18,6 +18,7 @@ from streammetrics_consumers.process import supervise as supervision
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 
@@ -39,16 +40,14 @@ def test_each_worker_knows_its_number_and_when_all_have_ended_so_has_the_whole(
 
 
 def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) -> None:
-    # The first to make the folder fails, the others would wait for long.
+    # The first to make the folder fails, the others would wait for an hour.
     script = (
         "import sys, time, os\n"
         "try: os.mkdir(sys.argv[1])\n"
-        "except FileExistsError: time.sleep(60)\n"
+        "except FileExistsError: time.sleep(3600)\n"
         "else: sys.exit(4)\n"
     )
-    start = time.monotonic()
     assert supervised(python(script, tmp_path / "first"), 3, Stop()) == 4
-    assert time.monotonic() - start < 30
 
 
 def test_a_worker_that_a_signal_has_killed_is_started_again(
@@ -84,7 +83,7 @@ WAITING = (
     "import sys, os, pathlib, signal, time\n"
     "signal.signal(signal.SIGTERM, {handler})\n"
     "pathlib.Path(sys.argv[1], str(os.getpid())).touch()\n"
-    "for _ in range(6_000): time.sleep(0.01)\n"
+    "while True: time.sleep(0.01)\n"
 )
 
 
@@ -128,7 +127,7 @@ def test_ctrl_c_reaches_the_workers_once_and_as_a_request(tmp_path: Path) -> Non
             assert process.poll() is None
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to the whole group
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=LIMIT_S)
     finally:
         process.kill()
     assert (process.returncode, err) == (0, b"")
@@ -148,7 +147,7 @@ def test_workers_that_do_not_heed_are_killed(
 
 
 def test_a_parent_hears_the_last_word_of_each_worker_and_an_orphan_learns_it() -> None:
-    channel, orphaned = StatusChannel(2), list[bool]()
+    channel, orphaned, began_s = StatusChannel(2), list[bool](), time.monotonic()
     link = os.dup(channel.descriptor(1))
     try:
         send = status_sender({VARIABLE: str(link)}, lambda: orphaned.append(True))
@@ -159,7 +158,7 @@ def test_a_parent_hears_the_last_word_of_each_worker_and_an_orphan_learns_it() -
         channel.poll()
         heard = channel.workers()["1"]
         assert heard is not None and heard.pid == os.getpid()
-        assert abs(time.monotonic() - heard.polled_s) < 20  # one clock for all processes
+        assert began_s <= heard.polled_s <= time.monotonic()  # one clock for all processes
         channel.started(1)
         channel.ended(0)
         assert channel.workers() == {"1": None}

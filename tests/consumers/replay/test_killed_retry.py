@@ -22,6 +22,7 @@ from tests.consumers.folded import counted, fold, records
 from tests.consumers.forked import forked
 from tests.consumers.killed_retry import POINTS
 from tests.consumers.small_config import EVENT, event, toml
+from tests.patience import LIMIT_S
 from tests.postgres_server import Postgres
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
@@ -73,7 +74,7 @@ def test_each_entry_counts_once_whenever_a_retry_is_killed(
     log = tmp_path / "retry.log"
     for n in (1, 2):
         died = forked(log, killed_retry.retry, point, n, words)
-        died.join(60)
+        died.join(LIMIT_S)
         assert died.exitcode == -signal.SIGKILL, log.read_text()
         left.append(open_entries(url))
     # A page is counted whole or not at all; what was in the middle is open.

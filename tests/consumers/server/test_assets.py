@@ -9,6 +9,7 @@ import pytest
 from streammetrics_consumers.server import assets
 
 from tests.consumers.server.asking import Client
+from tests.patience import LIMIT_S
 
 
 def test_the_files_of_the_page_are_served_with_their_types_and_nothing_else(client: Client) -> None:
@@ -64,5 +65,5 @@ def test_the_first_page_that_is_asked_for_has_the_charts_made_in_the_background(
     monkeypatch.setattr(assets, "charts", made.release)
     for _ in range(3):
         assets.prepare()
-    assert made.acquire(timeout=10)
+    assert made.acquire(timeout=LIMIT_S)
     assert not made.acquire(blocking=False)

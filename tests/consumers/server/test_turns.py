@@ -20,6 +20,8 @@ from streammetrics_consumers.render import charts
 from streammetrics_consumers.server import api
 from streammetrics_consumers.server.application import application
 
+from tests.patience import LIMIT_S
+
 CHART = "/api/figure?metric=auc&kind=roc"
 HISTORY = "/api/history?metric=auc"
 PROBES = ("/healthz", "/readyz", "/metrics", "/api/health")
@@ -57,7 +59,7 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
     def slowed(name: str, work: Callable[..., object]) -> Callable[..., object]:
         def slowly(*given: object, **named: object) -> object:
             begun.append(name)
-            assert end.wait(60)
+            assert end.wait(LIMIT_S)
             return work(*given, **named)
 
         return slowly

@@ -14,6 +14,7 @@ from streammetrics import OverlapError
 from streammetrics.engines import merged
 from tests.engines.beam.pipelines import shards
 from tests.engines.log_rows import SPEC, alone, digests, log_table
+from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
 
@@ -22,7 +23,7 @@ def pipeline(*arguments: object) -> int:
         [sys.executable, "-m", "tests.engines.beam.dying", *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
-        timeout=100,
+        timeout=LIMIT_S,
         check=False,
     )
     return done.returncode

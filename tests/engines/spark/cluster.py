@@ -23,7 +23,7 @@ from tests.engines.log_rows import (
 )
 from tests.engines.spark.daemons import await_port, daemon
 from tests.engines.spark.faults import failing_once
-from tests.kafka_broker import free_ports
+from tests.ports import free_ports
 
 DEPLOY = "org.apache.spark.deploy"
 FAULTS = ("slow", "killed")

@@ -77,10 +77,3 @@ def spark_kafka(spark: SparkSession, kafka: str) -> str:
     for jar in sorted(jars.glob("*.jar")):
         spark.sql(f"ADD JAR '{jar}'")
     return kafka
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first of them waits for the JVM."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(300))

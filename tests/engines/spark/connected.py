@@ -20,7 +20,7 @@ from tests.engines.log_rows import (
     write_shards,
 )
 from tests.engines.spark.daemons import await_port, daemon
-from tests.kafka_broker import free_ports
+from tests.ports import free_ports
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.kafka_broker import TIED
-
-START_LIMIT_S = 60.0
+from tests.patience import LIMIT_S
 
 
 @contextlib.contextmanager
@@ -40,7 +39,7 @@ def daemon(log: Path, program: str, *arguments: str, memory: str = "256m") -> It
 
 def await_port(port: int, log: Path) -> None:
     """Wait until someone listens there."""
-    limit = time.monotonic() + START_LIMIT_S
+    limit = time.monotonic() + LIMIT_S
     while not _answers(port):
         assert time.monotonic() < limit, log.read_text()
         time.sleep(0.1)

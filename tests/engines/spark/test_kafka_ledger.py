@@ -17,6 +17,7 @@ from tests.consumers.engines.fed_store import digests, worked
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config
 from tests.engines.spark.test_spark_ledger import all_rows
 from tests.kafka_broker import Record, create_topic, produce
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
 
@@ -74,9 +75,9 @@ def test_the_page_and_the_terminal_show_what_spark_read_from_kafka(
     with served(Path(store)) as process:
         assert process.stderr is not None
         url = process.stderr.readline().removeprefix("serving ").strip()
-        with urllib.request.urlopen(url + "api/results", timeout=30) as answer:
+        with urllib.request.urlopen(url + "api/results", timeout=LIMIT_S) as answer:
             shown = json.load(answer)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(LIMIT_S) == 0
     assert shown["results"] == printed["results"]
     assert shown["rows_read"] == printed["rows_read"]

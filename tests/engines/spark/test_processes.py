@@ -31,18 +31,16 @@ def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(600)
 def test_the_digests_stay_those_of_one_process(tmp_path: Path) -> None:
     assert "same digests" in printed("cluster", tmp_path, 500)
     happened = {path.name for path in tmp_path.iterdir()}
     assert happened >= {"killed rows", "killed states", "slow rows", "slow rows second"}
 
 
-@pytest.mark.timeout(300)
 def test_the_same_states_and_results_come_over_connect(tmp_path: Path) -> None:
     try:
         import grpc  # noqa: F401 - only to say what is missing
     except ImportError as error:
         absent("spark", f"{error}, which the extra spark-connect brings")
     environ = {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    assert "the same over Connect" in printed("connected", tmp_path, 280, **environ)
+    assert "the same over Connect" in printed("connected", tmp_path, 500, **environ)

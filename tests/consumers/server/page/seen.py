@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tests.patience import LIMIT_S
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 # A refused question is written to the console by the browser itself.
 REFUSED = "Failed to load resource"
@@ -22,6 +24,7 @@ class Seen:
     host: str
     requests: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    pending: list[Request] = field(default_factory=list)  # without the stream of events
 
     @staticmethod
     def opened(
@@ -29,10 +32,12 @@ class Seen:
     ) -> Seen:
         """The page at an address, until the stack ends: then the tab is as it was before."""
         seen = Seen(page, urlsplit(url).netloc)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(LIMIT_S * 1000)
         page.set_viewport_size({"width": width, "height": height})
         for name, noted in (
-            ("request", lambda request: seen.requests.append(request.url)),
+            ("request", seen._begun),
+            ("requestfinished", seen._ended),
+            ("requestfailed", seen._ended),
             ("console", lambda message: seen.said.append(message.text)),
             ("pageerror", lambda error: seen.said.append(str(error))),
             ("dialog", lambda dialog: seen.said.append(f"dialog {dialog.message}")),
@@ -57,9 +62,10 @@ class Seen:
     def settled(self, quiet_ms: int = 700) -> Seen:
         """Wait until the page has asked for nothing for a while, and has drawn what came."""
         count = -1
-        while count != len(self.requests):
+        while count != len(self.requests) or self.pending:
             count = len(self.requests)
             self.page.wait_for_timeout(quiet_ms)
+            self._idle()
         return self
 
     def drawings(self, before: list[str] | None = None) -> list[str]:
@@ -68,11 +74,26 @@ class Seen:
         while found == before or found != last:
             last = found
             self.page.wait_for_timeout(300)
+            self._idle()
             found = self.page.evaluate(
                 "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
             )
         assert found is not None
         return found
+
+    def _begun(self, request: Request) -> None:
+        self.requests.append(request.url)
+        if urlsplit(request.url).path != "/api/events":
+            self.pending.append(request)
+
+    def _ended(self, request: Request) -> None:
+        if request in self.pending:
+            self.pending.remove(request)
+
+    def _idle(self) -> None:
+        """Wait until the page has drawn what it has: it draws a chart whenever it has time."""
+        for _ in range(5):
+            self.page.evaluate("() => new Promise((done) => requestIdleCallback(() => done()))")
 
     def check(self) -> None:
         """Nothing was asked of another host, and the console is empty."""

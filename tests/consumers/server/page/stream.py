@@ -16,6 +16,8 @@ from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
+from tests.patience import LIMIT_S
+
 DAY_MS = 86_400_000
 START_MS = 19_000 * DAY_MS
 TOML = """\
@@ -132,5 +134,7 @@ class Stream:
 
     def get(self, path: str) -> dict[str, list[dict[str, object]]]:
         """An answer of the server."""
-        found: dict[str, list[dict[str, object]]] = httpx.get(self.url + path).json()
+        found: dict[str, list[dict[str, object]]] = httpx.get(
+            self.url + path, timeout=LIMIT_S
+        ).json()
         return found

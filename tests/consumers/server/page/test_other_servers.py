@@ -18,6 +18,7 @@ from streammetrics_consumers.server.process import serving
 from tests.consumers.running import Running
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
@@ -59,7 +60,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
     watched = Watched(dict, time.monotonic, time.time)
     with serving(str(tmp_path / "demo.db"), "127.0.0.1", 0, watched) as url:
         page = open_page(url).until("ready")
-        join = json.loads(httpx.get(url + "api/results").text)["join"]
+        join = json.loads(httpx.get(url + "api/results", timeout=LIMIT_S).text)["join"]
         said = page.text("#joined-counts")
         assert f"{join['closed']:,} impressions counted, {join['pending']:,} pending (" in said
         assert f"{join['repeated']:,} events repeated (" in said

@@ -34,7 +34,6 @@ def figures(page: Seen) -> int:
     return sum(urlsplit(url).path == "/api/figure" for url in page.requests)
 
 
-@pytest.mark.timeout(300)
 def test_what_is_not_in_view_is_neither_drawn_nor_asked_for(big: Stream, open_page: Open) -> None:
     page = open_page(big.url).until("ready").settled(1200)  # the server has said where it stands
     paths = Counter(urlsplit(url).path for url in page.requests)
@@ -54,7 +53,6 @@ def test_what_is_not_in_view_is_neither_drawn_nor_asked_for(big: Stream, open_pa
     assert page.page.locator(".card table").count() <= 30
 
 
-@pytest.mark.timeout(300)
 def test_an_update_asks_for_the_results_and_for_the_charts_in_view_alone(
     big: Stream, open_page: Open
 ) -> None:

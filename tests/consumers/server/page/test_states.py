@@ -15,6 +15,8 @@ from streammetrics_consumers.query.reader import read_results
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
+from tests.patience import LIMIT_S
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
@@ -55,7 +57,7 @@ def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
         ground = "one => getComputedStyle(one).backgroundColor"
         amber = page.page.eval_on_selector("#incomplete", ground)
         assert amber != page.page.eval_on_selector(".card", ground)
-        scraped = httpx.get(f"{own.url}metrics").text
+        scraped = httpx.get(f"{own.url}metrics", timeout=LIMIT_S).text
         assert "\nstreammetrics_store_incomplete_logs 1.0\n" in scraped
         own.write(20)
         own.count()
@@ -92,9 +94,9 @@ def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None
 def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
     own: Stream, open_page: Open
 ) -> None:
-    with own.serve() as stream:
+    (port,) = free_ports(1)
+    with own.serve(port) as stream:
         page = open_page(stream.url).until("ready")
-        port = int(stream.url.rsplit(":", 1)[1].strip("/"))
     page.until("stale")
     assert "The results shown are from" in page.text("#notice")
     assert "No connection" in page.text("#health")

@@ -14,6 +14,7 @@ from streammetrics_consumers.server.process import serving
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.verdict_cases import CASES, Case
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
@@ -39,7 +40,7 @@ def test_every_verdict_has_its_word_symbol_and_colour(
     for name, case in CASES.items():
         with serving(str(case_store(name)), "127.0.0.1", 0, ALONE) as url:
             seen = (seen.go(url) if seen else open_page(url)).until("ready")
-            told = httpx.get(url + "api/experiment").json()
+            told = httpx.get(url + "api/experiment", timeout=LIMIT_S).json()
         assert told["recommendation"]["action"] == case.action, name
         assert (told["contamination"]["units"] > 0) == (case.both > 0), name
         shown(seen, case, told["recommendation"]["sentence"])

@@ -17,8 +17,8 @@ from streammetrics_consumers.sources.kafka.confluent_source import ConfluentSour
 from streammetrics_consumers.sources.kafka.kafka_source import KafkaSource
 
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+from tests.patience import LIMIT_S
 
-LIMIT_S = 20.0
 FIRST_MS = 10**12  # the timestamp of the first record of a partition
 
 

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 import pytest
 
 from tests.consumers.sources.kafka.kafka_reader import (
-    LIMIT_S,
     Library,
     Reader,
     read,
     read_to_end,
 )
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.kafka
 

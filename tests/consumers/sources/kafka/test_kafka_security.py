@@ -15,12 +15,13 @@ from streammetrics_consumers.cli.arguments import explained
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import NotLetIn
-from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
 
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml
 from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
-from tests.kafka_broker import Broker, Record, create_topic, free_ports, missing, produce
+from tests.kafka_broker import Broker, Record, create_topic, missing, produce
+from tests.patience import LIMIT_S
+from tests.ports import free_ports
 from tests.requirements import absent
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.xdist_group("kafka")]
@@ -117,7 +118,7 @@ def test_a_run_is_let_in_over_tls_and_its_workers_say_the_password_nowhere(
     workers = "2" if library.name == "kafka-python" else "1"
     flags = ("--until-end", "--no-serve", "--workers", workers)
     with Running(path, *flags, environ={"STREAMMETRICS_CLIENT": lines}) as running:
-        running.process.wait(100)
+        running.process.wait(LIMIT_S)
     assert running.process.returncode == 0, running.log
     with closing(Ledger.open(str(tmp_path / "streammetrics.db"))) as ledger:
         assert ledger.snapshot().counters.rows == 5
@@ -125,14 +126,6 @@ def test_a_run_is_let_in_over_tls_and_its_workers_say_the_password_nowhere(
     assert PASSWORD not in running.log
 
 
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client gives up after two seconds, where it says only then why it was not let in."""
-    for module in (confluent_source, kafka_client):
-        monkeypatch.setattr(module, "CONNECT_S", 2.0)
-
-
-@pytest.mark.usefixtures("soon")
 def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,7 +143,6 @@ def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
 
 # kafka-python leaves a connection whose handshake failed to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-@pytest.mark.usefixtures("soon")
 def test_a_broker_whose_certificate_is_not_known_is_not_spoken_to(
     library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:

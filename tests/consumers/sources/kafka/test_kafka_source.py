@@ -16,7 +16,6 @@ from streammetrics_consumers.sources.kafka import confluent_client, kafka_source
 
 from tests.consumers.sources.kafka.kafka_reader import (
     FIRST_MS,
-    LIMIT_S,
     Library,
     Reader,
     fill,
@@ -34,6 +33,7 @@ from tests.kafka_broker import (
     produce,
     unique_topic,
 )
+from tests.patience import LIMIT_S
 
 pytestmark = pytest.mark.kafka
 
