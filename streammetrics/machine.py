@@ -3,7 +3,7 @@
 Exact areas, grouped areas and exact quantiles sort. On AMD's Zen 4 numpy's AVX-512 sorts use an
 instruction that takes some hundred cycles there, and those of AVX2 are five times as fast. All give
 the same bits. numpy has no narrower setting: without AVX-512 its `np.exp` takes five times as long,
-which the library does not call, and sorts of short rows, as of lists, a fifth longer.
+which the library does not call, and sorts of short rows, such as ranked lists, a fifth longer.
 """
 
 from __future__ import annotations

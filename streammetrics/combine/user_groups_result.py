@@ -89,12 +89,6 @@ class UserGroupsResult(Generic[R], Shown):
         return self.interval().n_eff
 
     @property
-    def alarm(self) -> str:
-        """Why no value of the metric must be believed, as its own result says; otherwise ""."""
-        found = getattr(self.value, "alarm", "")
-        return found if isinstance(found, str) else ""
-
-    @property
     def groups(self) -> int:
         """Groups that have rows."""
         return sum(map(bool, self.weights))

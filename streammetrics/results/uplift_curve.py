@@ -196,7 +196,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
     @property
     def alarm(self) -> str:
         """That the declared share of treated rows is implausible, so that no effect must be
-        believed; otherwise ""."""
+        believed; otherwise "". Over users there is no alarm: the rows of a user share an arm."""
         p, declared = self.treated_share_p, self.declared_share
         if p is None or declared is None or not p <= _ALARM:
             return ""
