@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -75,6 +76,7 @@ def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> l
     sequences = [tuned(n, p, 0.25, share, least) for least in (1, 5, 10, 30)]
     crossed = [False] * len(sequences)
     for found in rate_looks(rng, sizes, (p, p), share):
+        found = replace(found, kind=None)  # or the burn-in of rates holds in each
         said = [one.at(found).p_value <= ALPHA for one in sequences]
         crossed = [was or now for was, now in zip(crossed, said, strict=True)]
     return list(map(float, crossed))

@@ -61,9 +61,11 @@ def _drawn(case: Case[Any]) -> list[Any]:
 
 
 def _plain(name: str, given: Any) -> Any:
-    """A column as Arrow may hold it: its keys are of one type, and UTF-8."""
+    """A column as Arrow may hold it: its keys and subtopics are of one type, and UTF-8."""
     if isinstance(given, DictionaryColumn):
         given = [given.values[code] for code in given.codes]
+    if name == "subtopics" and all(isinstance(one, tuple | list) for one in given):
+        return [[ascii(one) for one in answered] for answered in given]
     return [ascii(key) for key in given] if name == "keys" else given
 
 
