@@ -240,7 +240,7 @@ def _is_faulty(
 ) -> bool:
     """Whether the broker sends that batch for this offset. After a checksum error a client may
     continue at any offset, so each offset is requested with a new client."""
-    # Nor must it continue: a fetch at an invalid offset while it closes can block librdkafka forever.
+    # It fetches once: a fetch at an invalid offset while it closes can block librdkafka for ever.
     once = {"queued.min.messages": "1", "fetch.error.backoff.ms": "5000"}
     consumer = made({**settings, **once}, lambda error: None)
     try:
