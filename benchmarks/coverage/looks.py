@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.streams import LOOKS, information, linear, logarithmic, rate_looks
 from benchmarks.coverage.table import Row, Table
-from streammetrics.experiments import ConfidenceSequence
+from streammetrics.experiments import ConfidenceSequence, Evidence
 
 N: Final = 100_000  # units of an arm at the end
 ALPHA: Final = 0.05
@@ -76,8 +75,14 @@ def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> l
     sequences = [tuned(n, p, 0.25, share, least) for least in (1, 5, 10, 30)]
     crossed = [False] * len(sequences)
     for found in rate_looks(rng, sizes, (p, p), share):
-        found = replace(found, kind=None)  # or the burn-in of rates holds in each
-        said = [one.at(found).p_value <= ALPHA for one in sequences]
+        look = Evidence(  # without its kind, whose burn-in would hold in each
+            effect_size=found.effect_size,
+            std_error=found.std_error,
+            df=found.df,
+            least_count=found.least_count,
+            no_sequence=found.no_sequence,
+        )
+        said = [one.at(look).p_value <= ALPHA for one in sequences]
         crossed = [was or now for was, now in zip(crossed, said, strict=True)]
     return list(map(float, crossed))
 
