@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Thread
 from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import (
@@ -65,6 +66,7 @@ UNREADABLE: Final = frozenset(["_BAD_COMPRESSION", "_BAD_MSG", "INVALID_MSG", "_
 PROBE_S: Final = 0.5
 PROBES: Final = 30
 ANSWER_S: Final = 15.0
+CLOSE_S: Final = 30.0
 Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 
 
@@ -131,6 +133,29 @@ def made(settings: Mapping[str, str], on_error: Callable[[KafkaError], None]) ->
         why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         problem = Problem("[source.client]", "settings that librdkafka knows", why, "correct them")
         raise ConfigError("the Kafka client", [problem]) from None
+
+
+def close(consumer: Consumer) -> None:
+    """Leave the group after pending commits, and end the client, within CLOSE_S.
+
+    librdkafka can wait for ever for a lock of its own while it closes, if a batch was damaged: its
+    thread then stays behind, and the group forgets the member when the session ends.
+    """
+    failures: list[Exception] = []
+
+    def ending() -> None:
+        try:
+            consumer.close()
+        except Exception as error:  # raised again below, in the thread that closes
+            failures.append(error)
+
+    thread = Thread(target=ending, name="kafka-close", daemon=True)
+    thread.start()
+    thread.join(CLOSE_S)
+    if thread.is_alive():
+        RDKAFKA.warning("the client did not close within %g s, and is abandoned", CLOSE_S)
+    for error in failures:
+        raise error
 
 
 def _name_of(topic_id: Uuid) -> str | None:
@@ -254,7 +279,7 @@ def _is_faulty(
                     return message.offset() == base
                 raise explained(error)
     finally:
-        consumer.close()
+        close(consumer)
     raise Disconnected(f"kafka: the broker does not answer for {partition_id[0]}/{partition_id[1]}")
 
 

@@ -93,7 +93,7 @@ class ConfluentSource(TopicSource):
             self._reading = self._begin_reading()
         except BaseException:
             self._described_topics.close()
-            self._consumer.close()
+            faults.close(self._consumer)
             raise
         log.info("kafka: connected with %s", masked(settings))
 
@@ -280,7 +280,7 @@ class ConfluentSource(TopicSource):
             self._is_closed = True
             self._described_topics.close()
             with suppress(KafkaException):
-                self._consumer.close()
+                faults.close(self._consumer)
 
     # -- rebalances ---------------------------------------------------------------------------
     def _assigned(self, consumer: Consumer, partition_ids: list[TopicPartition]) -> None:

@@ -6,16 +6,17 @@ import gc
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Any
+from threading import Event
+from typing import Any, cast
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
 from streammetrics_consumers.config.declarations import LIBRARIES
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn
-from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
+from streammetrics_consumers.sources.kafka import confluent_client, confluent_source, kafka_client
 from streammetrics_consumers.sources.kafka.kafka_client import (
     Client,
     Forwarding,
@@ -52,6 +53,28 @@ def test_tries_to_reach_no_broker_leave_no_threads_and_no_files(library: Library
         with pytest.raises(Disconnected, match="no broker answers"):
             library.source(library.config(f"127.0.0.1:{port}", "clicks"))
     left_none(*before)
+
+
+class Blocked:
+    """A client that closes when it is released."""
+
+    def __init__(self, released: Event) -> None:
+        self.released = released
+
+    def close(self) -> None:
+        self.released.wait()
+
+
+def test_a_client_that_blocks_while_it_closes_is_abandoned(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(confluent_client, "CLOSE_S", 0.01)
+    released = Event()
+    confluent_client.close(cast(Consumer, Blocked(released)))
+    assert [record.getMessage() for record in caplog.records] == [
+        "the client did not close within 0.01 s, and is abandoned"
+    ]
+    released.set()
 
 
 @pytest.mark.slow
