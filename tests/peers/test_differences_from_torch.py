@@ -211,6 +211,11 @@ RULES: dict[str, Row] = {
         BINARY + "AUROC", {"max_fpr": 0.5}, [rows(HALVES, [0, 1, 0, 1]), COMPUTE], 2 / 3,
         lambda: of(ExactAUC(), [0, 1, 0, 1], HALVES).partial_auc(0.5), 0.25,
     ),
+    "a precision that no threshold reaches has a recall of 0": Row(
+        BINARY + "RecallAtFixedPrecision", {"min_precision": 0.75},
+        [rows([0.25, 0.5], [1, 0]), COMPUTE], lambda found: found == 0,
+        lambda: of(ExactAUC(), [1, 0], [0.25, 0.5]).recall_at_precision(0.75), NAN,
+    ),
     "R² of equal labels that are predicted": Row(
         "torchmetrics.R2Score", {}, [numbers([2.0, 2.0], [2.0, 2.0]), COMPUTE], 1.0,
         lambda: of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,

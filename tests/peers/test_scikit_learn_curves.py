@@ -100,6 +100,29 @@ def test_areas_and_the_best_point() -> None:
         assert thresholds[at] in known or near(best.value, float(tpr[at] - fpr[at]), labels)
 
 
+def test_chosen_thresholds_are_the_best_points_of_their_curve() -> None:
+    for labels, scores in samples():
+        found = exact(labels, scores)
+        precision, recall, thresholds = sk.precision_recall_curve(labels, scores)
+        points = [column[:-1] for column in (precision, recall)]  # the last is no threshold
+        for least in (0.0, 0.5, 0.8, 1.0):
+            for by, ours, (value, other) in (
+                ("precision", found.best("precision", recall_at_least=least), points),
+                ("recall", found.best("recall", precision_at_least=least), points[::-1]),
+            ):
+                met = other >= least
+                if not met.any():
+                    assert by == "recall" and math.isnan(ours.value)
+                    continue
+                assert ours.value == value[met].max(), (by, least)
+                at = thresholds[met & (value == ours.value)][::-1]
+                assert [point.threshold for point in ours.points] == at.tolist()
+        for beta in (0.5, 1, 2):
+            given = ((scores >= t).astype(np.int64) for t in thresholds)
+            theirs = max(sk.fbeta_score(labels, one, beta=beta, zero_division=0) for one in given)
+            assert near(found.best_f_beta(beta), float(theirs), labels)
+
+
 def test_points_and_tables_at_thresholds_are_theirs_to_the_last_bit() -> None:
     for labels, scores in samples():
         found = exact(labels, scores)

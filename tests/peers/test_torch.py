@@ -106,6 +106,20 @@ def test_areas(torch_peers: Peers, name: str) -> None:
     assert close(points.thresholds[1:], theirs[2][1:], 0)
 
 
+@pytest.mark.parametrize("name", BOTH_CLASSES)
+def test_thresholds_with_a_required_recall_or_precision(torch_peers: Peers, name: str) -> None:
+    labels, scores = ROWS[name]
+    found, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
+    for least in (0.25, 0.5, 0.75):
+        for peer, setting, ours in (
+            ("PrecisionAtFixedRecall", "min_recall", found.precision_at_recall(least)),
+            ("RecallAtFixedPrecision", "min_precision", found.recall_at_precision(least)),
+        ):
+            asked = METRICS + f"Binary{peer}", {setting: least}
+            value, _ = torch_peers.ask(*asked, *steps, COMPUTE)[-1]
+            assert equal(ours, value), (peer, least)
+
+
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "all wrong"])
 def test_errors_of_calibration_in_equal_bins(torch_peers: Peers, name: str) -> None:
     # Edges that float32 holds; where 1.0 is the only score of the last bin, its bin is theirs.
