@@ -35,12 +35,12 @@ def rank_of(n: int, p: Fraction) -> int:
 
 def fixed_ranks(n: int, p: Fraction, level: float) -> tuple[int, int]:
     """The ranks of an interval for one look: the largest l with P(S < l) <= α/2, and the least u
-    with P(S >= u) <= α/2, where S is binomial (n, p).
+    with P(S >= u) <= α/2, where S is binomial (n, p). α is that of the level as it is written.
 
     >>> fixed_ranks(100, Fraction(1, 2), 0.95)
     (40, 61)
     """
-    tail = (1 - level) / 2
+    tail = float((1 - Fraction(str(level))) / 2)  # 1 - 0.9 in binary is a little less than 0.1
     # The upper rank is the lower one of the rows in descending order, of which 1 - p are above.
     return _last(n, p, tail), n + 1 - _last(n, 1 - p, tail)
 

@@ -186,6 +186,12 @@ def test_ranks_of_one_look_are_the_last_with_their_tails() -> None:
             assert upper == 0 or 1 - binomial_tail(upper - 2, n, p) > tail, (n, p)
 
 
+def test_a_tail_that_is_exactly_that_of_the_level_is_inside_it() -> None:
+    # One row is below its 0.95-quantile with probability 0.95, and 1 - 0.9 in binary is below 0.1.
+    assert fixed_ranks(1, Fraction(19, 20), 0.9) == (1, 2)
+    assert fixed_ranks(1, Fraction(1, 20), 0.9) == (0, 1)
+
+
 def test_ranks_of_all_looks_are_those_with_little_evidence_against_them() -> None:
     for n in (1, 7, 90):
         for p in (Fraction(1, 2), Fraction(1, 100), Fraction(99, 100)):
