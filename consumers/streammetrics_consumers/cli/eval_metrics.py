@@ -294,13 +294,23 @@ def _offer_of_view(view: str) -> Offer | None:
     return None
 
 
+_DRIFT: Final = "drift is of two state files: see streammetrics drift --help"
+_BUDGET: Final = "recall_at_budget(0.05) and precision_at_budget(0.05) have this threshold"
+# What is asked for in another way, by the name that is likely.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("drift", "psi", "wasserstein", "js_distance", "hellinger"), _DRIFT),
+    "threshold_for": _BUDGET,
+}
+
+
 def measure_of(name: str, others: Sequence[str]) -> str:
     """The measure of lists that is meant; UsageError for any other name. others: known names."""
     try:
         return str(parse_measure(name))
     except SettingsError as error:
         every = f"name one of {', '.join(others)}, or a measure" if others else error.hint
-        near = did_you_mean(name.partition("(")[0].lower(), others, every)
+        stem = name.partition("(")[0].lower()
+        near = _ELSEWHERE.get(stem) or did_you_mean(stem, others, every)
         hint = error.hint if error.hint.startswith("did you mean") and near == every else near
         raise UsageError(
             f"--metrics: expected {'a metric, or ' if others else ''}a measure of lists such as "

@@ -314,6 +314,8 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
         ),
         ("--labels label --predicted-logged xyz --metrics ctr", "--predicted-logged: expected a"),
         ("--labels label --metrics snip", "did you mean `snips`?"),
+        ("--labels label --metrics psi", "got 'psi'; drift is of two state files: see "),
+        ("--labels label --metrics threshold_for(0.05)", "; recall_at_budget(0.05) and "),
         ("--labels label --metrics xyz", "got 'xyz'; name one of auc, "),
         *(
             (f"--labels label --scores score --metrics {given}", said)
