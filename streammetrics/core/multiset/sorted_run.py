@@ -45,6 +45,8 @@ Words: TypeAlias = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 _RANGE: Final = 1 << 16  # keys that are merged at once
 _FEW_HIGHS: Final = 4
+_HALF: Final = 32  # bits
+_MANY: Final = 1 << 12  # keys; fewer take less time than the look at their upper halves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +204,10 @@ def _sorted(run: Run, *, in_runs: bool = False, skewed: bool = False) -> Run:
     if counts is not None:
         return _sorted_with(low, high, counts, in_runs)
     if high is None:
-        low.sort(kind="stable" if skewed else None)
+        if skewed:
+            low.sort(kind="stable")
+        else:
+            _sort_words(low)
         return run
     least, most = int(high.min()), int(high.max())
     if least == most:
@@ -215,6 +220,32 @@ def _sorted(run: Run, *, in_runs: bool = False, skewed: bool = False) -> Run:
         order = _order(low, high)
         low, high = low[order], high[order]
     return Run(low, high)
+
+
+def _sort_words(words: Words) -> None:
+    """Sort keys in place: many of 64 bits whose upper halves are few, by halves of 32 bits, which
+    takes half the time."""
+    if words.dtype != np.uint64 or len(words) < _MANY:
+        words.sort()
+        return
+    least, most = (int(bound) >> _HALF for bound in (words.min(), words.max()))
+    if most - least >= _FEW_HIGHS:
+        words.sort()
+        return
+    half, end = np.uint64(_HALF), 0
+    halves, above = np.empty(len(words), np.uint32), np.empty(len(words), np.uint8)
+    for i in range(0, len(words), _CHUNK):
+        some = words[i : i + _CHUNK]
+        halves[i : i + _CHUNK] = some  # the lower half
+        if least < most:
+            above[i : i + _CHUNK] = (some >> half) - np.uint64(least)
+    for high in range(least, most + 1):
+        part = halves if least == most else np.compress(above == high - least, halves)
+        part.sort()
+        here = words[end : end + len(part)]
+        np.copyto(here, part)
+        here |= np.uint64(high << _HALF)
+        end += len(part)
 
 
 def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_runs: bool) -> Run:

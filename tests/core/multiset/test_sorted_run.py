@@ -54,6 +54,15 @@ def test_keys_are_sorted_and_counted() -> None:
             assert keys_of(run) == sorted(keys_of(run))
 
 
+def test_many_words_with_few_upper_halves_are_sorted_whatever_these_are() -> None:
+    n = sorted_run._MANY
+    for first, last in ((0, 0), (0, 1), (5, 7), (2**32 - 4, 2**32 - 1), (0, 4), (0, 2**32 - 1)):
+        above = RNG.integers(first, last + 1, n).astype(np.uint64) << np.uint64(32)
+        low = above | RNG.integers(0, 2**32, n).astype(np.uint64)
+        expected = sorted(low.tolist())
+        assert combined([Run(low)]).low.tolist() == expected
+
+
 def test_counts_add_up_however_large() -> None:
     for count, n_highs, top in product((1, 200, 2**33), (0, 1, 300), (2**20, 2**64 - 1)):
         low = np.array([0, 7, top, 7, top], np.uint64)
