@@ -16,7 +16,7 @@ DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/eng
   --ignore=streammetrics/engines/beam.py --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check static fast-tests test test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo off-policy bench coverage mutants
+.PHONY: help setup check static fast-tests test test-docs test-faults test-engines test-cluster test-wheel chaos peers engines linters docs notebooks site screenshots demo off-policy bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,10 +32,13 @@ static: .venv/.dev  ## only ruff, ruff format --check and mypy
 	$(BIN)/mypy
 
 fast-tests: .venv/.dev  ## only the fast tests; ARGS=--durations=30
-	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" tests $(ARGS)
+	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow and not docs" tests $(ARGS)
 
 test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
-	$(PYTEST) -n 3 -m "not faults and not wheel" $(DOCTESTS) tests $(ARGS)
+	$(PYTEST) -n 3 -m "not docs and not faults and not wheel" $(DOCTESTS) tests $(ARGS)
+
+test-docs: .venv/.dev  ## run the code of the site's pages, the notebooks and the newcomers' scripts, and build the site
+	$(PYTEST) -n 3 -m docs tests/test_site.py tests/test_notebooks.py tests/newcomer $(ARGS)
 
 test-faults: .venv/.dev  ## tests that kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers

@@ -40,7 +40,7 @@ hypothesis.settings.load_profile("default")
 # spare: what is written to disk for good costs stores a third of their time, and proves nothing.
 MEMORY = Path("/dev/shm")
 
-LEFT_OUT_OF_CHECK = ("kafka", "postgres", "slow")
+LEFT_OUT_OF_CHECK = ("kafka", "postgres", "slow", "docs")
 # Kills, stalls and cuts off real parts, over and over: `make test-faults` runs these.
 FAULTS = frozenset(
     [

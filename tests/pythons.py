@@ -63,7 +63,7 @@ def fast_tests(version: str, python: Path) -> int:
         install = [mine, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[dev]"], check=True)
         made.touch()
-    chosen = "not kafka and not postgres and not slow"
+    chosen = "not kafka and not postgres and not slow and not docs"
     tests = [mine, "-m", "pytest", "-q", "-n", "2", "-m", chosen, "tests"]
     # Parts that this Python may lack are required of the one that all tests run on.
     environment = {name: os.environ[name] for name in os.environ if name != "STREAMMETRICS_REQUIRE"}

@@ -30,7 +30,7 @@ def shown(cells: list[Any]) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @each_notebook
 def test_a_notebook_runs_and_its_stored_outputs_are_those_of_a_new_kernel(path: Path) -> None:
     pytest.importorskip("nbclient")

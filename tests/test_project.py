@@ -179,6 +179,16 @@ def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:
     assert "make test-faults" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_each_file_that_runs_pages_is_named_by_make_test_docs_and_ci_runs_it() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = re.findall(r"tests/\S+", makefile.partition("\ntest-docs:")[2].partition("\n\n")[0])
+    files = {path for name in named for path in (ROOT / name, *(ROOT / name).glob("test_*.py"))}
+    paths = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    assert {one for one in paths if "pytest.mark.docs" in one.read_text("utf-8")} <= files
+    for script in (".ci/run", ".github/workflows/tests.yml"):
+        assert "make test-docs\n" in (ROOT / script).read_text(encoding="utf-8"), script
+
+
 @pytest.mark.slow
 def test_ci_can_be_run() -> None:
     script = ROOT / ".ci" / "run"

@@ -50,13 +50,13 @@ def test_each_block_of_a_page_is_of_a_kind_that_a_test_runs(page: Path) -> None:
             assert all(line.startswith(INSTALLS) for line in block.text.splitlines()), block
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.parametrize("page", [one for one in PAGES if one != ON_KAFKA], ids=NAMES.get)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     ran(page, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.kafka
 def test_the_tutorial_on_kafka_runs_with_a_broker(kafka: str, tmp_path: Path) -> None:
     text = TEXTS[ON_KAFKA]
@@ -75,7 +75,7 @@ def test_a_block_that_prints_something_else_is_found_and_can_be_written(tmp_path
     assert "```text\n2\n```\n" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_the_site_is_built_without_a_warning_and_has_a_page_for_each_metric(tmp_path: Path) -> None:
     python = ROOT / ".cache" / "site" / "bin" / "python"
     if not python.exists():

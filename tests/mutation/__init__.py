@@ -22,7 +22,7 @@ TESTS: Final = (
     "--ignore=streammetrics/figures.py",
     "--ignore=tests/mutation",
 )
-MARKED: Final = "not kafka and not postgres and not slow"
+MARKED: Final = "not kafka and not postgres and not slow and not docs"
 # Tests that the report never calls needless; patterns of their ids.
 KEPT: Final = (
     "*/test_worked_*",  # values that others computed

@@ -112,7 +112,7 @@ def test_what_a_script_imports_is_shown_in_code_on_a_page_before_the_reference()
     assert [name for name in imports if not re.search(rf"\b{name}\b", shown)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("metrics_by_variant")
     assert set(found["areas"]) == {"control", "new"}
@@ -126,7 +126,7 @@ def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
         assert of_area["rows"].item() == len(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(ran: Ran) -> None:
     found = ran("training_loop")
     theirs = [metrics.roc_auc_score(LABELS, scores) for scores in EPOCHS]
@@ -134,7 +134,7 @@ def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(
     assert found["resumed"].compute().auc == found["history"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_eight_processes_count_what_one_counts(folder: Path) -> None:
     script = Path(__file__).parent / "scripts" / "eight_processes.py"
     subprocess.run([sys.executable, script], cwd=folder, check=True)
@@ -145,7 +145,7 @@ def test_eight_processes_count_what_one_counts(folder: Path) -> None:
     assert day.compute().auc == pytest.approx(theirs, rel=EXACTLY)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
     found = ran("qrels_and_run")["found"]
     theirs = pytrec_eval.RelevanceEvaluator(
@@ -161,7 +161,7 @@ def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
         assert (interval.lower, interval.upper) == pytest.approx((t.low, t.high), rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> None:
     found = ran("two_models")
     areas = [metrics.roc_auc_score(LABELS, DAY[name]) for name in ("score", "old_score")]
@@ -174,7 +174,7 @@ def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> 
     assert interval == pytest.approx((t.low, t.high), rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_the_best_threshold_is_that_of_the_curve_of_scikit_learn(ran: Ran, folder: Path) -> None:
     found = ran("best_threshold")
     fpr, tpr, _ = metrics.roc_curve(LABELS, DAY["score"])
@@ -188,7 +188,7 @@ def test_the_best_threshold_is_that_of_the_curve_of_scikit_learn(ran: Ran, folde
     assert f"AUC {metrics.roc_auc_score(LABELS, DAY['score']):.3f}" in picture
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_a_metric_of_ones_own_is_a_mean_with_an_interval(ran: Ran) -> None:
     found = ran("own_metric")
     price, predicted = (DAY[name].to_numpy() for name in ("price", "predicted_price"))
@@ -199,7 +199,7 @@ def test_a_metric_of_ones_own_is_a_mean_with_an_interval(ran: Ran) -> None:
     assert interval == pytest.approx((t.low, t.high), rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> None:
     found = ran("day_of_windows")
     frame = found["frame"].filter(pl.col("window_start_ms").is_not_null(), name="auc")
@@ -213,7 +213,7 @@ def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> 
     assert "A day" in (folder / "day.svg").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_an_a_b_verdict_rests_on_the_effect_and_the_error_over_users(ran: Ran) -> None:
     found = ran("ab_verdict")
     users = DAY.group_by("user", "variant").agg(clicks=pl.col("click").sum(), rows=pl.len())
@@ -232,7 +232,7 @@ def test_an_a_b_verdict_rests_on_the_effect_and_the_error_over_users(ran: Ran) -
     assert report.recommendation.action == "ship"
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_a_report_has_the_numbers_of_the_day(
     ran: Ran, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
