@@ -72,7 +72,7 @@ def balanced_clicks(
     BalancedClicks(clicks_a=0, clicks_b=1, k=1)
     """
     rank_a, rank_b, position = _ranks(a, "a"), _ranks(b, "b"), _ranks(shown, "shown")
-    distinct = dict.fromkeys(clicked)
+    distinct = _ranks(clicked, "clicked", repeats=True)
     for item in distinct:
         if item not in position:
             raise _stranger(item, "an item of the shown list", "pass the list as it was shown")
@@ -104,10 +104,10 @@ def _text(given: object, name: str) -> str:
     return given
 
 
-def _ranks(items: Sequence[T], name: str) -> dict[T, int]:
-    """The rank of each item, from 1."""
+def _ranks(items: Sequence[T], name: str, *, repeats: bool = False) -> dict[T, int]:
+    """The rank of each item, from 1. repeats: an item may be there again."""
     found: dict[T, int] = {}
-    for i, item in enumerate(items):
+    for i, item in enumerate(_each(items, name)):
         where = f"{name}[{i}]"
         try:
             rank = found.setdefault(item, i + 1)
@@ -115,10 +115,18 @@ def _ranks(items: Sequence[T], name: str) -> dict[T, int]:
             hint = "pass the items of one list, such as their ids"
             expected = "an item that can be hashed"
             raise InputError(expected=expected, got=shown(item), where=where, hint=hint) from None
-        if rank != i + 1:
+        if rank != i + 1 and not repeats:
             got, hint = f"{shown(item)} again", "drop the repeated item"
             raise InputError(expected="each item once", got=got, where=where, hint=hint)
     return found
+
+
+def _each(items: Sequence[T], name: str) -> Iterator[T]:
+    try:
+        return iter(items)
+    except TypeError:  # also of an array without dimensions
+        expected, hint = "a sequence of items", "pass a list, an empty one if there is none"
+        raise InputError(expected=expected, got=shown(items), where=name, hint=hint) from None
 
 
 def _stranger(item: object, expected: str, hint: str) -> InputError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,7 @@ def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> 
         (("aa", "b", "x"), r"a\[1\]: expected each item once, got 'a' again; drop"),
         (("a", "bcb", "x"), r"b\[2\]: expected each item once"),
         (([["a"]], "b", "x"), r"a\[0\]: expected an item that can be hashed, got"),
+        (("a", None, "x"), "b: expected a sequence of items, got None; pass a list, an empty one"),
         (("a", "b", 7), "list_id: expected a string, got 7; pass the id of the request"),
     ],
 )
@@ -86,9 +88,11 @@ def test_balanced_lists_favour_a_shifted_ranking_even_if_clicks_are_at_random() 
     [
         ("abc", "z", "clicked: expected an item of the shown list, got 'z'"),
         ("abq", "q", "clicked: expected an item of one of the rankings, got 'q'"),
+        ("abc", [["a"]], r"clicked\[0\]: expected an item that can be hashed, got \['a'\]"),
+        ("abc", np.array(1), r"clicked: expected a sequence of items, got array\(1\)"),
         ("aba", "a", r"shown\[2\]: expected each item once, got 'a' again"),
     ],
 )
-def test_clicks_that_belong_nowhere_are_refused(shown: str, clicked: str, said: str) -> None:
+def test_clicks_that_belong_nowhere_are_refused(shown: str, clicked: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         balanced_clicks("abc", "bcd", shown, clicked)
