@@ -130,13 +130,15 @@ def weight_of_recall(b: object, where: str) -> Fraction:
 
 
 def parts(k: object, where: str) -> int:
-    """A number of parts, at least 1."""
+    """A number of parts, at least 1 and few enough to compute each."""
     found = whole(k)
-    if found is None or found < 1:
-        raise refused(where, "a number of parts, 1 or more", k, "pass 10 for tenths of the rows")
+    if found is None or not 1 <= found <= _MOST_PARTS:
+        expected = f"a number of parts, 1 to {_MOST_PARTS:,}"
+        raise refused(where, expected, k, "pass 10 for tenths of the rows")
     return found
 
 
+_MOST_PARTS: Final = 10_000
 _AIMS: Final = ("youden", "product", "distance", "accuracy", "precision", "recall", "f_beta")
 
 

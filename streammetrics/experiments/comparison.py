@@ -140,8 +140,9 @@ def compare(
     """The difference treatment - control of two states of one metric, or of UserGroups of it.
 
     view: of the metric's result, None: the first. The interval of two shares is Newcombe's, that of
-    two quantiles combines theirs in the same way (MOVER; the p-value is that of its half towards 0,
-    as if it were of a normal distribution), else it is Welch's of the two variances; that of the
+    two quantiles combines theirs in the same way (MOVER; an end is infinite if an arm has too few
+    rows for it; the p-value is that of its half towards 0, as if it were of a normal distribution,
+    and 1 if that is infinite), else it is Welch's of the two variances; that of the
     lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
     error by the delta method. covariate: removes the variance that a pre-exposure covariate
     explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
@@ -207,12 +208,13 @@ def compared(
     test_error = _test_error(a, b, std_error)
     if mover:
         half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
-        test_error = half / q
+        test_error = half / q if math.isfinite(half) else math.nan
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     deff = _deff(a, b)
     n, quantiles, unbounded = a.n + b.n, None, ""
     if a.quantile is not None and b.quantile is not None:
-        unbounded = _NO_LIFT if relative else "" if mover else _UNBOUNDED
+        both = math.isfinite(lower) and math.isfinite(upper)
+        unbounded = _NO_LIFT if relative else "" if both else _UNBOUNDED
         quantiles = None if relative else (a.quantile, b.quantile)
     return Comparison(
         control=a.estimate,
@@ -307,18 +309,20 @@ def _test_error(a: Arm, b: Arm, std_error: float) -> float:
 
 def _bounds(pair: Pair, std_error: float, q: float, correlation: float) -> Bounds:
     a, b = pair.control, pair.treatment
-    if _newcombe(a, b):
+    if _combined(a, b):
         ends = (a.lower, a.upper), b.estimate, (b.lower, b.upper)
         return newcombe_bounds(a.estimate, *ends, correlation)
     return symmetric_bounds(pair.effect, std_error, q)
 
 
-def _newcombe(a: Arm, b: Arm) -> bool:
-    return all(map(math.isfinite, (a.lower, a.upper, b.lower, b.upper)))
+def _combined(a: Arm, b: Arm) -> bool:
+    """Whether an end of the difference follows from ends of both arms."""
+    ends = (b.lower, a.upper), (b.upper, a.lower)
+    return any(math.isfinite(one) and math.isfinite(other) for one, other in ends)
 
 
 def _method(a: Arm, b: Arm) -> str:
-    if _newcombe(a, b):
+    if _combined(a, b):
         return "mover" if math.isnan(a.variance + b.variance) else "newcombe"
     one = a.known or a.method in ("stratified", "cuped")
     return a.method if a.method == b.method and one else "welch"

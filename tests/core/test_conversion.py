@@ -389,7 +389,13 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (
         CURVE.lift,
         (0,),
-        "ScoreCurve.lift(k): expected a number of parts, 1 or more, got 0; "
+        "ScoreCurve.lift(k): expected a number of parts, 1 to 10,000, got 0; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        CURVE.gain,
+        (10**9,),
+        "ScoreCurve.gain(k): expected a number of parts, 1 to 10,000, got 1000000000; "
         "pass 10 for tenths of the rows",
     ),
     (

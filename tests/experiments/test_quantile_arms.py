@@ -166,10 +166,25 @@ def test_the_worked_example_of_equal_quantiles(data: Path) -> None:
     )
 
 
-def test_a_difference_without_both_bounds_says_why() -> None:
-    found = compare(waits(0, 90), waits(1, 90), view="p99")
-    assert math.isinf(found.effect_size_ci_upper)
-    assert found.reason == "an arm has too few rows to bound its quantile on both sides"
+@pytest.mark.parametrize("users", [0, 80])
+def test_a_difference_has_the_ends_that_its_arms_have_and_says_why_one_is_missing(
+    users: int,
+) -> None:
+    few, many = waits(0, 200, users=users), waits(1, 4_000, 9, users=users)
+    # The few have no upper end of a p99, so only they bound a difference from below.
+    arms = [state.compute().interval("p99") for state in (few, many)]
+    assert arms[0].upper == math.inf > arms[1].upper
+    up, down = (compare(*pair, view="p99") for pair in ((few, many), (many, few)))
+    reach = math.hypot(arms[1].upper - arms[1].estimate, arms[0].estimate - arms[0].lower)
+    assert up.effect_size_ci_upper == pytest.approx(up.effect_size + reach, rel=1e-12)
+    assert down.effect_size_ci_lower == -up.effect_size_ci_upper
+    assert (up.effect_size_ci_lower, down.effect_size_ci_upper) == (-math.inf, math.inf)
+    for found in (up, down):  # the end towards 0 is missing
+        assert (found.method, found.pvalue) == ("mover", 1.0) and math.isnan(found.statistic)
+        assert found.reason == "an arm has too few rows to bound its quantile on both sides"
+    neither = compare(waits(0, 90), waits(1, 90), view="p99")
+    assert (neither.effect_size_ci_lower, neither.effect_size_ci_upper) == (-math.inf, math.inf)
+    assert neither.reason == found.reason
 
 
 def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:

@@ -77,8 +77,9 @@ def newcombe_bounds(
 
     (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.) D = b - a;
     D - √((b - lower_b)² + (upper_a - a)²), D + √((upper_b - b)² + (a - lower_a)²).
-    Infinite if a share or its interval is not finite. correlation: of a and b, whose covariance is
-    subtracted. (Zou 2007, Psychol. Methods 12, 399-413.)
+    An end is infinite if one of the two ends that it follows from is; both are if a share is not
+    finite, or an end nan. correlation: of a and b, whose covariance is subtracted. (Zou 2007,
+    Psychol. Methods 12, 399-413.)
 
     >>> z = 1.959963984540054
     >>> lower, upper = newcombe_bounds(
@@ -86,7 +87,7 @@ def newcombe_bounds(
     >>> round(lower, 12), round(upper, 12)
     (0.000164880491, 0.012844943543)
     """
-    if not all(map(math.isfinite, (a, *bounds_a, b, *bounds_b))):
+    if not (math.isfinite(a) and math.isfinite(b)) or any(map(math.isnan, bounds_a + bounds_b)):
         return EVERYTHING
     down_b, up_a = b - bounds_b[0], bounds_a[1] - a
     up_b, down_a = bounds_b[1] - b, a - bounds_a[0]
@@ -98,6 +99,8 @@ def newcombe_bounds(
 
 
 def _hypotenuse(a: float, b: float, correlation: float) -> float:
+    if math.inf in (a, b):
+        return math.inf
     return math.sqrt(max(0.0, a * a + b * b - 2.0 * correlation * a * b))
 
 

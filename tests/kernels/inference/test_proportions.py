@@ -67,4 +67,7 @@ def test_no_rows_say_nothing() -> None:
     assert share_variance(1, 1) == 0.0 and math.isnan(share_variance(0, 0))
     assert newcombe_bounds(math.nan, EVERYTHING, 0.5, (0.4, 0.6)) == EVERYTHING
     assert newcombe_bounds(0.5, (0.4, 0.6), 0.5, EVERYTHING) == EVERYTHING
+    assert newcombe_bounds(0.5, (math.nan, 0.6), 0.5, (0.4, 0.6)) == EVERYTHING
+    half = newcombe_bounds(0.5, (0.4, 0.6), 0.5, (0.4, math.inf), 0.5)
+    assert half == (-newcombe_bounds(0.5, (0.4, 0.6), 0.5, (0.4, 0.6), 0.5)[1], math.inf)
     assert math.isnan(f_beta_variance(0, 0, 0, 1))
