@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.conversion import (
+    among,
     array_of,
     listed,
     plain,
@@ -138,6 +139,8 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
 
 def _is_zero_or_one(value: object) -> bool:
     known = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
+    if isinstance(value, Decimal) and value.is_nan():  # a signalling one cannot be compared
+        return False
     return known and (value == 0 or value == 1)
 
 
@@ -279,7 +282,7 @@ def _is_number(value: object) -> bool:
     if isinstance(value, int):  # bool too; larger integers have no float64
         return abs(value) < 1 << 1023
     if isinstance(value, Decimal):  # to the nearest float
-        return value.is_qnan() or value.is_infinite() or abs(value) < 1 << 1023
+        return not value.is_snan() and (not value.is_finite() or abs(value) < 1 << 1023)
     if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
         return False
     return isinstance(value, float | np.bool_ | np.integer | np.floating)
@@ -363,13 +366,9 @@ _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 def check_choice(value: object, choices: Sequence[str], where: str) -> None:
     """Refuse a setting that is not one of the choices."""
-    if value not in choices:
-        raise SettingsError(
-            expected=f"one of {', '.join(choices)}",
-            got=shown(value),
-            where=where,
-            hint="choose one of them",
-        )
+    if not among(value, choices):
+        expected, hint = f"one of {', '.join(choices)}", "choose one of them"
+        raise SettingsError(expected=expected, got=shown(value), where=where, hint=hint)
 
 
 def check_max_rows(value: object, where: str) -> None:

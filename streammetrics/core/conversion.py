@@ -92,6 +92,25 @@ def as_float(value: object) -> float | None:
     return number + 0.0  # -0.0 is 0.0
 
 
+def numeric(value: object) -> float:
+    """`as_float`, and nan for what has none, which no range holds.
+
+    >>> numeric("0.5"), 0 < numeric(None) < 1
+    (nan, False)
+    """
+    found = as_float(value)
+    return math.nan if found is None else found
+
+
+def among(value: object, choices: Iterable[str]) -> bool:
+    """Whether a value is one of these strings; False for arrays and others that compare by element.
+
+    >>> among("a", ("a", "b")), among(np.array(["a"]), ("a", "b"))
+    (True, False)
+    """
+    return isinstance(value, str) and value in choices
+
+
 # The arguments of the methods of results, as plain Python numbers, or an InputError.
 
 
@@ -144,7 +163,7 @@ _AIMS: Final = ("youden", "product", "distance", "accuracy", "precision", "recal
 
 def check_aim(by: object, where: str) -> None:
     """Refuse an unknown criterion for the best operating point."""
-    if by in _AIMS:
+    if among(by, _AIMS):
         return
     hint = "choose one of these"
     if isinstance(by, str) and by.lower().startswith("f"):

@@ -326,6 +326,8 @@ def _exactly(
 
 def _fraction(value: Any) -> tuple[Fraction | None, Fraction]:
     """The exact value of a weight, None if it has none, and its ulp."""
+    if isinstance(value, Decimal) and value.is_snan():
+        return None, Fraction(0)
     if isinstance(value, Decimal | float | np.floating) and not np.isfinite(float(value)):
         return None, Fraction(0)
     if isinstance(value, np.floating):

@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol, cast
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
 from streammetrics.combine.clustered import is_chosen, no_jackknife
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.quantile_arms import QuantileArm, quantile_arm
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -199,6 +199,13 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
 
     InputError for a view that the metric does not have, SettingsError for several metrics in one.
     """
+    if not isinstance(state, Accumulator):
+        raise InputError(
+            expected="a state: a metric with its rows, which has the variance that a result lacks",
+            got=type(state).__name__,
+            where="state",
+            hint="pass the metric itself, not its result",
+        )
     result = state.compute()
     grouped = result if isinstance(result, UserGroupsResult) else None
     figures = grouped.value if grouped else result

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.conversion import among, numeric
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind, arm_of
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.experiments.plan import Horizon, check_share
@@ -97,6 +98,7 @@ _UNBOUNDED: Final = "no bounds of the values of rows are known by design, or use
 # Only lists that two variants drafted have users and successes. If each draft is random, a coin
 # decides for whom a click counts, whoever clicks; another share of wins may depend on the user.
 _SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
+_KINDS: Final = ("asymptotic", "empirical_bernstein", "label")
 UNDECLARED = "neither a horizon nor an mde was declared before the data"
 _OF_ROWS: Final = (
     "the interval of a quantile is tuned by planned rows, which v_opt does not say: declare "
@@ -155,7 +157,7 @@ class ConfidenceSequence:
         check_share("alpha", self.alpha)
         _positive("v_opt", self.v_opt)
         _positive("prior", self.prior)
-        if self.kind not in ("asymptotic", "empirical_bernstein", "label"):
+        if not among(self.kind, _KINDS):
             raise SettingsError(
                 expected='"asymptotic", "empirical_bernstein" or "label"',
                 got=shown(self.kind),
@@ -169,7 +171,7 @@ class ConfidenceSequence:
                 where="horizon",
                 hint="leave out v_opt" if self.kind == "asymptotic" else "pass v_opt, or neither",
             )
-        if not 0 <= self.reference <= 1:
+        if not 0 <= numeric(self.reference) <= 1:
             raise SettingsError(
                 expected="a mean in [0, 1]",
                 got=shown(self.reference),
@@ -193,6 +195,7 @@ class ConfidenceSequence:
         >>> found.lower, found.upper
         (123.0, 277.0)
         """
+        _check_compared(comparison)
         if self.kind == "label":
             return self._label(comparison)
         if self.kind == "empirical_bernstein":
@@ -318,6 +321,16 @@ class ConfidenceSequence:
         return Anytime(low, high, empirical_bernstein.log_e(*settings))
 
 
+def _check_compared(given: object) -> None:
+    if not hasattr(given, "effect_size"):
+        raise InputError(
+            expected="a comparison of two states",
+            got=shown(given),
+            where="at(comparison)",
+            hint="pass compare(control, treatment), or one state to ConfidenceSequence.of",
+        )
+
+
 def information(found: Compared) -> float:
     """The clock v = 1 / std_error²."""
     return 1.0 / found.std_error / found.std_error
@@ -369,7 +382,7 @@ def _tuning(v_opt: float | None, horizon: Horizon | None) -> float:
 
 
 def _positive(name: str, value: float | None) -> None:
-    if value is not None and not 0 < value < math.inf:
+    if value is not None and not 0 < numeric(value) < math.inf:
         raise SettingsError(
             expected="a positive number",
             got=shown(value),
@@ -408,7 +421,7 @@ class Guardrail:
                 where="horizon",
                 hint="leave out v_opt",
             )
-        if not 0 <= self.margin < math.inf:
+        if not 0 <= numeric(self.margin) < math.inf:
             raise SettingsError(
                 expected="a margin of 0 or more",
                 got=shown(self.margin),
@@ -418,6 +431,7 @@ class Guardrail:
 
     def at(self, comparison: Compared) -> Guarded:
         """The verdict at this look; never raises on sparse data."""
+        _check_compared(comparison)
         sign = 1.0 if self.higher_is_better else -1.0
         missing = _missing(comparison, self.v_opt, self.horizon, self.min_count)
         if missing is not None:

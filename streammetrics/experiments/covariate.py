@@ -137,6 +137,13 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
     The estimates are adjusted to the mean covariate of the two arms. SettingsError if there are no
     groups, or different ones.
     """
+    if not isinstance(covariate, Covariate):
+        raise SettingsError(
+            expected="a Covariate",
+            got=shown(covariate),
+            where="compare(covariate)",
+            hint="pass Covariate(control=..., treatment=...), both states of the period before",
+        )
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
     y = pair.control, pair.treatment

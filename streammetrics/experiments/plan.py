@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn
 
+from streammetrics.core.conversion import numeric
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.kernels.inference.tails import normal_isf
@@ -80,15 +81,15 @@ class Horizon:
     optimize_at: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.mde is not None and self.mde < 0:
+        if self.mde is not None and numeric(self.mde) < 0:
             _refuse("mde", "a size of at least 0", self.mde, "pass it without its sign")
         for name in ("units", "variance", "mde"):
-            if self._has(name) and not 0 <= getattr(self, name) < math.inf:
+            if self._has(name) and not 0 <= numeric(getattr(self, name)) < math.inf:
                 hint = "pass what is planned or was measured before"
-                _refuse(name, "a finite number, at least 0", getattr(self, name), hint)
-        if self.baseline is not None and not 0 <= self.baseline <= 1:
+                _refuse(name, "a finite number, at least 0", shown(getattr(self, name)), hint)
+        if self.baseline is not None and not 0 <= numeric(self.baseline) <= 1:
             hint = "pass a rate as a share of 1; for a mean, pass variance="
-            _refuse("baseline", "a rate from 0 to 1", self.baseline, hint)
+            _refuse("baseline", "a rate from 0 to 1", shown(self.baseline), hint)
         others = [name for name in ("units", "baseline", "variance") if self._has(name)]
         if self.mde is not None and others:
             got = ", ".join([*others, "mde"])
@@ -396,7 +397,7 @@ _SHARES: Final = {
 
 def check_share(name: str, value: float, most: float = 1) -> None:
     """Raise SettingsError for a value that is not between 0 and `most`."""
-    if not 0 < value < most:
+    if not 0 < numeric(value) < most:
         raise SettingsError(
             expected=f"a number between 0 and {most}",
             got=shown(value),

@@ -315,10 +315,11 @@ def figure_by_series(
     >>> spec["usermeta"]["reason"]
     'no value is defined'
     """
+    _check_title(title)
     chosen = dict(list(results.items())[:MOST])
     known = _shared(chosen.values())
     kind = known[0] if kind is None and known else kind
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         names = sorted({type(one).__name__ for one in chosen.values()})
         raise InputError(
             expected=f"a figure of {' and '.join(names) or 'no result'}: "
@@ -368,6 +369,12 @@ def figure_by_series(
     names = list(dict.fromkeys(one.name for one in found))
     x = names[0] if len(names) == 1 else "value"
     return values(found, title=title, x=x, interval=ci_title(LEVEL), theme=theme)
+
+
+def _check_title(title: object) -> None:
+    if not isinstance(title, str):
+        hint = "pass a text, or leave it out"
+        raise InputError(expected="a string", got=shown(title), where="title", hint=hint)
 
 
 def _with_values(spec: Spec, inner: Mapping[str, object], view: str) -> Spec:

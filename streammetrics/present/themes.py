@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, shown
 
 Spec: TypeAlias = dict[str, object]
@@ -33,7 +34,7 @@ def theme(name: str = "light") -> Spec:
     >>> theme("dark")["background"]
     '#14181d'
     """
-    if name not in THEMES:
+    if not among(name, THEMES):
         raise InputError(
             expected='"light" or "dark"', got=shown(name), where="theme", hint="pass one of these"
         )

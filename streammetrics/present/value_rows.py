@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import as_float
+from streammetrics.core.conversion import among, as_float
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.present.views import ENTRIES, Part, counts_of, has_parts, texts_of, views_of
@@ -237,7 +237,7 @@ def frame_of(columns: Columns, library: str | None) -> Frame:
     library: "pandas" or "polars"; None: the one that the program has imported, else the one that is
     installed, pandas if both are. SettingsError if it is not installed.
     """
-    if library not in (None, "pandas", "polars"):
+    if library is not None and not among(library, ("pandas", "polars")):
         raise InputError(
             expected='"pandas", "polars" or None',
             got=shown(library),

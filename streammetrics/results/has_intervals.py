@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import as_float
+from streammetrics.core.conversion import among, as_float
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.kernels.inference.area_interval import COARSE
@@ -186,7 +186,7 @@ class HasIntervals(Shown):
         if share is None or not 0 < share < 1:
             hint = "pass the confidence level as a share of 1"
             raise _refused("level", "a number between 0 and 1, such as 0.95", level, hint)
-        if method not in METHODS:
+        if not among(method, METHODS):
             raise _refused("method", " or ".join(map(repr, METHODS)), method)
         asked = Asked(text, float(value), share, method)
         if text.rest:

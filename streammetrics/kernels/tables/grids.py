@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.conversion import as_float, plain
+from streammetrics.core.conversion import among, as_float, plain
 from streammetrics.core.errors import SettingsError, shown
 
 # Positions among edges are looked up by a score's first bits, and searched if these do not decide.
@@ -344,7 +344,7 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
         ("range", ("probability", "real")),
     ):
         value = getattr(metric, name)
-        if value not in known:
+        if not among(value, known):
             raise refused_setting(metric, name, " or ".join(f'"{k}"' for k in known))
     if type(metric.resolution) is not int or not 0 <= metric.resolution <= MAX_RESOLUTION:
         raise refused_setting(metric, "resolution", f"an integer from 0 to {MAX_RESOLUTION}")

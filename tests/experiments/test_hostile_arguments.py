@@ -1,0 +1,104 @@
+"""Arguments of any type: whatever is passed, an error has four parts and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    ExactAUC,
+    ExactQuantiles,
+    ExactUplift,
+    Interleaving,
+    Quantiles,
+    Ratio,
+    StreamMetricsError,
+    compare,
+)
+from streammetrics.experiments import ConfidenceSequence, Guardrail, Horizon
+
+HOSTILE: tuple[Any, ...] = (
+    *(None, "x", "", b"x", {}, [[1], [2, 3]], 10**400, 1j, object(), Decimal("sNaN")),
+    *(np.array(1), np.array([1, "a"], object), np.zeros(2, [("a", int)]), np.datetime64("NaT")),
+    [Decimal("sNaN"), Decimal(1)],
+)
+
+
+def rates() -> tuple[Ratio, Ratio]:
+    """Two rates."""
+    states = Ratio(), Ratio()
+    for state, hits in zip(states, (50, 40), strict=True):
+        state.update([1] * hits + [0] * (100 - hits))
+    return states
+
+
+def curve() -> Any:
+    """A score curve."""
+    state = ExactAUC()
+    state.update([0, 1, 1, 0], [0.1, 0.4, 0.35, 0.8])
+    return state.compute()
+
+
+CALLS: tuple[Callable[[Any], object], ...] = (
+    lambda x: compare(x, rates()[1]),
+    lambda x: compare(*rates(), level=x),
+    lambda x: compare(*rates(), covariate=x),
+    lambda x: ConfidenceSequence(v_opt=1.0).at(x),
+    lambda x: ConfidenceSequence(v_opt=1.0).of(x),
+    lambda x: ConfidenceSequence(v_opt=x),
+    lambda x: ConfidenceSequence(alpha=x),
+    lambda x: ConfidenceSequence(prior=x),
+    lambda x: ConfidenceSequence(reference=x),
+    lambda x: ConfidenceSequence(kind=x),
+    lambda x: Guardrail(margin=0.1, v_opt=1.0).at(x),
+    lambda x: Guardrail(margin=x),
+    lambda x: Horizon(units=x, variance=1.0),
+    lambda x: Horizon(units=1, baseline=x),
+    lambda x: Horizon(mde=x),
+    lambda x: curve().best(x),
+    lambda x: curve().threshold_for(predicted_positive=x),
+    lambda x: curve().interval(method=x),
+    lambda x: curve().to_frame(x),
+    lambda x: curve().plot(x),
+    lambda x: curve().plot(title=x),
+    lambda x: curve().plot(theme=x),
+    lambda x: Quantiles(grid=x),
+    lambda x: ExactQuantiles(value_type=x),
+)
+
+
+@pytest.mark.parametrize("at", range(len(CALLS)))
+def test_an_argument_of_any_type_is_taken_or_refused_in_four_parts(at: int) -> None:
+    for given in HOSTILE:
+        try:
+            CALLS[at](given)
+        except StreamMetricsError as error:
+            assert all((error.expected, error.got, error.where, error.hint)), given
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows"),
+    [
+        (ExactUplift(), {"labels": [0, 1], "scores": [0.5, 0.25], "treated": [0, 1]}),
+        (Interleaving(), {"clicks_a": [1, 0], "clicks_b": [0, 2]}),
+        (ExactQuantiles(), {"values": [1.0, 2.0], "weights": [1, 1]}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_columns_of_any_type_are_refused_in_four_parts_and_change_nothing(
+    metric: Any, rows: dict[str, Any]
+) -> None:
+    metric.update(**rows)
+    before = metric.to_bytes()
+    for name in rows:
+        for given in HOSTILE:
+            if given is None and name == "weights":
+                continue
+            with pytest.raises(StreamMetricsError) as error:
+                metric.update(**{**rows, name: given})
+            assert error.value.where.startswith(name) and error.value.hint, (name, given)
+            assert metric.to_bytes() == before, (name, given)
