@@ -6,11 +6,13 @@ from benchmarks.coverage.drifts import DRIFTS
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.pairs import PAIRS
+from benchmarks.coverage.policies import POLICIES
 from benchmarks.coverage.quantiles import QUANTILES
 from benchmarks.coverage.ramps import RAMPS
 from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
+from benchmarks.coverage.uplifts import UPLIFTS
 from benchmarks.coverage.users import USERS, USERS_PEEKED
 
 TABLES = (
@@ -30,4 +32,6 @@ TABLES = (
     RAMPS,
     SAMPLE_RATIO,
     DRIFTS,
+    UPLIFTS,
+    POLICIES,
 )

@@ -16,7 +16,12 @@ from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
 from streammetrics.kernels.inference.area_interval import area_bounds
-from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
+from streammetrics.kernels.inference.proportions import (
+    Arms,
+    difference_bounds,
+    effective_size,
+    wilson_bounds,
+)
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
     critical,
@@ -35,8 +40,9 @@ from streammetrics.results.has_intervals import Behind, HasIntervals, widened
 
 # The form of the interval for users, by the method for independent rows. Each view also has
 # "jackknife", the estimate -/+ t times its standard error. "area" is the logit with a guard.
-_FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
-_BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
+_FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area",
+          "newcombe": "newcombe"}  # fmt: skip
+_BOUNDS: Final = {"newcombe": "newcombe", "wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
 _ANEW: Final = "the threshold is chosen anew in each replicate"
 _FEW: Final = "too few users for bounds of this quantile"
@@ -46,12 +52,14 @@ _AGREE: Final = "all groups agree, so rows are taken as independent"
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """A view: its value, its variance over users, and its interval if rows were independent."""
+    """A view: its value, its variance over users, and its interval if rows were independent. arms:
+    of a difference of two shares."""
 
     value: float | Bounded
     variance: GroupVariance
     plain: Interval
     form: str
+    arms: Arms | None = None
 
     @property
     def estimate(self) -> float:
@@ -69,6 +77,8 @@ class Clustered:
         if self.form == "wilson":
             n = self.plain.n  # the share is a quotient of integers that was rounded once
             return wilson_bounds(round(estimate * n), n, q, n_eff=self.effective())
+        if self.form == "newcombe" and self.arms is not None:
+            return difference_bounds(self.arms, q, self.deff if self.deff > 0 else 1.0)
         if self.form == "logit":
             return logit_bounds(estimate, self.variance.se, q)
         if self.form == "area":
@@ -114,8 +124,10 @@ def clustered(
         halved = GroupVariance(variance.variance / 4, variance.groups, variance.reason)
         return clustered(result, area, halved, doubts, rows, level, method).scaled(2, -1)
     form = _chosen(plain, method)
-    found = Clustered(value, variance, plain, form)
-    why = _why_undefined(found, reason_of(result, view_of(result, view).name))
+    asked = view_of(result, view)
+    arms = result._arms(asked) if isinstance(result, HasIntervals) else None
+    found = Clustered(value, variance, plain, form, arms)
+    why = scarce(result, view) or _why_undefined(found, reason_of(result, asked.name))
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
@@ -161,6 +173,11 @@ def no_jackknife(result: object, view: object) -> str:
     asked = view_of(result, view)
     behind = not asked.rest and result._behind(asked) is not None
     return result.without.get(asked.name, _INCONSISTENT if behind else "")
+
+
+def scarce(result: object, view: object) -> str:
+    """Why there are too few rows for the jackknife of a view, or ""."""
+    return result._scarce(view_of(result, view)) if isinstance(result, HasIntervals) else ""
 
 
 def mapped(
@@ -236,7 +253,7 @@ def _why_undefined(found: Clustered, reason: str) -> str:
         return reason or f"the estimate is {found.estimate}"
     if not math.isfinite(found.variance.variance):
         return found.variance.reason or "the variance is not defined"
-    if not found.variance.variance and found.form not in ("wilson", "area"):
+    if not found.variance.variance and found.form not in ("wilson", "area", "newcombe"):
         return "the variance is 0, which says nothing about other users"
     if found.form == "logit" and not 0 < found.estimate < 1:
         return f"the logit of {found.estimate} has no standard error"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
 
-from streammetrics.combine.clustered import no_jackknife
+from streammetrics.combine.clustered import no_jackknife, scarce
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
@@ -118,8 +118,9 @@ class PairedResult(Generic[R], Shown):
         """The variance of the difference in a view, its degrees of freedom and its method."""
         a, b, asked = self.value_a, self.value_b, _metric_view(view)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            if why := no_jackknife(a.value, asked):
-                return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why + _APART)
+            apart = no_jackknife(a.value, asked)
+            if why := apart + _APART if apart else scarce(a.value, asked):
+                return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
             pairs = [(x, y) for x, y, rows in each if rows]
             found = paired_jackknife([x for x, _ in pairs], [y for _, y in pairs])

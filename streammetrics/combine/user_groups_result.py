@@ -150,7 +150,7 @@ class UserGroupsResult(Generic[R], Shown):
         """The confidence interval of a view, with the users as a sample of many more.
 
         method: "auto", the variance of the groups in the form of the view's interval for
-        independent rows ("jackknife, wilson" or "jackknife, logit"), with Student's t of
+        independent rows (such as "jackknife, wilson" or "jackknife, logit"), with Student's t of
         groups - 1 degrees of freedom; or "jackknife", the estimate -/+ t times its error, which
         every view has but a quantile, whose jackknife is inconsistent. deff compares with the
         interval for independent rows. Too little data is never an error.

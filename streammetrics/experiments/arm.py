@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import is_chosen, no_jackknife
+from streammetrics.combine.clustered import is_chosen, no_jackknife, scarce
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
@@ -224,7 +224,8 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     quantile = quantile_arm(figures, chosen, grouped)
     kind, counted = _counted(share, cell, counts, plain.n, quantile)
     independent = share if share and not grouped and plain.method == "wilson" else None
-    replicates, unsound = None, no_jackknife(figures, chosen)
+    replicates = None
+    unsound = no_jackknife(figures, chosen) or scarce(figures, chosen)
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0

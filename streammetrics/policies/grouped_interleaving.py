@@ -42,7 +42,9 @@ class GroupedInterleaving(Accumulator, schema="grouped-interleaving/1"):
     State
         The number of rows of each group, by team and click.
     Result
-        GroupPreference: as Preference of Interleaving, but its counts are of groups.
+        GroupPreference: as Preference of Interleaving, but its counts are of groups. What holds at
+        every look does so only if groups are complete when they are counted: a user who comes back
+        may change sides.
     Undefined
         nan if no group has a click, and past `max_rows`; the p-value and the e-value are then 1.
     Exactness

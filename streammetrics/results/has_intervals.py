@@ -16,7 +16,7 @@ from streammetrics.core.interval import Interval, interval_within
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
+from streammetrics.kernels.inference.proportions import Arms, share_variance, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
     Bounds,
     critical,
@@ -263,6 +263,15 @@ class HasIntervals(Shown):
     def _moments_of(self, view: ViewText) -> Moments | None:
         """The moments of a mean of values that are bounded by design; None for most views."""
         return None
+
+    def _arms(self, view: ViewText) -> Arms | None:
+        """Successes and rows of the control and the treatment, if a view is the difference of their
+        shares; None for most views."""
+        return None
+
+    def _scarce(self, view: ViewText) -> str:
+        """Why there are too few rows for the jackknife of a view, or ""."""
+        return ""
 
     def _band(self, asked: Asked) -> Interval:
         """The interval of one of the views in `banded`, which holds for all of them and at all

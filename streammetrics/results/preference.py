@@ -121,7 +121,13 @@ class Preference(HasIntervals):
 
 
 class GroupPreference(Preference):
-    """The preference of groups: sessions, users, or lists whose items are separate rows."""
+    """The preference of groups: sessions, users, or lists whose items are separate rows.
+
+    The e-value and an always-valid interval hold at every look if each group is complete once it is
+    counted, as lists and ended sessions are. The winner of a group that gets further rows may
+    change, which is one more chance at each look: of such groups, as users who come back, both hold
+    for one look alone. Then count lists, in UserGroups(Interleaving()).
+    """
 
     independent: ClassVar[str] = "groups"
     reasons: ClassVar[Reasons] = dict.fromkeys(_SHARES, _NO_CLICK.format("group"))

@@ -31,23 +31,27 @@ from streammetrics.kernels.curves.uplift import (
     parts,
     qini,
 )
+from streammetrics.kernels.curves.uplift import part as one_part
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.dirichlet_multinomial import log_e
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.proportions import (
-    newcombe_bounds,
-    share_variance,
-    wilson_bounds,
+    Arms,
+    difference_bounds,
+    difference_variance,
 )
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.notebook import ShownColumns
-from streammetrics.present.views import Reasons, directed, ranged
+from streammetrics.present.views import Reasons, ViewText, directed, ranged
 from streammetrics.results.curve_points import V_co
-from streammetrics.results.has_intervals import Asked, OfUnits
+from streammetrics.results.has_intervals import Asked, OfUnits, widened
 
 _ARM: Final = "an arm has no rows"
 _PERFECT: Final = "an arm has no rows, or no order is better than another"
 _ALARM: Final = 1 / 1000
+LEAST: Final = 10  # successes, and failures, of each arm that an interval of an area needs
+_SCARCE: Final = "an arm has too few successes or failures: {}, needs {}"
+_AREAS: Final = (*("qini", "qini_radcliffe", "qini_radcliffe_relative", "gain", "gain_relative"),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,13 +220,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
 
     def uplift_in_part(self, part: int, k: int = 10) -> V_co:
         """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
-        found = self.uplift_by_part(k)
-        at = conversion.whole(part)
-        if at is None or not 1 <= at <= len(found):
-            hint = "pass 1 for the rows with the highest scores"
-            where = "UpliftCurve.uplift_in_part(part)"
-            raise conversion.refused(where, f"the number of a part, 1 to {len(found)}", part, hint)
-        return found[at - 1]
+        return self._figure(self._in_part(part, k).uplift)
 
     def by_part(self, k: int = 10) -> UpliftParts:
         """The success rates of both arms in each of k equal parts, as a table."""
@@ -284,6 +282,14 @@ class UpliftCurve(Generic[V_co], OfUnits):
         n = conversion.parts(k, "UpliftCurve.uplift_by_part(k)")
         return parts(self._steps, n, bounded=not self.exact)
 
+    def _in_part(self, part: object, k: object = 10) -> Part:
+        n, at = conversion.parts(k, "UpliftCurve.uplift_in_part(k)"), conversion.whole(part)
+        if at is None or not 1 <= at <= n:
+            hint = "pass 1 for the rows with the highest scores"
+            where = "UpliftCurve.uplift_in_part(part)"
+            raise conversion.refused(where, f"the number of a part, 1 to {n}", part, hint)
+        return one_part(self._steps, at - 1, n, bounded=not self.exact)
+
     def _area(self, found: Area | None) -> V_co:
         return self._figure(UNDEFINED if found is None else found.figure())
 
@@ -293,19 +299,40 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _figure(self, found: Figure) -> V_co:
         return cast("V_co", found[0] if self.exact else Bounded(*found))
 
+    def _arms(self, view: ViewText) -> Arms | None:
+        """The ATE and the uplift of a part are differences of two shares."""
+        if view.name == "ate":
+            of = self._steps
+            return (int(of.y_c[-1]), of.control), (int(of.y_t[-1]), of.treated)
+        if view.name != "uplift_in_part":
+            return None
+        return self._in_part(*(view.arguments or ())).arms
+
+    def _scarce(self, view: ViewText) -> str:
+        """Why the jackknife does not show the error of an area, or of a difference of shares of
+        weighted rows, which has no other interval: it rests on a few rows."""
+        if view.name in _AREAS:
+            arms: Arms | None = self._arms(ViewText.of("ate"))
+        else:
+            arms = None if self.weight_units is None else self._arms(view)
+        if arms is None or not (arms[0][1] and arms[1][1]):
+            return ""
+        least = min(min(y, n - y) for y, n in arms) * self.weight_unit
+        return "" if least >= LEAST else _SCARCE.format(math.floor(least), LEAST)
+
     def _interval(self, asked: Asked) -> Interval | None:
-        """Of the share of treated rows, and of the ATE, by Newcombe's combination of the intervals
-        of two shares."""
+        """Of the share of treated rows; of the ATE and of parts, by Newcombe's combination of the
+        intervals of two shares. The rows of a part are taken as given."""
         if asked.view.name == "treated_share":
             return asked.share(self._steps.treated, self.rows)
-        if asked.view.name != "ate":
+        if (arms := self._arms(asked.view)) is None:
             return None
-        of, q = self._steps, critical(asked.level)
-        arms = (int(of.y_c[-1]), of.control), (int(of.y_t[-1]), of.treated)
-        method = asked.choose("newcombe", "delta")
-        variance = math.fsum(share_variance(*arm) for arm in arms)
-        if method == "delta" or not of.both:
-            return asked.spread(variance, self.rows, methods=("newcombe", "delta"))
-        (a, found_a), (b, found_b) = ((y / n, wilson_bounds(y, n, q)) for y, n in arms)
-        bounds = newcombe_bounds(a, found_a, b, found_b)
-        return asked.bounds(bounds, variance, self.rows, method)
+        method, n = asked.choose("newcombe", "delta"), round(arms[0][1] + arms[1][1])
+        variance = difference_variance(arms)
+        if method == "delta" or math.isnan(variance):
+            found = asked.spread(variance, n, methods=("newcombe", "delta"))
+        else:
+            bounds = difference_bounds(arms, critical(asked.level))
+            found = asked.bounds(bounds, variance, n, method)
+        value = asked.view.figure(self)
+        return widened(found, value) if isinstance(value, Bounded) else found

@@ -13,7 +13,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.coverage import looks, one_look, pairs, ramps, sparse, units, users
+from benchmarks.coverage import (
+    looks,
+    one_look,
+    pairs,
+    policies,
+    ramps,
+    sparse,
+    units,
+    uplifts,
+    users,
+)
 from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
 from streammetrics import ExactAUC, HistogramAUC, Ratio, UserGroups
@@ -193,3 +203,17 @@ def test_two_models_on_the_same_rows_are_held_in_95_of_100_by_narrower_intervals
     unpaired, paired, wider = means(once, 150)
     assert is_near(paired, 0.95, 150) and wider > least_wider
     assert unpaired > 0.99, "an interval for independent arms is too wide"
+
+
+def test_the_uplift_of_a_part_with_few_successes_is_held_and_by_the_jackknife_alone_is_not() -> (
+    None
+):
+    rare = uplifts.Trial(5_000, 1, 0.05, 0.02, 0.0, 0.0)
+    *_, effect, part, symmetric, _ = means(partial(uplifts.looked_at, rare), 100)
+    assert is_near(effect, 0.95, 100) and is_near(part, 0.95, 100)
+    assert symmetric < 0.75
+
+
+def test_the_credit_of_complete_sessions_may_be_watched() -> None:
+    ended, *_ = means(policies.sessions, 60)
+    assert ended <= 0.05 + by_chance(0.05, 60)

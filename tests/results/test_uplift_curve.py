@@ -135,12 +135,64 @@ def test_the_interval_of_the_effect_is_newcombes_and_the_others_are_over_users()
     ate, by_users = alone.interval("ate"), result.interval("ate")
     assert ate.method == "newcombe" and ate.lower < alone.ate < ate.upper
     assert alone.interval("ate", method="delta").width == pytest.approx(ate.width, rel=0.01)
-    assert by_users.method == "jackknife" and by_users.se > 1.3 * ate.se  # users are correlated
+    assert by_users.method == "jackknife, newcombe"
+    assert by_users.se > 1.3 * ate.se  # users are correlated
     assert alone.interval("treated_share").method == "wilson"
-    for view in ("qini", "gain", "qini_radcliffe_relative", "uplift_in_part(1)"):
+    part, over_users = (
+        alone.interval("uplift_in_part(3, 5)"),
+        result.interval("uplift_in_part(3, 5)"),
+    )
+    assert part.method == "newcombe" and part.lower < part.estimate < part.upper
+    assert 700 < part.n < 900 and over_users.width > part.width
+    for view in ("qini", "gain", "qini_radcliffe_relative"):
         none, found = alone.interval(view), result.interval(view)
         assert not none.defined and "UserGroups has one" in none.reason, view
         assert found.defined and found.lower < found.estimate < found.upper, view
+
+
+def test_the_interval_of_a_part_with_no_success_in_an_arm_holds_a_rate_that_may_be_higher() -> None:
+    """The jackknife alone takes the rate of such an arm as 0, so half of such intervals miss."""
+    n = 2_000
+    treated = np.arange(n) % 20 == 0
+    labels = np.where(treated, 0, np.arange(n) % 7 == 1)
+    labels[[0, 40]] = 1
+    rows = {"labels": labels, "scores": np.arange(n) // 20 % 10, "treated": treated}
+    users, plain = UserGroups(ExactUplift()), ExactUplift()
+    users.update(np.arange(n), **rows)
+    plain.update(**rows)
+    for view in ("uplift_in_part(1)", "ate"):
+        found, alone = users.compute().interval(view), plain.compute().interval(view)
+        symmetric = users.compute().interval(view, method="jackknife")
+        assert found.method == "jackknife, newcombe" and found.deff == pytest.approx(1, abs=0.5)
+        assert found.upper == pytest.approx(alone.upper, rel=0.2)
+        assert found.upper - found.estimate > 1.3 * (symmetric.upper - found.estimate), view
+
+
+def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
+    n = 4_000
+    treated = np.arange(n) % 4 == 0
+    rows = {"scores": np.arange(n) % 97, "treated": treated}
+    for hits, fail in ((9, False), (9, True), (10, False)):
+        labels = (np.arange(n) % 7 == 1) & ~treated
+        labels[np.flatnonzero(treated)[:hits]] = True
+        states = UserGroups(ExactUplift()), UserGroups(ExactUplift())
+        for state in states:
+            state.update(np.arange(n), labels=labels != fail, **rows)
+        found = states[0].compute().interval("qini")
+        compared = compare(*states, view="qini", paired=True)
+        if hits < 10:
+            said = "an arm has too few successes or failures: 9, needs 10"
+            assert (found.reason, compared.reason) == (said, said)
+            assert not found.defined and compared.effect_size_ci_upper == math.inf
+            assert states[0].compute().interval("ate").defined
+            weighted = UserGroups(ExactUplift())  # whose shares have the jackknife's interval only
+            weighted.update(np.arange(n), labels=labels != fail, **rows, weights=1 + treated % 2)
+            assert weighted.compute().interval("ate", level=0.9).defined
+            weighted = UserGroups(ExactUplift())
+            weighted.update(np.arange(n), labels=labels != fail, **rows, weights=1 + ~treated)
+            assert weighted.compute().interval("ate").reason == said
+        else:
+            assert found.defined and found.reason == ""
 
 
 def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores() -> None:

@@ -46,6 +46,7 @@ from streammetrics.kernels.exact.rounding import (
     rounded_down,
     rounded_up,
 )
+from streammetrics.kernels.inference.proportions import Arms
 
 Floats = NDArray[np.float64]
 
@@ -374,11 +375,15 @@ def _cuts(found: ArmSteps) -> Cuts:
 
 
 class Part(NamedTuple):
-    """The rates of both arms in a part of the rows, and their difference; nan without rows."""
+    """The rates of both arms in a part of the rows, and their difference; nan without rows.
+
+    arms: successes and rows of the control, and of the treated.
+    """
 
     treated: float
     control: float
     uplift: Figure
+    arms: Arms
 
 
 _Span: TypeAlias = tuple[Fraction, Fraction, Fraction]  # of rows: proportional, fewest, most
@@ -394,9 +399,14 @@ def parts(found: ArmSteps, k: int, *, bounded: bool) -> list[Part]:
     >>> [part.uplift[0] for part in parts(arm_steps(counts), 2, bounded=False)]
     [0.0, 0.0]
     """
-    every = found.rows
-    cuts = [_cut(every, Fraction(i, k)) for i in range(k + 1)]
-    return [_part(_spans(found, every, a, b), bounded) for a, b in pairwise(cuts)]
+    cuts = [_cut(found.rows, Fraction(i, k)) for i in range(k + 1)]
+    return [_part(_spans(found, found.rows, a, b), bounded) for a, b in pairwise(cuts)]
+
+
+def part(found: ArmSteps, at: int, k: int, *, bounded: bool) -> Part:
+    """One of `parts`, from 0."""
+    first, last = (_cut(found.rows, Fraction(i, k)) for i in (at, at + 1))
+    return _part(_spans(found, found.rows, first, last), bounded)
 
 
 def _cut(rows: Ints, share: Fraction) -> tuple[int, Fraction]:
@@ -434,10 +444,12 @@ def _spans(
 def _part(spans: Sequence[_Span], bounded: bool) -> Part:
     control, treated = _rate(*spans[:2]), _rate(*spans[2:])
     rate_t, rate_c = (math.nan if one is None else float(one[0]) for one in (treated, control))
+    (zc, _, _), (yc, _, _), (zt, _, _), (yt, _, _) = spans
+    arms = (yc, yc + zc), (yt, yt + zt)
     if treated is None or control is None:
-        return Part(rate_t, rate_c, UNDEFINED)
+        return Part(rate_t, rate_c, UNDEFINED, arms)
     ends = treated[0] - control[0], treated[1] - control[2], treated[2] - control[1]
-    return Part(rate_t, rate_c, figure(*ends, bounded=bounded))
+    return Part(rate_t, rate_c, figure(*ends, bounded=bounded), arms)
 
 
 def _rate(failures: _Span, successes: _Span) -> _Span | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TypeAlias
 
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds
@@ -96,6 +97,36 @@ def newcombe_bounds(
         difference - _hypotenuse(down_b, up_a, correlation),
         difference + _hypotenuse(up_b, down_a, correlation),
     )
+
+
+Arms: TypeAlias = tuple[
+    tuple[Fraction | int, Fraction | int], tuple[Fraction | int, Fraction | int]
+]
+
+
+def difference_bounds(arms: Arms, q: float, deff: float = 1.0) -> Bounds:
+    """Newcombe's interval of the second share less the first, each given as successes and rows;
+    both may be parts of rows. deff: the design effect of the difference.
+
+    >>> lower, upper = difference_bounds(((520, 10000), (585, 10000)), 1.959963984540054)
+    >>> round(lower, 12), round(upper, 12)
+    (0.000164880491, 0.012844943543)
+    """
+    each = []
+    for successes, n in arms:
+        y, whole = (successes / Fraction(n)).as_integer_ratio() if n else (0, 0)
+        size = ratio(*n.as_integer_ratio())
+        each.append((ratio(y, whole), wilson_bounds(y, whole, q, n_eff=size / deff)))
+    (a, bounds_a), (b, bounds_b) = each
+    return newcombe_bounds(a, bounds_a, b, bounds_b)
+
+
+def difference_variance(arms: Arms) -> float:
+    """The variance of the difference of two shares of independent rows; nan without rows of one."""
+    if not (arms[0][1] and arms[1][1]):
+        return math.nan
+    each = (Fraction(y * (n - y)) / n**3 for y, n in arms)
+    return math.fsum(ratio(*one.as_integer_ratio()) for one in each)
 
 
 def _hypotenuse(a: float, b: float, correlation: float) -> float:
