@@ -13,6 +13,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import check_choice, check_max_rows
 from streammetrics.core.codec import require
+from streammetrics.core.conversion import plain
 from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags
 from streammetrics.core.multiset.bag_keys import Groups
@@ -146,7 +147,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
-                if getattr(self, name) != default:
+                given = plain(getattr(self, name))
+                if not isinstance(given, int | float | str | tuple) or given != default:
                     raise refused_setting(self, name, "none without a grid")
                 self._set(name, default)  # 8.0 equals 8
             return

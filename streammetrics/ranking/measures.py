@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -438,9 +438,13 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
         measures = (measures,)
     elif (of_ir_measures := text_of_ir_measures(measures)) is not None:
         measures = (of_ir_measures,)
-    elif not isinstance(measures, Iterable):
-        raise refused("measures such as NDCG @ 10, or their names", shown(measures), "measures")
-    return _measures_of(tuple(measures))
+    try:
+        given: tuple[object, ...] = tuple(measures)
+    except TypeError:  # also of an array without dimensions
+        expected = "measures such as NDCG @ 10, or their names"
+        raise refused(expected, shown(measures), "measures") from None
+    known = (m if isinstance(m, (Measure, str)) else parse_measure(cast("str", m)) for m in given)
+    return _measures_of(tuple(known))
 
 
 def _registered_as(measure: Measure) -> Measure:

@@ -13,8 +13,10 @@ from streammetrics import (
     ExactAUC,
     ExactQuantiles,
     ExactUplift,
+    GroupedAUC,
     Interleaving,
     Quantiles,
+    RankingMetrics,
     Ratio,
     StreamMetricsError,
     compare,
@@ -68,6 +70,9 @@ CALLS: tuple[Callable[[Any], object], ...] = (
     lambda x: curve().plot(theme=x),
     lambda x: Quantiles(grid=x),
     lambda x: ExactQuantiles(value_type=x),
+    lambda x: GroupedAUC(resolution=x),
+    lambda x: RankingMetrics(x),
+    lambda x: RankingMetrics("NDCG@5", examination=x),
 )
 
 

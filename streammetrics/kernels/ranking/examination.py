@@ -97,8 +97,9 @@ def checked_examination(
     is written as. least: the number of ranks that it must have at least."""
     if named and isinstance(given, str) and given in NAMED:
         return given
-    several = isinstance(given, (list, tuple, np.ndarray)) and 0 < len(given) <= MAX_RANKS
-    found = [_decimal(one) for one in given] if several else []  # type: ignore[attr-defined]
+    ranks = list(given) if isinstance(given, np.ndarray) and given.ndim == 1 else given
+    found = [_decimal(one) for one in ranks] if isinstance(ranks, (list, tuple)) else []
+    found = found if len(found) <= MAX_RANKS else []
     if not found or any(one is None or not 0 < one <= 1 for one in found):
         models = ", ".join(f'"{name}"' for name in NAMED) + ", or " if named else ""
         raise SettingsError(
