@@ -8,7 +8,7 @@ no value is held as a fraction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -139,15 +139,16 @@ def parts(terms: Pair) -> list[Floats]:
 def totals_of_parts(found: Iterable[Floats], owners: NDArray[np.intp], n: int) -> Pair:
     """The `totals` of terms from their `parts`."""
     sums = (np.bincount(owners, weights=some, minlength=n) for some in found)
-    return _joined([some.astype(np.float64, copy=False) for some in sums])
+    return joined([some.astype(np.float64, copy=False) for some in sums])
 
 
 def running(terms: Pair) -> Pair:
     """0 and the sums of the first 1, 2, ... terms, exact as `totals` is; [h + 1]."""
-    return _joined([np.concatenate([[0.0], np.add.accumulate(some)]) for some in parts(terms)])
+    return joined([np.concatenate([[0.0], np.add.accumulate(some)]) for some in parts(terms)])
 
 
-def _joined(sums: list[Floats]) -> Pair:
+def joined(sums: Sequence[Floats]) -> Pair:
+    """The sum of the three sums of `parts`, each of which is exact."""
     first, second, third = sums
     high, low = two_sum(first, second)
     return _normal(high, low + third)

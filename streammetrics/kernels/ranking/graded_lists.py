@@ -181,11 +181,11 @@ class Ranked:
             total += self.counts[:, grade]
         return total
 
-    def once(self, make: Callable[[Lists], T]) -> T:
-        """What `make` returns for the lists; computed once for all measures."""
-        if make not in self._made:
-            self._made[make] = make(self.whole)
-        return cast("T", self._made[make])
+    def once(self, make: Callable[..., T], *given: object) -> T:
+        """What `make` returns for these lists and `given`; computed once for all measures."""
+        if (make, given) not in self._made:
+            self._made[make, given] = make(self, *given)
+        return cast("T", self._made[make, given])
 
     def within(self, cut: Cut, rel: int = 1) -> Relevant:
         """The hits of grade `rel` or more among the first `cut` ranks."""

@@ -14,13 +14,14 @@ above) over these orders is that of ERR, for a user who stops at each with proba
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core.parts.score_bits import codes_of
+from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.double_double import (
     Pair,
     add,
@@ -31,14 +32,22 @@ from streammetrics.kernels.exact.double_double import (
     totals,
 )
 from streammetrics.kernels.ranking.gain import mean_continuations
-from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
+from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import Floats, discounts, fading, reciprocals
 from streammetrics.kernels.ranking.ranked import key_rows, of_like_length
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
 from streammetrics.kernels.ranking.ties import Indices, Keys, first_of_run, run_starts
-
-Weights = Callable[[Ints], Pair]  # of 0-based ranks
+from streammetrics.kernels.ranking.topic_masks import (
+    MOST,
+    TopicMasks,
+    Weights,
+    Words,
+    answering_hits,
+    gained,
+    greedy,
+    topic_masks,
+)
 
 _NEGLIGIBLE: Final = 2.0**-200
 _SCALE: Final = 52  # binary places of the gains that the greedy order compares
@@ -86,7 +95,11 @@ def _ones(ranks: Ints) -> Pair:
 
 
 def _mean_of_topics(lists: Ranked, rel: int, sums: Pair) -> Pair:
-    topics = np.bincount(_subtopics(lists).at_least(rel).owners, minlength=lists.n)
+    masks = lists.once(_masks, rel)
+    topics = np.bitwise_count(_any_of(masks.words, _subtopics(lists).places)).astype(np.int64)
+    wide = ~masks.fits
+    if wide.any():
+        topics += np.bincount(_subtopics(lists).at_least(rel, wide).owners, minlength=lists.n)
     return over(sums, np.maximum(topics, 1).astype(np.float64))
 
 
@@ -113,8 +126,26 @@ def _gained(lists: Ranked, alpha: float, rel: int, cut: int | None, weights: Wei
 
     Tied items count as in the mean of all orders.
     """
-    answers = _subtopics(lists).at_least(rel)
-    above, tied = lists.once(placed)
+    hits, masks = lists.once(answering_hits), lists.once(_masks, rel)
+    found = gained(hits, masks.words, lists.n, cut, fading(alpha)(MOST), weights)
+    others = ~(hits.untied & masks.fits)
+    if others.any():
+        pairs = _gained_by_pairs(lists, others, alpha, rel, cut, weights)
+        found.high[others], found.low[others] = pairs.high[others], pairs.low[others]
+    return found
+
+
+def _gained_by_pairs(
+    lists: Ranked,
+    some: NDArray[np.bool_],
+    alpha: float,
+    rel: int,
+    cut: int | None,
+    weights: Weights,
+) -> Pair:
+    """The same of some lists, with ties and any number of subtopics."""
+    answers = _subtopics(lists).at_least(rel, some)
+    above, tied = lists.once(_placed)
     at, topics = above[answers.items], answers.topics
     kept = np.flatnonzero(at >= 0 if cut is None else (at >= 0) & (at < cut))
     order = kept[np.lexsort((at[kept], topics[kept]))]
@@ -162,10 +193,24 @@ def _of_ties(
     return found.take(different.which)
 
 
-def placed(lists: Lists) -> tuple[Ints, Ints]:
+def _masks(lists: Ranked, rel: int) -> TopicMasks:
+    return topic_masks(_subtopics(lists), rel)
+
+
+def _any_of(words: Words, places: Ragged[np.int64]) -> Words:
+    """The bits that any item of each list has; [n]."""
+    found = np.zeros(len(places), np.uint64)
+    some = np.flatnonzero(places.sizes)
+    if len(some):
+        found[some] = np.bitwise_or.reduceat(words, places.offsets[some])
+    return found
+
+
+def _placed(ranked: Ranked) -> tuple[Ints, Ints]:
     """For each item that answers a subtopic the number of ranks above it and above its ties, -1 if
-    it is not in the list, and the number of items of its score; list by list."""
-    subtopics = lists.subtopics or Subtopics.none(len(lists))
+    it is not in the list, and the number of items of its score; list by list. Those of lists whose
+    items all have a bit and no ties are not computed, but -1 and 0."""
+    lists, subtopics = ranked.whole, _subtopics(ranked)
     places, owners = subtopics.places.values, subtopics.owners
     if lists.scores is None:
         return places, np.ones_like(places)
@@ -175,7 +220,8 @@ def placed(lists: Lists) -> tuple[Ints, Ints]:
     mine = np.zeros(len(places), np.uint64)
     mine[known] = keys[lists.offsets[owners[known]] + places[known]]
     rows_of = np.full(len(lists), -1)
-    for some in of_like_length(np.diff(lists.offsets)):
+    open_ = ~(ranked.once(answering_hits).untied & ranked.once(_masks, 1).fits)
+    for some in of_like_length(np.where(open_, np.diff(lists.offsets), 0)):
         rows = key_rows(keys, lists.offsets, some)
         rows.sort(axis=1)
         rows_of[some] = np.arange(len(some))
@@ -208,12 +254,32 @@ def _greedy(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Pair:
     An order with the greatest α-DCG is hard to find (NP-complete: Clarke et al. 2008, section 5.2);
     this is that of the TREC tool ndeval. Of equal gains the first item in `places` is taken.
     """
-    answers = _subtopics(lists).at_least(rel)
+    masks, places = lists.once(_masks, rel), _subtopics(lists).places
+    at = np.flatnonzero(masks.fits & (places.sizes > 0))
+    depth = MOST if cut is None else min(cut, MOST)
+    gains, powers = _gain_table(alpha, MOST), fading(alpha)(MOST)
+    firsts, sizes = places.offsets[at], places.sizes[at]
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    high[at], low[at] = greedy(firsts, sizes, masks.words, depth, powers, _discounts, gains)
+    if not masks.fits.all():
+        _greedy_by_pairs(lists, ~masks.fits, alpha, rel, cut, Pair(high, low))
+    return Pair(high, low)
+
+
+def _greedy_by_pairs(
+    lists: Ranked,
+    wide: NDArray[np.bool_],
+    alpha: float,
+    rel: int,
+    cut: int | None,
+    found: Pair,
+) -> None:
+    """Write the same of some lists, with any number of items and subtopics, to `found`."""
+    answers = _subtopics(lists).at_least(rel, wide)
     firsts = run_starts(answers.items)
     owners = _subtopics(lists).owners[answers.items[firsts]]
     of_items = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(answers.items)))
     per_list = np.bincount(owners, minlength=lists.n)
-    high, low = np.zeros(lists.n), np.zeros(lists.n)
     group = np.full(lists.n, -1)
     for i, some in enumerate(of_like_length(per_list)):
         group[some] = i
@@ -222,9 +288,8 @@ def _greedy(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Pair:
         depth = depth if cut is None else min(cut, depth)
         items = np.unique(of_items[pairs], return_inverse=True)[1]
         mine = owners[of_items[pairs[run_starts(items)]]]
-        found = _greedy_sums(alpha, depth, items, answers.topics[pairs], mine, lists.n)
-        high[some], low[some] = found.high[some], found.low[some]
-    return Pair(high, low)
+        sums = _greedy_sums(alpha, depth, items, answers.topics[pairs], mine, lists.n)
+        found.high[some], found.low[some] = sums.high[some], sums.low[some]
 
 
 def _greedy_sums(alpha: float, depth: int, items: Ints, topics: Ints, owners: Ints, n: int) -> Pair:

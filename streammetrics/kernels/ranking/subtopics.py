@@ -62,16 +62,23 @@ class Subtopics:
         """The same with new positions in the lists, one for each item in `places`."""
         return Subtopics(Ragged(at, self.places.offsets), self.answers)
 
-    def at_least(self, rel: int) -> Answers:
-        """The answers of grade `rel` or more."""
-        owners = np.repeat(np.arange(len(self.answers)), self.answers.sizes)
+    def columns(self) -> tuple[Ints, Ints, Ints]:
+        """Of each answer the item, from 0 over those of all lists, the subtopic, from 0 in its
+        list, and the grade; [p], ascending by item."""
         codes = self.answers.values
-        kept = np.flatnonzero((codes & ((1 << _GRADE_BITS) - 1)) >= rel)
-        codes, owners = codes[kept], owners[kept]
-        items = self.places.offsets[owners] + (codes >> (_GRADE_BITS + _TOPIC_BITS))
+        items = np.repeat(self.places.offsets[:-1], self.answers.sizes)
+        items += codes >> (_GRADE_BITS + _TOPIC_BITS)
         topics = (codes >> _GRADE_BITS) & ((1 << _TOPIC_BITS) - 1)
-        different, numbers = np.unique(owners << _TOPIC_BITS | topics, return_inverse=True)
-        return Answers(items, numbers, different >> _TOPIC_BITS)
+        return items, topics, codes & ((1 << _GRADE_BITS) - 1)
+
+    def at_least(self, rel: int, some: NDArray[np.bool_]) -> Answers:
+        """The answers of grade `rel` or more in some lists; some: bool [n]."""
+        items, topics, grades = self.columns()
+        owners = np.repeat(np.arange(len(self.answers)), self.answers.sizes)
+        kept = np.flatnonzero((grades >= rel) & some[owners])
+        keys = owners[kept] << _TOPIC_BITS | topics[kept]
+        different, numbers = np.unique(keys, return_inverse=True)
+        return Answers(items[kept], numbers, different >> _TOPIC_BITS)
 
 
 def answer_codes(items: Ints, topics: Ints, grades: NDArray[np.integer]) -> Ints:

@@ -1,0 +1,240 @@
+"""The subtopics of items as the bits of words, for measures of novelty over many lists at a time.
+
+A list takes part if it has at most 64 subtopics, at most 64 items that answer one, and no ties
+among its relevant items; `novelty` computes the others pair by pair, with the same bits. The k-th
+items of all lists are one array, so a step of the greedy order is a few operations on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.parts.score_bits import codes_of
+from streammetrics.kernels.exact.double_double import Pair, joined, parts, times
+from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
+from streammetrics.kernels.ranking.positions import nonzero
+from streammetrics.kernels.ranking.rank_tables import Floats
+from streammetrics.kernels.ranking.ranked import LAST, key_rows, of_like_length
+from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
+from streammetrics.kernels.ranking.ties import Indices, first_of_run
+
+Words: TypeAlias = NDArray[np.uint64]
+Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
+
+MOST: Final = 64  # subtopics of a list, and items of it that answer one
+_INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
+
+
+class TopicMasks(NamedTuple):
+    """The answers of all items, and the lists whose subtopics have a bit.
+
+    words: [items], in the order of `places`; 0 for an item of another list. fits: bool [n].
+    """
+
+    words: Words
+    fits: NDArray[np.bool_]
+
+
+def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
+    """The subtopics that each item answers in grade `rel` or more."""
+    items, topics, grades = subtopics.columns()
+    bits = np.left_shift(np.uint64(1), topics.astype(np.uint64) & np.uint64(MOST - 1))
+    if rel > 1:
+        bits[grades < rel] = 0
+    fits = subtopics.places.sizes <= MOST
+    words = np.zeros(len(subtopics.places.values), np.uint64)
+    if len(items):
+        words = np.bitwise_or.reduceat(bits, np.searchsorted(items, np.arange(len(words))))
+    if int(topics.max(initial=0)) >= MOST:
+        fits[subtopics.owners[items[topics >= MOST]]] = False
+    if not fits.all():
+        words[~fits[subtopics.owners]] = 0
+    return TopicMasks(words, fits)
+
+
+class Hits(NamedTuple):
+    """Items that answer a subtopic, of untied lists, best rank first in each list; [h].
+
+    lists, ranks (from 0), items (positions in `places`). untied: bool [n].
+    """
+
+    lists: Indices
+    ranks: Indices
+    items: Indices
+    untied: NDArray[np.bool_]
+
+
+def answering_hits(lists: Ranked) -> Hits:
+    """The hits that answer a subtopic, down to the depth of the ranking.
+
+    The order of relevant items by score is that of hits by rank, so the list is not sorted again.
+    """
+    whole, hits = lists.whole, lists.hits
+    subtopics = whole.subtopics or Subtopics.none(lists.n)
+    untied = np.ones(lists.n, np.bool_)
+    untied[lists.ties.lists] = False
+    at = whole.offsets[hits.lists] + hits.ranks
+    if whole.scores is not None:
+        at, tied = _by_score(whole, hits.lists)
+        untied[tied] = False
+    items = np.full(len(whole.grades) + 1, -1, np.int32)
+    places = subtopics.places.values
+    here = np.where(places < 0, len(whole.grades), whole.offsets[subtopics.owners] + places)
+    items[here] = np.arange(len(places), dtype=np.int32)
+    found = items[at]
+    kept = np.flatnonzero((found >= 0) & (at < len(whole.grades)) & untied[hits.lists])
+    return Hits(hits.lists[kept], hits.ranks[kept], found[kept].astype(np.intp), untied)
+
+
+def _by_score(lists: Lists, owners: Indices) -> tuple[Indices, Indices]:
+    """The position of each hit among all items, from the list that it is in; and the lists in which
+    relevant items have equal scores, or scores that 43 bits cannot tell apart."""
+    assert lists.scores is not None
+    at, ends = nonzero(lists.grades, lists.offsets)
+    if len(at) >= 1 << _INDEX_BITS:
+        return np.zeros(len(owners), np.intp), np.arange(len(lists))
+    codes = (~codes_of(lists.scores[at])).astype(np.uint64)
+    if lists.scores.dtype == np.float32:
+        codes &= np.uint64(0xFFFF_FFFF)
+    else:
+        codes >>= np.uint64(_INDEX_BITS)
+    keys = codes << np.uint64(_INDEX_BITS) | np.arange(len(at), dtype=np.uint64)
+    kth = np.arange(len(owners)) - first_of_run(owners)
+    rows_of, found = np.full(len(lists), -1), np.zeros(len(owners), np.intp)
+    tied: list[Indices] = []
+    groups = [*of_like_length(np.diff(ends))]
+    for some in groups:
+        rows = np.sort(key_rows(keys, ends, some), axis=1)
+        upper = rows >> np.uint64(_INDEX_BITS)
+        same = (upper[:, 1:] == upper[:, :-1]) & (rows[:, 1:] != LAST)
+        tied.append(some[same.any(axis=1)])
+        rows_of[some] = np.arange(len(some))
+        mine = np.arange(len(owners)) if len(groups) == 1 else np.flatnonzero(rows_of[owners] >= 0)
+        rows &= np.uint64((1 << _INDEX_BITS) - 1)
+        found[mine] = at[rows[rows_of[owners[mine]], kth[mine]].astype(np.intp)]
+        rows_of[some] = -1
+    return found, np.concatenate([np.empty(0, np.intp), *tied])
+
+
+# Sums of (1 - α)^c times the weight of a rank, where c items above answer the subtopic.
+
+
+class _Seen:
+    """For each of `n` lists the subtopics that 1, 2, ... items have answered, and the sum of the
+    terms of these items, in the parts that `totals` has. Multiples of parts are exact, so the sum
+    is that of `totals`."""
+
+    def __init__(self, n: int, powers: Pair, weights: Pair) -> None:
+        """powers: of 1 - α; weights: by rank."""
+        self.words: list[Words] = []
+        self.sums = [np.zeros(n) for _ in range(3)]
+        self._powers, self._weights = powers, weights
+        self._terms: list[list[Floats]] = []
+        self._n = n
+
+    def add(
+        self, words: Words, ranks: Indices | int, lists: Indices | slice
+    ) -> list[tuple[int, Words]]:
+        """Add an item to each of these lists; returns the subtopics of each that `c` items had
+        answered, by c, where a list has any."""
+        found: list[tuple[int, Words]] = []
+        level = 0
+        while words.any():
+            if level == len(self.words):
+                self.words.append(np.zeros(self._n, np.uint64))
+                power = self._powers.take(np.full(len(self._weights.high), level))
+                self._terms.append(parts(times(power, self._weights)))
+            known = self.words[level][lists]
+            fresh = words & ~known
+            count = np.bitwise_count(fresh)
+            for total, of_rank in zip(self.sums, self._terms[level], strict=True):
+                total[lists] += count * of_rank[ranks]
+            words = words & known
+            self.words[level][lists] = known | fresh  # `known` may be a view of these
+            found.append((level, fresh))
+            level += 1
+        return found
+
+    def total(self) -> Pair:
+        """The sum of each list; [n]."""
+        return joined(self.sums)
+
+
+def gained(hits: Hits, words: Words, n: int, cut: int | None, powers: Pair, of: Weights) -> Pair:
+    """The sum over the hits above the cut; [n], 0 for a tied list. powers: of 1 - α."""
+    above = words[hits.items] != 0
+    if cut is not None:
+        above &= hits.ranks < cut
+    kept = np.flatnonzero(above)
+    lists, ranks, items = hits.lists[kept], hits.ranks[kept], hits.items[kept]
+    top = int(ranks.max(initial=-1)) + 1
+    weights = of(np.arange(top))
+    if top > len(kept):  # few hits far down: a table of their ranks alone
+        different, ranks = np.unique(ranks, return_inverse=True)
+        weights = weights.take(different)
+    seen = _Seen(n, powers, weights)
+    kth = np.arange(len(lists)) - first_of_run(lists)
+    for k in range(int(kth.max(initial=-1)) + 1):
+        at = np.flatnonzero(kth == k)
+        seen.add(words[items[at]], ranks[at], lists[at])
+    return seen.total()
+
+
+def greedy(
+    firsts: Ints, sizes: Ints, words: Words, depth: int, powers: Pair, of: Weights, gains: Ints
+) -> Pair:
+    """The sums of the greedy order of each list, of the first `depth` ranks; [n].
+
+    firsts, sizes: [n], where in `words` its items begin, and how many it has, at most `MOST`; in
+    the order in which items of equal gains are taken. gains: (1 - α)^c for c = 0, 1, ... as
+    integers.
+    """
+    n = len(sizes)
+    order = np.argsort((MOST - sizes).astype(np.uint8), kind="stable")  # the longest lists first
+    starts, sizes = firsts[order], sizes[order]
+    longest = int(sizes.max(initial=0))
+    depth = min(depth, longest)
+    ends = np.searchsorted(-sizes, -np.arange(1, longest + 1), "right").tolist()
+    held = [words[starts[:end] + j] for j, end in enumerate(ends)]  # the j-th items of lists
+    left = [np.bitwise_count(some) * gains[0] for some in held]
+    seen = _Seen(n, powers, of(np.arange(depth)))
+    for rank in range(depth):
+        end = ends[rank]  # lists with an item for this rank
+        best, word, which = left[0][:end].copy(), held[0][:end].copy(), np.zeros(end, np.uint8)
+        for j in range(1, longest):
+            here = slice(min(end, ends[j]))
+            better = left[j][here] > best[here]
+            np.copyto(best[here], left[j][here], where=better)
+            np.copyto(word[here], held[j][here], where=better)
+            which[here][better] = j
+        for j in range(longest):
+            here = slice(min(end, ends[j]))
+            left[j][here][which[here] == j] = -1  # is taken, and stays below the others
+        levels = seen.add(word, rank, slice(end))
+        if rank + 1 < depth:
+            _reduce(left, held, ends, levels, gains)
+    found = seen.total()
+    high, low = np.zeros(n), np.zeros(n)
+    high[order], low[order] = found
+    return Pair(high, low)
+
+
+def _reduce(
+    left: Sequence[Ints],
+    held: Sequence[Words],
+    ends: Sequence[int],
+    levels: Sequence[tuple[int, Words]],
+    gains: Ints,
+) -> None:
+    """Reduce the gains that are left, by what items lose by these subtopics."""
+    for level, fresh in levels:
+        loss = gains[level] - gains[level + 1]
+        if not loss:
+            continue
+        for some, mine, end in zip(left, held, ends, strict=True):
+            here = slice(min(end, len(fresh)))
+            some[here] -= np.bitwise_count(mine[here] & fresh[here]) * loss
