@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.ids.group_ids import members_text
-from streammetrics.core.rows import Ragged, offsets_of
+from streammetrics.core.rows import DictionaryColumn, Ragged, offsets_of
+from streammetrics.core.tables.arrow_values import Lists, arrow_column
+from streammetrics.core.tables.frame_values import polars_column
+from streammetrics.kernels.ranking.positions import nonzero
 from streammetrics.kernels.ranking.subtopics import (
     MAX_ANSWERS,
     MAX_TOPICS,
     Ints,
     Subtopics,
     answer_codes,
+    in_canonical_order,
 )
 
 # For each list the known items that answer a subtopic: place in the list or -1, and grade by
@@ -36,10 +40,21 @@ _ID: Final = "a string or an integer as the id of a subtopic"
 
 
 class _Pairs(NamedTuple):
-    """The item, from 0 over all items, and the subtopic of each answer, [p], ascending by item."""
+    """The item, from 0 over all items, and the subtopic of each answer, [p], ascending by item.
+    Subtopics are numbers from 0 below `n_topics`, in the order of their ids."""
 
     items: Ints
-    topics: NDArray[np.generic]
+    topics: Ints
+    n_topics: int
+
+
+class _Numbers(NamedTuple):
+    """The subtopics of each item as numbers, below `n_topics` in the order of their ids: item i has
+    those of `offsets[i]` to `offsets[i + 1]`."""
+
+    topics: Ints
+    offsets: Ints
+    n_topics: int
 
 
 def subtopics_of_items(
@@ -48,16 +63,17 @@ def subtopics_of_items(
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
     different lengths (`nested`). An item of grade 0 answers none; another one in its grade."""
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        items, topics = _of_table(given, shape, ends, np.flatnonzero(grades))
+        items, topics, n_topics = _of_table(given, shape, ends, nonzero(grades)[0])
     else:
-        items, topics = _of_collections(given, ends, flat=not nested and len(shape) == 1)
-        kept = np.flatnonzero(grades[items])
-        items, topics = items[kept], topics[kept]
-    owners = np.searchsorted(ends, items, side="right") - 1
-    places, numbers = items - ends[owners], _numbered(owners, topics)
-    order = np.lexsort((numbers, items))
-    codes = numbers[order] << 8 | grades[items[order]]
-    return _in_canonical_order(len(ends) - 1, owners[order], places[order], codes)
+        flat = not nested and len(shape) == 1
+        items, topics, n_topics = _of_collections(given, ends, grades, flat=flat)
+    owners = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[items]
+    if n_topics > 1 << 6:  # beyond the bits of a word
+        topics = _numbered(owners, topics)
+        order = np.lexsort((topics, items))
+        items, topics, owners = items[order], topics[order], owners[order]
+    codes = topics << 8 | grades[items]
+    return in_canonical_order(len(ends) - 1, owners, items - ends[owners], codes)
 
 
 def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
@@ -68,7 +84,8 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
     rows: Sequence[Collection[Hashable] | None]
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         of_items: list[list[Hashable]] = [[] for _ in range(n)]
-        for item, topic in zip(*_of_table(given, (n,), None, relevant), strict=True):
+        pairs = _of_table(given, (n,), None, relevant)
+        for item, topic in zip(pairs.items, pairs.topics, strict=True):
             of_items[item].append(int(topic))
         rows = of_items
     else:
@@ -148,62 +165,149 @@ def _of_table(
         bad = np.flatnonzero(((rows != 0) & (rows != 1)).any(axis=1))
         value = next(x for x in rows[bad[0]].tolist() if x not in (0, 1))
         raise _of_item(int(bad[0]), ends, "0 or 1 for each subtopic", shown(value), _FORMS)
-    if rows.shape[1] > MAX_ANSWERS:
+    width = rows.shape[1]
+    if width > MAX_ANSWERS:
         most = np.flatnonzero(np.count_nonzero(rows, axis=1) > MAX_ANSWERS)
         if len(most):
             raise _of_item(int(most[0]), ends, _MOST, "more", _FEWER)
-    at, topics = np.divmod(np.flatnonzero(rows[relevant] != 0), max(1, rows.shape[1]))
-    return _Pairs(relevant[at], topics)
+    at = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
+    items = at // max(1, width)
+    return _Pairs(relevant[items], at - items * width, width)
 
 
-def _of_collections(given: object, ends: Ints, *, flat: bool) -> _Pairs:
-    rows = _listed(given, "subtopics")
+def _of_collections(given: object, ends: Ints, grades: NDArray[np.uint8], *, flat: bool) -> _Pairs:
+    found = _of_column(given, ends, flat=flat)
+    if found is None:
+        rows = _listed(given, "subtopics")
+        if not flat:
+            if len(rows) != len(ends) - 1:
+                raise _form(f"{len(rows)} list(s) for {len(ends) - 1}")
+            lists = [_listed(row, f"subtopics[{i}]") for i, row in enumerate(rows)]
+            sizes = np.array([len(one) for one in lists], np.int64)
+            bad = np.flatnonzero(sizes != np.diff(ends))
+            if len(bad):
+                i = int(bad[0])
+                raise InputError(
+                    expected=f"{ends[i + 1] - ends[i]} collections, one for each label of the list",
+                    got=str(sizes[i]),
+                    where=f"subtopics[{i}]",
+                    hint="pass the subtopics of each item, an empty list if it answers none",
+                    rows=bad,
+                )
+            rows = [*chain.from_iterable(lists)]
+        if len(rows) != ends[-1]:
+            raise _form(f"{len(rows)} collection(s) for {ends[-1]} label(s)")
+        found = _at_once(rows) or _one_by_one(rows, ends)
+    some = nonzero(grades)[0]
+    kept = Ragged(found.topics, found.offsets).take(some)
+    bits = max(1, found.n_topics).bit_length()
+    keys = np.repeat(some, kept.sizes) << bits | kept.values
+    keys.sort()
+    return _Pairs(keys >> bits, keys & ((1 << bits) - 1), found.n_topics)
+
+
+def _of_column(given: object, ends: Ints, *, flat: bool) -> _Numbers | None:
+    """The ids of a column of lists of Arrow or polars, without an object for each; None if they
+    are in another form or not as they should be."""
+    found: object = given
+    try:
+        if hasattr(given, "dictionary_encode"):
+            found = arrow_column(cast("Any", given), "subtopics")
+        elif hasattr(given, "to_physical"):
+            found = polars_column(given, "subtopics")
+    except InputError:  # a null is an item without subtopics, as None is
+        return None
+    if not isinstance(found, Lists):
+        return None
     if not flat:
-        if len(rows) != len(ends) - 1:
-            raise _form(f"{len(rows)} list(s) for {len(ends) - 1}")
-        lists = [_listed(row, f"subtopics[{i}]") for i, row in enumerate(rows)]
-        sizes = np.array([len(one) for one in lists], np.int64)
-        bad = np.flatnonzero(sizes != np.diff(ends))
-        if len(bad):
-            i = int(bad[0])
-            raise InputError(
-                expected=f"{ends[i + 1] - ends[i]} collections, one for each label of the list",
-                got=str(sizes[i]),
-                where=f"subtopics[{i}]",
-                hint="pass the subtopics of each item, an empty list if it answers none",
-                rows=bad,
-            )
-        rows = [item for one in lists for item in one]
-    if len(rows) != ends[-1]:
-        raise _form(f"{len(rows)} collection(s) for {ends[-1]} label(s)")
-    return _at_once(rows) or _one_by_one(rows, ends)
+        if not isinstance(found.values, Lists) or not np.array_equal(found.offsets, ends):
+            return None
+        found = found.values
+    if len(found.offsets) != ends[-1] + 1:
+        return None
+    return _numbers(found.values, found.offsets, distinct=False)
 
 
-def _at_once(rows: Sequence[object]) -> _Pairs | None:
+def _at_once(rows: Sequence[object]) -> _Numbers | None:
     """The ids of all items, without a look at each; None if something is not as it should be."""
-    if not set(map(type, rows)) <= _COLLECTIONS:
+    kinds = set(map(type, rows))
+    if not kinds <= _COLLECTIONS:
         return None
     collections: Sequence[Collection[Hashable]] = rows  # type: ignore[assignment]
-    sizes = np.fromiter(map(len, collections), np.int64, len(rows))
+    offsets = offsets_of(np.fromiter(map(len, collections), np.int64, len(rows)))
     ids = list(chain.from_iterable(collections))
-    if sizes.max(initial=0) > MAX_ANSWERS or set(map(type, ids)) not in ({int}, {str}, set()):
+    found: Ints | DictionaryColumn
+    types = set(map(type, ids))
+    if types <= {int}:
+        try:
+            found = np.array(ids, np.int64)
+        except OverflowError:
+            return None
+    elif types == {str}:
+        known = dict(zip(different := tuple(set(ids)), range(len(different)), strict=True))
+        codes = np.fromiter(map(known.__getitem__, ids), np.intp, len(ids))
+        found = DictionaryColumn(codes, different)  # type: ignore[arg-type]
+    else:
         return None
-    try:
-        topics = np.array(ids, np.int64) if set(map(type, ids)) != {str} else _ranked_ids(ids)
-    except OverflowError:
-        return None
-    items = np.repeat(np.arange(len(rows)), sizes)
-    codes = np.unique(topics, return_inverse=True)[1]
-    different = np.unique(items * (int(codes.max(initial=0)) + 1) + codes)
-    return _Pairs(items, topics) if len(different) == len(items) else None
+    return _numbers(found, offsets, distinct=kinds <= {set, frozenset})
 
 
-def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Pairs:
+def _numbers(ids: object, offsets: Ints, *, distinct: bool) -> _Numbers | None:
+    """The numbers of ids; None for ids of other types or too many ids of an item, or if an item
+    has an id twice. distinct: no item has."""
+    if isinstance(ids, DictionaryColumn):
+        names = ids.values
+        if not set(map(type, names)) <= {str}:
+            return None
+        known = {name: at for at, name in enumerate(sorted(set(names)))}  # type: ignore[type-var]
+        of_names = np.array([known[name] for name in names], np.int64)
+        topics, n_topics = of_names[ids.codes] if len(names) else of_names, len(known)
+    elif isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
+        topics, n_topics = _ranks(ids.astype(np.int64, copy=False))
+    else:
+        return None
+    sizes = np.diff(offsets)
+    if int(sizes.max(initial=0)) > MAX_ANSWERS:
+        return None
+    if not distinct and _repeats(topics, n_topics, offsets):
+        return None
+    return _Numbers(topics, offsets, n_topics)
+
+
+def _ranks(ids: Ints) -> tuple[Ints, int]:
+    """The number of each id among the different ones, ascending, or among all integers between; and
+    how many there are."""
+    low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
+    if high - low < 1 << 6:
+        return ids - low, high - low + 1
+    if high - low < 4 * len(ids):
+        there = np.zeros(high - low + 1, np.bool_)
+        there[ids - low] = True
+        return (np.cumsum(there) - 1)[ids - low], int(np.count_nonzero(there))
+    different, found = np.unique(ids, return_inverse=True)
+    return found, len(different)
+
+
+def _repeats(topics: Ints, n_topics: int, offsets: Ints) -> bool:
+    """Whether an item has a subtopic twice."""
+    sizes = np.diff(offsets)
+    some = np.flatnonzero(sizes)
+    if n_topics > 1 << 6:
+        keys = np.repeat(np.arange(len(sizes)) * n_topics, sizes) + topics
+        keys.sort()
+        return bool((keys[1:] == keys[:-1]).any())
+    bits = np.left_shift(np.uint64(1), topics.view(np.uint64))
+    words = np.bitwise_or.reduceat(bits, offsets[some]) if len(some) else bits
+    return bool((np.bitwise_count(words) != sizes[some]).any())
+
+
+def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Numbers:
     """The same, of any mixture; InputError for the first item that is not as it should be."""
-    items: list[int] = []
+    sizes: list[int] = []
     topics: list[Hashable] = []
     for at, row in enumerate(rows):
         if row is None:
+            sizes.append(0)
             continue
         if not is_collection(row):
             hint = "pass the ids of an item as a list or a set, a single one as [id]"
@@ -212,11 +316,11 @@ def _one_by_one(rows: Sequence[object], ends: Ints | None) -> _Pairs:
             ids = _ids(row, "subtopics")
         except InputError as error:
             raise _of_item(at, ends, error.expected, error.got, error.hint) from None
-        items += [at] * len(ids)
+        sizes.append(len(ids))
         topics += ids
-    ints = all(isinstance(topic, int) for topic in topics)
-    column = np.array(topics, np.int64) if ints else _ranked_ids(topics)
-    return _Pairs(np.array(items, np.int64), column)
+    known = {topic: at for at, topic in enumerate(sorted(set(topics), key=_by_kind))}
+    numbers = np.array([known[topic] for topic in topics], np.int64)
+    return _Numbers(numbers, offsets_of(np.array(sizes, np.int64)), len(known))
 
 
 def _listed(given: object, where: str) -> list[Any]:
@@ -225,6 +329,11 @@ def _listed(given: object, where: str) -> list[Any]:
         if callable(convert):
             given = convert()
             break
+    if isinstance(given, Lists):
+        values = _listed(given.values, where)
+        return [values[start:end] for start, end in pairwise(given.offsets.tolist())]
+    if isinstance(given, DictionaryColumn):
+        return [given.values[code] for code in given.codes.tolist()]
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise InputError(expected=_FORMS, got=shown(given), where=where, hint="pass one of these")
     return list(given)
@@ -257,44 +366,15 @@ def _by_kind(topic: Hashable) -> tuple[bool, Any]:
     return isinstance(topic, str), topic
 
 
-def _ranked_ids(topics: Sequence[Hashable]) -> Ints:
-    known = {topic: at for at, topic in enumerate(sorted(set(topics), key=_by_kind))}
-    return np.array([known[topic] for topic in topics], np.int64)
-
-
-def _numbered(owners: Ints, topics: NDArray[np.generic]) -> Ints:
+def _numbered(owners: Ints, topics: Ints) -> Ints:
     """The number of each subtopic among those of its list, ascending from 0."""
-    codes = np.unique(topics, return_inverse=True)[1]
-    different, at = np.unique(owners << 32 | codes, return_inverse=True)
+    different, at = np.unique(owners << 32 | topics, return_inverse=True)
     firsts = np.searchsorted(different >> 32, np.arange(int(owners.max(initial=0)) + 1))
-    found = at - firsts[owners]
+    found: Ints = at - firsts[owners]
     if int(found.max(initial=0)) >= MAX_TOPICS:
         expected = f"at most {MAX_TOPICS} subtopics in a list"
         raise InputError(expected=expected, got="more", where="subtopics", hint=_FEWER)
     return found
-
-
-def _in_canonical_order(n: int, owners: Ints, places: Ints, codes: Ints) -> Subtopics:
-    """Items by their subtopics, so that no order of rows matters. Each answer has its list, its
-    place and a code of subtopic and grade, by list, place and subtopic."""
-    new = np.ones(len(owners), np.bool_)
-    new[1:] = (owners[1:] != owners[:-1]) | (places[1:] != places[:-1])
-    firsts = np.flatnonzero(new)
-    counts = np.diff(firsts, append=len(owners))
-    ranks = owners[firsts]
-    for j in range(int(counts.max(initial=0))):
-        more = counts > j
-        code = np.where(more, codes[np.minimum(firsts + j, len(codes) - 1)] + 1, 0)
-        ranks = np.unique(ranks << 33 | code, return_inverse=True)[1]
-    order = np.argsort(ranks, kind="stable")  # the list is the upper part of a rank
-    sizes, of = counts[order], owners[firsts[order]]
-    starts = offsets_of(np.bincount(of, minlength=n))
-    items = np.arange(len(order)) - starts[of]
-    inside = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
-    found = codes[np.repeat(firsts[order], sizes) + inside]
-    answers = answer_codes(np.repeat(items, sizes), found >> 8, found & 255)
-    of_answers = offsets_of(np.bincount(np.repeat(of, sizes), minlength=n))
-    return Subtopics(Ragged(places[firsts[order]], starts), Ragged(answers, of_answers))
 
 
 def _of_item(at: int, ends: Ints | None, expected: str, got: str, hint: str) -> InputError:

@@ -19,9 +19,9 @@ Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn | list[object]"
 
 
 class Lists(NamedTuple):
-    """A column of lists: row i has `values[offsets[i]:offsets[i + 1]]`."""
+    """A column of lists: row i has `values[offsets[i]:offsets[i + 1]]`, which may be lists too."""
 
-    values: Values
+    values: Values | Lists
     offsets: NDArray[np.int64]
 
 
@@ -53,7 +53,7 @@ def arrow_column(array: pa.Array | pa.ChunkedArray, column: str) -> Values | Lis
     else:
         offsets = np.array(array.offsets, np.int64)
         offsets -= offsets[0]
-    return Lists(_plain_values(flat, column), offsets)
+    return Lists(arrow_column(flat, column), offsets)
 
 
 def encoded_values(array: pa.Array) -> DictionaryColumn:
@@ -81,7 +81,8 @@ def decimals(values: Iterable[Decimal | None], scale: int) -> list[object]:
 
 def null_lists(column: str) -> InputError:
     """The error for a null among lists or their items."""
-    return refused(column, "lists without nulls", "null lists or items", "leave these rows out")
+    hint = "pass an empty list where there is nothing, or leave these rows out"
+    return refused(column, "lists without nulls", "null lists or items", hint)
 
 
 def null_times(column: str, n: int) -> InputError:

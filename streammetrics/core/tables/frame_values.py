@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from sys import modules
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,9 +73,8 @@ def polars_column(series: object, column: str) -> Values | Lists:
         flat = given.filter(sizes > 0).explode()
         if given.null_count() or flat.null_count():
             raise null_lists(column)
-        nested = flat.dtype.base_type().__name__ in _LISTS
-        values = flat.to_list() if nested else cast("Values", polars_column(flat, column))
-        return Lists(values, offsets_of(np.asarray(sizes.to_numpy(), np.int64)))
+        offsets = offsets_of(np.asarray(sizes.to_numpy(), np.int64))
+        return Lists(polars_column(flat, column), offsets)
     if kind in _TEXTS:
         return _polars_texts(given)
     if kind == "Datetime":

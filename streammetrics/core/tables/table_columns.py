@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
 from os import PathLike
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -310,14 +309,10 @@ def _put_lists(
     """Lists as flat values with offsets, as they are, or as a table if all have one length."""
     values, offsets = given
     if argument in _OF_IDS and not lists:
-        plain: list[object]
-        if isinstance(values, DictionaryColumn):
-            plain = [values.values[code] for code in values.codes.tolist()]
-        else:
-            plain = list(values) if isinstance(values, list) else values.tolist()
-        ends = offsets.tolist()
-        found[argument] = [plain[start:end] for start, end in pairwise(ends)]
+        found[argument] = given
         return
+    if isinstance(values, Lists) and argument not in _OF_IDS:
+        raise refused(column, "lists of values", "lists of lists", "pass one list for each row")
     if lists:
         found[argument] = values
         known = found.setdefault(OFFSETS, offsets)
