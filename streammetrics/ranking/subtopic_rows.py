@@ -40,8 +40,8 @@ _ID: Final = "a string or an integer as the id of a subtopic"
 
 
 class _Pairs(NamedTuple):
-    """The item, from 0 over all items, and the subtopic of each answer, [p], ascending by item.
-    Subtopics are numbers from 0 below `n_topics`, in the order of their ids."""
+    """The item, from 0 over those of a grade above 0, and the subtopic of each answer, [p], both
+    ascending. Subtopics are numbers from 0 below `n_topics`, in the order of their ids."""
 
     items: Ints
     topics: Ints
@@ -62,18 +62,17 @@ def subtopics_of_items(
 ) -> Subtopics:
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
     different lengths (`nested`). An item of grade 0 answers none; another one in its grade."""
+    relevant, counts = nonzero(grades, ends)
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        items, topics, n_topics = _of_table(given, shape, ends, nonzero(grades)[0])
+        items, topics, n_topics = _of_table(given, shape, ends, relevant)
     else:
         flat = not nested and len(shape) == 1
-        items, topics, n_topics = _of_collections(given, ends, grades, flat=flat)
-    owners = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[items]
+        items, topics, n_topics = _of_collections(given, ends, relevant, flat=flat)
+    owners = np.repeat(np.arange(len(ends) - 1), np.diff(counts))
     if n_topics > 1 << 6:  # beyond the bits of a word
-        topics = _numbered(owners, topics)
-        order = np.lexsort((topics, items))
-        items, topics, owners = items[order], topics[order], owners[order]
-    codes = topics << 8 | grades[items]
-    return in_canonical_order(len(ends) - 1, owners, items - ends[owners], codes)
+        topics = _numbered(owners[items], topics)
+    codes = topics << 8 | grades[relevant][items]
+    return in_canonical_order(len(ends) - 1, owners, relevant - ends[owners], items, codes)
 
 
 def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
@@ -85,7 +84,7 @@ def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         of_items: list[list[Hashable]] = [[] for _ in range(n)]
         pairs = _of_table(given, (n,), None, relevant)
-        for item, topic in zip(pairs.items, pairs.topics, strict=True):
+        for item, topic in zip(relevant[pairs.items], pairs.topics, strict=True):
             of_items[item].append(int(topic))
         rows = of_items
     else:
@@ -172,10 +171,10 @@ def _of_table(
             raise _of_item(int(most[0]), ends, _MOST, "more", _FEWER)
     at = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
     items = at // max(1, width)
-    return _Pairs(relevant[items], at - items * width, width)
+    return _Pairs(items, at - items * width, width)
 
 
-def _of_collections(given: object, ends: Ints, grades: NDArray[np.uint8], *, flat: bool) -> _Pairs:
+def _of_collections(given: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:
     found = _of_column(given, ends, flat=flat)
     if found is None:
         rows = _listed(given, "subtopics")
@@ -198,10 +197,10 @@ def _of_collections(given: object, ends: Ints, grades: NDArray[np.uint8], *, fla
         if len(rows) != ends[-1]:
             raise _form(f"{len(rows)} collection(s) for {ends[-1]} label(s)")
         found = _at_once(rows) or _one_by_one(rows, ends)
-    some = nonzero(grades)[0]
-    kept = Ragged(found.topics, found.offsets).take(some)
+    kept = Ragged(found.topics, found.offsets).take(relevant)
     bits = max(1, found.n_topics).bit_length()
-    keys = np.repeat(some, kept.sizes) << bits | kept.values
+    keys = np.repeat(np.arange(len(relevant)) << bits, kept.sizes)
+    keys |= kept.values
     keys.sort()
     return _Pairs(keys >> bits, keys & ((1 << bits) - 1), found.n_topics)
 

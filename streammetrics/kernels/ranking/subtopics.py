@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.rows import Ragged, offsets_of
+from streammetrics.kernels.ranking.ties import run_starts
 
 Ints = NDArray[np.int64]
 
@@ -83,54 +84,68 @@ class Subtopics:
         return Answers(items[kept], numbers, different >> _TOPIC_BITS)
 
 
-def in_canonical_order(n: int, owners: Ints, places: Ints, codes: Ints) -> Subtopics:
-    """Items by their subtopics, so that no order of rows matters. Each answer has its list, its
-    place and a code of subtopic and grade, by list, place and subtopic."""
-    new = np.ones(len(owners), np.bool_)
-    new[1:] = (owners[1:] != owners[:-1]) | (places[1:] != places[:-1])
-    firsts = np.flatnonzero(new)
-    counts = np.diff(firsts, append=len(owners))
-    if not len(codes):
+def in_canonical_order(n: int, owners: Ints, places: Ints, items: Ints, codes: Ints) -> Subtopics:
+    """Items by their subtopics, so that no order of rows matters.
+
+    owners, places: of each item, its list, ascending, and its position there. items, codes: of each
+    answer its item, ascending, and its subtopic and grade as `subtopic << 8 | grade`, ascending.
+    """
+    firsts = run_starts(items)
+    counts = np.diff(firsts, append=len(items))
+    mine = items[firsts]
+    owners, places = owners[mine], places[mine]
+    if not len(mine):
         return Subtopics.none(n)
     if int(codes.max()) >> _GRADE_BITS < _WORD:
-        order = _order_of_bits(owners[firsts], codes, firsts, counts)
+        order = _order_of_bits(owners, codes, firsts, counts)
     else:
-        ranks = owners[firsts]
+        ranks = owners
         for j in range(int(counts.max(initial=0))):
             more = counts > j
             code = np.where(more, codes[np.minimum(firsts + j, len(codes) - 1)] + 1, 0)
             ranks = np.unique(ranks << 33 | code, return_inverse=True)[1]
         order = np.argsort(ranks, kind="stable")  # the list is the upper part of a rank
-    sizes, of = counts[order], owners[firsts[order]]
-    starts = offsets_of(np.bincount(of, minlength=n))
-    items = np.arange(len(order)) - starts[of]
-    inside = np.arange(int(sizes.sum())) - np.repeat(offsets_of(sizes)[:-1], sizes)
-    found = codes[np.repeat(firsts[order], sizes) + inside]
-    answers = answer_codes(np.repeat(items, sizes), found >> _GRADE_BITS, found & _GRADES)
-    of_answers = offsets_of(np.bincount(np.repeat(of, sizes), minlength=n))
-    return Subtopics(Ragged(places[firsts[order]], starts), Ragged(answers, of_answers))
+    starts = offsets_of(np.bincount(owners, minlength=n))  # which no order within lists changes
+    ends = offsets_of(counts[order])
+    found = codes[np.repeat(firsts[order] - ends[:-1], counts[order]) + np.arange(len(codes))]
+    of_list = np.repeat(np.arange(len(order)) - starts[owners], counts[order])
+    answers = of_list << (_GRADE_BITS + _TOPIC_BITS) | found
+    return Subtopics(Ragged(places[order], starts), Ragged(answers, ends[starts]))
 
 
 def _order_of_bits(owners: Ints, codes: Ints, firsts: Ints, counts: Ints) -> NDArray[np.intp]:
     """The same order of items, whose subtopics are below `_WORD`; owners: of items.
 
-    An item has a bit for each subtopic, the first one highest, which is 0 if it answers it. Bits
-    after its last subtopic are 0, so that an item is before those that answer more.
+    An item has a bit for each subtopic after its first, the next one highest, which is 0 if it
+    answers it. Bits after its last subtopic are 0, so that an item is before those that answer
+    more; then the last subtopic decides.
     """
     topics = codes >> _GRADE_BITS
-    last, width = topics[firsts + counts - 1], int(topics.max()) + 1
+    first, last, width = topics[firsts], topics[firsts + counts - 1], int(topics.max()) + 1
     words = np.bitwise_or.reduceat(np.int64(1) << (width - 1 - topics), firsts)
     after = width - 1 - last
-    words = (~words & ((1 << width) - 1)) >> after << after
-    grades = codes[firsts] & _GRADES
+    words = (~words & ((1 << (width - 1 - first)) - 1)) >> after << after
+    head = (owners << 6 | first) << 4 | codes[firsts] & _GRADES
     index_bits = len(owners).bit_length()
-    head = (owners << 6 | topics[firsts]) << 4 | grades
-    if (int(owners[-1]) << 10 | 1023).bit_length() + width + 6 + index_bits < 63:
-        keys = ((head << width | words) << 6 | last) << index_bits | np.arange(len(owners))
-        keys.sort()
-        found: NDArray[np.intp] = keys & ((1 << index_bits) - 1)
-        return found
-    return np.lexsort((last, words, head)).astype(np.intp)
+    room = 63 - index_bits - (int(owners[-1]) << 10 | 1023).bit_length()
+    if room < 8:  # of more lists than are ranked together
+        return np.lexsort((last, words << first, head)).astype(np.intp)
+    rest = words << first  # of `width - 1` bits, whatever the first subtopic
+    if whole := width + 5 <= room:
+        keys = (head << (width - 1) | rest) << 6 | last
+    else:  # the upper bits, which few items have in common
+        keys = head << room | rest >> max(0, width - 1 - room)
+    keys <<= index_bits
+    keys |= np.arange(len(owners))
+    keys.sort()
+    order: NDArray[np.intp] = keys & ((1 << index_bits) - 1)
+    if not whole:
+        keys >>= index_bits
+        same = keys[1:] == keys[:-1]
+        at = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        some = order[at]
+        order[at] = some[np.lexsort((last[some], rest[some], keys[at]))]
+    return order
 
 
 def answer_codes(items: Ints, topics: Ints, grades: NDArray[np.integer]) -> Ints:

@@ -20,7 +20,7 @@ from streammetrics.kernels.ranking.positions import nonzero
 from streammetrics.kernels.ranking.rank_tables import Floats
 from streammetrics.kernels.ranking.ranked import LAST, key_rows, of_like_length
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics
-from streammetrics.kernels.ranking.ties import Indices, first_of_run
+from streammetrics.kernels.ranking.ties import Indices, first_of_run, run_starts
 
 Words: TypeAlias = NDArray[np.uint64]
 Weights: TypeAlias = Callable[[Ints], Pair]  # of 0-based ranks
@@ -48,7 +48,7 @@ def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
     fits = subtopics.places.sizes <= MOST
     words = np.zeros(len(subtopics.places.values), np.uint64)
     if len(items):
-        words = np.bitwise_or.reduceat(bits, np.searchsorted(items, np.arange(len(words))))
+        words = np.bitwise_or.reduceat(bits, run_starts(items))  # each answers one
     if int(topics.max(initial=0)) >= MOST:
         fits[subtopics.owners[items[topics >= MOST]]] = False
     if not fits.all():
