@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,17 @@ from streammetrics import (
     load,
 )
 from streammetrics.core.codec import STATE_MAGIC, frame, unframe
-from streammetrics.ranking import GroupedScores, Measure, grouped_scores, parse_measure
+from streammetrics.kernels.ranking import novelty
+from streammetrics.kernels.ranking import subtopics as kernel
+from streammetrics.kernels.ranking.subtopics import Subtopics
+from streammetrics.kernels.ranking.topic_masks import TopicMasks
+from streammetrics.ranking import (
+    GroupedScores,
+    Measure,
+    grouped_scores,
+    parse_measure,
+    subtopic_rows,
+)
 from tests.oracles import subtopics as brute
 from tests.oracles.subtopics import Item
 
@@ -129,6 +140,127 @@ def test_every_form_of_subtopics_is_one_state() -> None:
         state.update(**form)
         states.append(state.to_bytes())
     assert len(set(states)) == 1
+
+
+def hostile_lists(seed: int) -> dict[str, Any]:
+    """Lists with ties, scores that differ in their last bits, items that were not shown, and
+    sets of ids of up to 90 different subtopics, some of them of both types."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, [4, 30, 90][seed % 3], 40)
+    n = int(sizes.sum())
+    dtype = [np.float32, np.float64][seed % 2]
+    near = 1 + rng.integers(0, 40, n) * np.finfo(dtype).eps
+    scores = [rng.standard_normal(n), near, np.round(rng.standard_normal(n), 1)][seed // 2 % 3]
+    scores = np.where(rng.random(n) < 0.1 * (seed % 4), -np.inf, scores).astype(dtype)
+    every = [2, 6, 62, 64, 90][seed % 5]
+    rows = [
+        rng.choice(every, int(k), replace=False).tolist() for k in rng.integers(0, 3, n) % every
+    ]
+    wide: list[Any] = [*rows]
+    if n and every > 6:
+        wide[0] = [*range(every)]
+    text = [[f"\ud800{topic}" for topic in row] for row in wide]
+    far = [[(topic - 3) << 55 for topic in row] for row in wide]
+    mixed = [[str(topic) if topic % 2 else topic for topic in row] or None for row in wide]
+    return {
+        "labels": rng.integers(0, [2, 4, 16][seed % 3], n),
+        "scores": scores,
+        "offsets": np.cumsum([0, *sizes]),
+        "subtopics": [wide, [*map(set, text)], [*map(tuple, far)], mixed][seed % 4],
+    }
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_fast_routes_have_the_bits_of_the_slow_ones(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast = RankingMetrics([*MEASURES, *NEAR])
+    slow, given = fast.empty(), hostile_lists(seed)
+    fast.update(**given)
+    monkeypatch.setattr(subtopic_rows, "_at_once", lambda rows: None)
+    monkeypatch.setattr(kernel, "_WORD", 0)
+    monkeypatch.setattr(novelty, "topic_masks", no_masks)
+    slow.update(**given)
+    assert fast.to_bytes() == slow.to_bytes()
+
+
+@pytest.mark.parametrize("width", [6, 25, 40, 62])
+def test_items_are_in_the_order_of_their_subtopics_and_grades(width: int) -> None:
+    rng, ends = random.Random(width), [0, width - 2, width - 1]
+    rows = [
+        sorted({rng.choice([0, 1, width // 2]), *rng.sample(ends, rng.randint(0, 2))})
+        for _ in range(400)
+    ]
+    owners, grades = np.repeat(np.arange(40), 10), [rng.randint(1, 2) for _ in rows]
+    items = np.repeat(np.arange(400), [*map(len, rows)])
+    codes = [topic << 8 | grade for row, grade in zip(rows, grades, strict=True) for topic in row]
+    found = kernel.in_canonical_order(40, owners, np.arange(400), items, np.array(codes))
+    order = sorted(range(400), key=lambda i: (i // 10, [(t, grades[i]) for t in rows[i]]))
+    assert found.places.values.tolist() == order
+    of_items, topics, of_grades = found.columns()
+    answers = [(at, t, grades[i]) for at, i in enumerate(order) for t in rows[i]]
+    assert [*zip(of_items, topics, of_grades, strict=True)] == answers
+
+
+def no_masks(of: Subtopics, rel: int) -> TopicMasks:
+    words = np.zeros(len(of.places.values), np.uint64)
+    return TopicMasks(words, np.zeros(len(of.places), np.bool_))
+
+
+def test_columns_of_arrow_and_polars_give_the_bits_of_python_lists() -> None:
+    given, plain = hostile_lists(4), RankingMetrics([AlphaNDCG @ 5, StRecall])
+    rows = given["subtopics"]
+    forms: list[tuple[Any, list[Any]]] = [
+        (ids, [[convert(topic) for topic in row] for row in rows])
+        for convert in (int, str)
+        for ids in (pyarrow.array, polars.Series)
+    ]
+    texts = pyarrow.array(forms[-1][1])
+    codes = texts.values.dictionary_encode()
+    columns = [make(ids) for make, ids in forms]
+    columns += [pyarrow.ListArray.from_arrays(texts.offsets, codes)]
+    columns += [pyarrow.array(rows, pyarrow.list_(pyarrow.uint8())), [*map(np.array, rows)]]
+    numbers, strings = plain.empty(), plain.empty()
+    numbers.update(**{**given, "subtopics": rows})
+    strings.update(**{**given, "subtopics": forms[-1][1]})
+    for column, same in zip(columns, [numbers] * 2 + [strings] * 3 + [numbers] * 2, strict=True):
+        metric = plain.empty()
+        metric.update(**{**given, "subtopics": column})
+        assert metric == same
+    grouped, flat = GroupedScores(StRecall), GroupedScores(StRecall)
+    owners = np.repeat(np.arange(40), np.diff(given["offsets"]))
+    grouped.update(given["labels"], given["scores"], groups=owners, subtopics=rows)
+    names = {"labels": given["labels"], "scores": given["scores"], "groups": owners}
+    flat.update_from(pyarrow.table({**names, "subtopics": columns[0]}))
+    assert grouped == flat
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+@pytest.mark.parametrize("topics", [[[["a"], None], [[]]], [None, [[]]]])
+def test_nulls_in_columns_of_lists_are_refused_with_the_way_to_write_them(
+    make: Callable[[Any], Any], topics: list[Any]
+) -> None:
+    table = make({"labels": [[1, 0], [1]], "scores": [[1.0, 2.0], [3.0]], "subtopics": topics})
+    with pytest.raises(InputError, match="pass an empty list") as error:
+        RankingMetrics(StRecall).update_from(table)
+    assert "subtopics" in error.value.where
+    rows = make({"labels": [1, 1], "scores": [1.0, 2.0], "groups": [1, 1], "t": [["a"], None]})
+    with pytest.raises(InputError, match="pass an empty list"):
+        GroupedScores(StRecall).update_from(rows, subtopics="t")
+
+
+def test_labels_are_not_lists_of_lists() -> None:
+    table = pyarrow.table({"labels": [[[1], [0]]], "scores": [[1.0, 2.0]]})
+    with pytest.raises(InputError, match="lists of lists"):
+        RankingMetrics(MRR).update_from(table)
+
+
+def test_ids_of_subclasses_are_those_of_their_values() -> None:
+    given: dict[str, Any] = {"labels": [1, 1], "scores": [0.5, 0.2], "groups": [1, 1]}
+    one, other = GroupedScores(StRecall), GroupedScores(StRecall)
+    one.update(**given, subtopics=[[HTTPStatus.OK, np.str_("a")], [np.int64(7)]])
+    other.update(**given, subtopics=[[200, "a"], [7]])
+    assert one == other
 
 
 def test_columns_of_tables_may_hold_lists_of_lists() -> None:
