@@ -8,10 +8,13 @@ metrics take turns.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks import workloads
 from benchmarks.answer import Answer, alone, answer
@@ -51,6 +54,7 @@ SIZES: Final = (1_000_000, 10_000, 1_000)
 EXACT_SIZES: Final = (1_000_000, 10_000)
 ITEMS: Final = 10_000
 SHOWN: Final = 10  # items a list
+SET_LISTS: Final = 10_000  # whose items have Python's sets of subtopics
 
 
 def job(empty: Accumulator, size: int, columns: Columns) -> Callable[[], object]:
@@ -141,6 +145,37 @@ def of_lists(lists: int) -> Jobs:
     }
 
 
+def of_subtopics() -> Jobs:
+    """α-nDCG by the form of subtopics, NDCG of the same lists, and the least that reading Python's
+    sets can take: a pass over their ids, which checks and keeps nothing."""
+    work = workloads.scored_lists(SET_LISTS)
+    plain = {"labels": work.grades, "scores": work.scores, "offsets": work.offsets}
+    topics = workloads.unit_floats(6 * len(work.grades), 43).reshape(-1, 6) < 0.2
+    items, ids = np.nonzero(topics)
+    ends = np.searchsorted(items, np.arange(len(topics) + 1))
+    column = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(ids))
+    numbers = [set(row) for row in column.to_pylist()]
+    texts = [{f"subtopic {topic}" for topic in row} for row in numbers]
+
+    def ranked(measure: Measure, subtopics: object = None) -> Callable[[], object]:
+        def run() -> object:
+            state = RankingMetrics([measure])
+            state.update(**plain, subtopics=subtopics)  # type: ignore[arg-type]
+            return state.to_bytes()
+
+        return run
+
+    return {
+        f"NDCG, {SET_LISTS:,} lists": ranked(NDCG @ 10),
+        "α-nDCG, a table of subtopics": ranked(AlphaNDCG @ 10, topics),
+        "α-nDCG, Arrow lists of subtopics": ranked(AlphaNDCG @ 10, column),
+        "α-nDCG, sets of integers": ranked(AlphaNDCG @ 10, numbers),
+        "α-nDCG, sets of strings": ranked(AlphaNDCG @ 10, texts),
+        "a pass over the sets of integers": lambda: deque(chain.from_iterable(numbers), 0),
+        "a pass over the sets of strings": lambda: deque(chain.from_iterable(texts), 0),
+    }
+
+
 def views(rows: int) -> list[Timing]:
     """Readings of states of that many rows, each computed anew."""
     scores = workloads.uniform_scores(rows)
@@ -180,7 +215,8 @@ def ask(quick: bool) -> Answer:
     )
     for size in SIZES[1:] if quick else SIZES:
         found.add(*in_turns(of_rows(rows, size), rows))
-    found.add(*in_turns(of_lists(lists), lists), *views(rows))
+    found.add(*in_turns(of_lists(lists), lists), *in_turns(of_subtopics(), SET_LISTS))
+    found.add(*views(rows))
     found.notes.append(
         "Scores and values are float32 of either sign; those of Regression, Moments, OffPolicy, "
         "BinaryConfusion and Interleaving are float64. Lists have 20 to 100 scored items, each of "
