@@ -79,6 +79,7 @@ from streammetrics.core.parts.exact_sums import (
     require_moments,
     small_integers,
 )
+from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Column, Extreme, Slots
@@ -87,6 +88,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn, Ragged, Terms
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
+from streammetrics.histogram import Histogram, occupied_table
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.kernels.exact.rounding import ratio, rounded
 from streammetrics.kernels.ranking.graded_lists import Ranked
@@ -124,7 +126,9 @@ __all__ = [
     "ExactSum",
     "ExactSums",
     "Extreme",
+    "Extremes",
     "Factor",
+    "Histogram",
     "Ids",
     "Input",
     "InputError",
@@ -176,6 +180,7 @@ __all__ = [
     "factors",
     "hit",
     "label_table",
+    "occupied_table",
     "ordinary",
     "ranged",
     "ratio",

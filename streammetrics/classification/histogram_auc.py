@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, repeat
-from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,21 +18,20 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, bad_rows
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.many_slots import AnySlots, distinct
 from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
+from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import Unit
+from streammetrics.histogram import Histogram, occupied_table
 from streammetrics.kernels.curves.area import pairs_of_tables
-from streammetrics.kernels.tables.grids import MAX_RESOLUTION, Grid, Gridded, check_grid, grid_of
+from streammetrics.kernels.tables.grids import MAX_RESOLUTION, Grid, Gridded, grid_of
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.score_curve import BucketPoints, ScoreCurve
 
 A = TypeVar("A", bound=Accumulator)
-_AT_ONCE: Final = 1 << 8  # states whose counts are copied together: 100 MB if all are full
 
 
-class HistogramAUC(Accumulator, schema="histogram-auc/3"):
+class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
     """The area under the ROC curve, with certain bounds, in a state of bounded size.
 
     Settings
@@ -69,36 +68,19 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     Bounded(value=0.75, low=0.75, high=0.75)
     """
 
-    _many_slots: ClassVar[bool] = True
+    _kinds: ClassVar[int] = 2
 
-    grid: str = "relative"
-    resolution: int = 8
     range: str = "probability"
-    floor: float = 2**-24
-    ceiling: float = 2.0**24
-    edges: tuple[float, ...] = ()
     positive: int | str = 1
     weight_unit: Unit = 1
     round_weights: bool = False
 
     inputs = Inputs(labels=Binary("positive"), scores=Probability("_in_unit"), weights=Weights())
-    counts = WeightedCounts(2, "buckets")  # [truth, bucket]
     rounded = Counts("round_weights", 2)  # rows whose weight was rounded, by truth
 
     def check_settings(self) -> None:
-        for name, value in check_grid(self).items():
-            self._set(name, value)
+        super().check_settings()
         self._set("positive", checks.check_positive(self.positive, "HistogramAUC(positive)"))
-
-    @property
-    def _in_unit(self) -> bool:
-        """Whether scores must be in [0, 1]."""
-        return self.range == "probability"
-
-    @property
-    def buckets(self) -> int:
-        """The number of buckets of the grid."""
-        return grid_of(self).n_buckets
 
     if TYPE_CHECKING:
 
@@ -106,11 +88,8 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
             self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
-        quanta = batch.quanta
-        for piece, cells in grid_of(self).cells(batch.labels, batch.scores):
-            here = None if slots is None else slots[piece]
-            self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
+    def _kinds_and_scores(self, batch: Batch) -> tuple[NDArray[np.uint8], NDArray[np.floating]]:
+        return batch.labels, batch.scores
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
         self.rounded.add(batch.labels.astype(np.intp), slots)
@@ -202,14 +181,10 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self._flush()
         return self._compute_all(SLOT_0)[0]
 
-    def _compute_all(self, slots: Slots) -> list[ScoreCurve[Bounded]]:
-        curves: list[ScoreCurve[Bounded]] = []
-        for start in range(0, len(slots), _AT_ONCE):
-            some = slots[start : start + _AT_ONCE]
-            surplus, rounded = self.counts.surplus[some].tolist(), self.rounded.totals(some)
-            unit = Fraction(self.weight_unit)
-            curves += bucket_curves(*self.counts.cells_of(some), self, surplus, unit, rounded)
-        return curves
+    def _results(self, slots: Slots) -> list[ScoreCurve[Bounded]]:
+        surplus, rounded = self.counts.surplus[slots].tolist(), self.rounded.totals(slots)
+        unit = Fraction(self.weight_unit)
+        return bucket_curves(*self.counts.cells_of(slots), self, surplus, unit, rounded)
 
 
 def bucket_curves(
@@ -246,10 +221,7 @@ def bucket_curves(
 def _points(grid: Grid, in_unit: bool, cells: NDArray[np.int64]) -> BucketPoints:
     """The occupied buckets of a table from its cells and their counts [2, c]: least scores [k],
     counts [2, k] and ends [k]."""
-    label, bucket = np.divmod(cells[0], grid.n_buckets)
-    used, column = distinct(bucket, grid.n_buckets)
-    table = np.zeros((2, len(used)), np.int64)
-    table[label, column] = cells[1]
+    used, table = occupied_table(cells[0], cells[1], 2, grid.n_buckets)
     ends = grid.ends[used]
     # In [0, 1] no score is above 1.
     return grid.least[used], table, np.fmin(ends, np.nextafter(1, 2)) if in_unit else ends

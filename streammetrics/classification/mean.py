@@ -16,11 +16,11 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.checks import finite, same_length
 from streammetrics.core.codec import require
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
+from streammetrics.core.parts.exact_sums import add_parts, require_finite, require_rounded_moments
 from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
-from streammetrics.kernels.exact.exact_products import weighted
+from streammetrics.kernels.exact.exact_products import weighted_values
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import MeanResult
 
@@ -68,8 +68,7 @@ class Mean(Accumulator):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)
-        for part in weighted([batch.value], batch.quanta):
-            self.total.add(part, slots)
+        add_parts(self.total, weighted_values(batch.value, batch.quanta), slots)
         with np.errstate(over="ignore"):
             self.squares.add(np.square(batch.value), slots)
 

@@ -58,8 +58,7 @@ class Accumulator(Declared, ABC):
     _provenance: ClassVar[Provenance | None]
     _many_slots: ClassVar[bool] = False  # `_accumulate` takes ManySlots; else called for each
 
-    # -- rows: `update` and `check` are generated from the declared inputs; `Any`, because each
-    # metric has its own arguments ---------------------------------------------------------------
+    # -- rows: both are generated from the inputs; `Any`, as each metric has its own arguments ----
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
         raise NotImplementedError
@@ -105,7 +104,10 @@ class Accumulator(Declared, ABC):
         """
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        """With round_weights=True: record rows whose weight was rounded, perhaps to zero."""
+        """With round_weights=True: record rows whose weight was rounded, perhaps to zero. Their
+        number is in a part `rounded`, unless a metric overrides this to record more."""
+        if "rounded" in self._parts:
+            self.__dict__["rounded"].add(np.zeros(batch.n, np.intp), slots)
 
     def _mean_views(self) -> tuple[str, ...]:
         """The views that are a mean, or a ratio of sums, over independent rows, lists or groups:
@@ -264,6 +266,12 @@ class Accumulator(Declared, ABC):
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
+    def _holding(self, columns: Mapping[str, Column], width: int, total: int) -> Self:
+        """An instance with these settings and this state."""
+        new, fresh = self._bare(), {"_buffer": Buffer(), "_provenance": None}
+        new.__dict__.update(columns, _total_count=total, _width=width, **fresh)
+        return new
+
     def merge(self, other: Self | Iterable[Self], *more: Never) -> None:
         """Add the rows of another state, or of several; the others do not change.
 
@@ -318,13 +326,8 @@ class Accumulator(Declared, ABC):
     def _take(self, slots: Slots) -> Self:
         """The states of these slots, in this order, as an accumulator of their own."""
         self._flush()
-        new = self._bare()
-        new.__dict__.update(
-            _total_count=self._total_count, _buffer=Buffer(), _provenance=None, _width=len(slots)
-        )
-        for name in self._parts:
-            new.__dict__[name] = self.__dict__[name].take(slots)
-        return new
+        columns = {name: self.__dict__[name].take(slots) for name in self._parts}
+        return self._holding(columns, len(slots), self._total_count)
 
     def __add__(self, other: Self) -> Self:
         operand: object = other
@@ -410,10 +413,7 @@ class Accumulator(Declared, ABC):
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         """An accumulator of these columns; StateError if no rows can have given them."""
-        new = self._bare()
-        new.__dict__.update(
-            columns, _total_count=0, _buffer=Buffer(), _provenance=None, _width=width
-        )
+        new = self._holding(columns, width, 0)
         bound = max([column.bound for column in columns.values()], default=0)
         if bound > MAX_TOTAL_COUNT:
             bound = new._exact_total_count()

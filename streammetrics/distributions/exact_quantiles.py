@@ -69,9 +69,6 @@ class ExactQuantiles(Accumulator, schema="exact-quantiles/1"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.bag.add(batch.values, None, slots, units=batch.quanta)
 
-    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        self.rounded.add(np.zeros(batch.n, np.intp), slots)
-
     def compute(self) -> Distribution[float]:
         """The values of all rows in order."""
         self._flush()

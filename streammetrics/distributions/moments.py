@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,18 +16,24 @@ from streammetrics.core.codec import require
 from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import SCALES, ExactSums, ProductSums, require_finite
-from streammetrics.core.parts.part import SLOT_0, Column, Extreme, ExtremeColumn, Slots
-from streammetrics.core.parts.score_bits import floats_of, ordered_integers
+from streammetrics.core.parts.exact_sums import (
+    SCALES,
+    ExactSums,
+    ProductSums,
+    add_parts,
+    require_finite,
+    require_three_moments,
+)
+from streammetrics.core.parts.extremes import Extremes
+from streammetrics.core.parts.part import SLOT_0, Column, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
-from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
+from streammetrics.kernels.exact.exact_products import exact_parts, ordinary, weighted_values
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.moment_figures import MomentFigures
 
 Floats = NDArray[np.float64]
-_LARGE: Final = 2.0**960
 
 
 class Moments(Accumulator, schema="moments/1"):
@@ -73,8 +79,7 @@ class Moments(Accumulator, schema="moments/1"):
     squares = ExactSum()
     cubes = ExactSum()
     far = ExactSums(len(SCALES) - 1, 2)  # [scale, squares or cubes]: those that are not ordinary
-    least = Extreme("min")  # as ordered integers
-    greatest = Extreme("max")
+    extremes = Extremes()
     rounded = Counts("round_weights")  # rows whose weight was rounded
 
     if TYPE_CHECKING:
@@ -91,15 +96,9 @@ class Moments(Accumulator, schema="moments/1"):
         for piece, at in batch.pieces(slots):
             values = piece.values.astype(np.float64, copy=False)
             self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
-            for limbs, part in _terms(values, piece.quanta):
-                self.total.add_limbs_up(part, at, limbs) if limbs else self.total.add(part, at)
+            add_parts(self.total, weighted_values(values, piece.quanta), at)
             self._powers.add(_powers(values, piece.quanta), at)
-            ordered = ordered_integers(values)
-            self.least.add(ordered, at)
-            self.greatest.add(ordered, at)
-
-    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        self.rounded.add(np.zeros(batch.n, np.intp), slots)
+            self.extremes.add(values, at)
 
     def compute(self) -> MomentFigures:
         """The figures, each rounded once."""
@@ -107,12 +106,13 @@ class Moments(Accumulator, schema="moments/1"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[MomentFigures]:
+        least, greatest = self.extremes.of(slots)
         return side_by_side(
             MomentFigures,
             len(slots),
             _n=self.rows.tables(slots)[:, 0].tolist(),
-            minimum=_extremes(self.least, slots).tolist(),
-            maximum=_extremes(self.greatest, slots).tolist(),
+            minimum=least.tolist(),
+            maximum=greatest.tolist(),
             weight_unit=repeat(Fraction(self.weight_unit)),
             _surplus=self.rows.surplus[slots].tolist(),
             rows_rounded=self.rounded.totals(slots),
@@ -125,30 +125,17 @@ class Moments(Accumulator, schema="moments/1"):
             require_finite(column, what)
         slots = np.arange(width)
         n = new.rows.tables(slots)[:, 0]
-        ends = np.stack([_extremes(new.least, slots), _extremes(new.greatest, slots)])
+        ends = np.stack(new.extremes.of(slots))
         require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), what)
         for slot in slots.tolist():
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])
-            squares, cubes = new._powers.fractions(slot)
-            sums = new.total.fraction(slot), squares, cubes
-            require(_possible(int(n[slot]), *sums, low, high), what)
+            sums = new.total.fraction(slot), *new._powers.fractions(slot)
+            require_three_moments(int(n[slot]), sums, (low, high), what)
         return new
 
     @property
     def _powers(self) -> ProductSums:
         return ProductSums((self.squares, self.cubes), self.far)
-
-
-def _terms(values: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:
-    """The weighted values in parts [n], times 2 ** (32 limbs) each, with these limbs: times its
-    weight, below 2**63, a large value may be above the largest float."""
-    large = np.abs(values) >= _LARGE if units is not None else np.False_
-    if large.any():
-        for _, part in exact_parts(np.where(large, values * 2.0**-64, 0), None, units, far=False):
-            yield 2, part
-        values = np.where(large, 0, values)
-    for _, part in exact_parts(values, None, units, far=False):
-        yield 0, part
 
 
 def _powers(values: Floats, units: Units | None) -> Iterator[tuple[int, int, Floats]]:
@@ -158,21 +145,3 @@ def _powers(values: Floats, units: Units | None) -> Iterator[tuple[int, int, Flo
     far = not ordinary(values, 3)
     for scale, part in exact_parts(values, values, units, far=far, c=values):
         yield scale, 1, part
-
-
-def _extremes(column: ExtremeColumn, slots: Slots) -> Floats:
-    """The least or greatest values; nan where there are none."""
-    found = floats_of(column.values[slots])
-    return np.where(column.known[slots], found, np.nan)
-
-
-def _possible(n: int, s: Fraction, q: Fraction, c: Fraction, low: Fraction, high: Fraction) -> bool:
-    """Whether n numbers in [low, high] may have these sums of powers: Σ (x - low) (u + v x)² and
-    Σ (high - x) (u + v x)² are at least 0 for every u and v."""
-    for a, b, d in (
-        (s - n * low, q - s * low, c - q * low),
-        (n * high - s, s * high - q, q * high - c),
-    ):
-        if not (a >= 0 and d >= 0 and a * d >= b * b):
-            return False
-    return bool(n) or not (s or q or c)

@@ -86,9 +86,6 @@ class ExactUplift(Accumulator, schema="exact-uplift/1"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.bag.add(batch.scores, kinds(batch), slots, units=batch.quanta)
 
-    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        self.rounded.add(np.zeros(batch.n, np.intp), slots)
-
     def compute(self) -> UpliftCurve[float]:
         """The curve of all rows."""
         self._flush()

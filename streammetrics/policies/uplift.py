@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import decimal_share
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.many_slots import distinct
 from streammetrics.core.parts.part import SLOT_0, Slots
-from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit, unit_of
-from streammetrics.kernels.tables.grids import check_grid, grid_of
+from streammetrics.histogram import Histogram, occupied_table
+from streammetrics.kernels.tables.grids import grid_of
 from streammetrics.results.uplift_curve import UpliftCurve
 
-_AT_ONCE: Final = 1 << 6  # states whose counts are copied together: 100 MB if all are full
 
-
-class Uplift(Accumulator, schema="uplift/1"):
+class Uplift(Histogram[UpliftCurve[Bounded]], schema="uplift/1"):
     """How well scores order the effect of a randomised treatment, with certain bounds, in a state
     of bounded size.
 
@@ -65,12 +61,8 @@ class Uplift(Accumulator, schema="uplift/1"):
     0.25 (exact)
     """
 
-    grid: str = "relative"
-    resolution: int = 8
-    range: str = "real"
-    floor: float = 2**-24
-    ceiling: float = 2.0**24
-    edges: tuple[float, ...] = ()
+    _kinds: ClassVar[int] = 4  # 2 * treated + label
+
     treated_share: float | Fraction | str | None = None
     weight_unit: Unit = 1
     round_weights: bool = False
@@ -78,23 +70,11 @@ class Uplift(Accumulator, schema="uplift/1"):
     inputs = Inputs(
         labels=Binary(), scores=Probability("_in_unit"), treated=Binary(), weights=Weights()
     )
-    counts = WeightedCounts(2, 2, "buckets")  # [arm, outcome, bucket]
     rounded = Counts("round_weights")  # rows whose weight was rounded
 
     def check_settings(self) -> None:
-        for name, value in check_grid(self).items():
-            self._set(name, value)
+        super().check_settings()
         self._set("treated_share", checked_share(self.treated_share, "Uplift.treated_share"))
-
-    @property
-    def _in_unit(self) -> bool:
-        """Whether scores must be in [0, 1]."""
-        return self.range == "probability"
-
-    @property
-    def buckets(self) -> int:
-        """The number of buckets of the grid."""
-        return grid_of(self).n_buckets
 
     if TYPE_CHECKING:
 
@@ -107,56 +87,29 @@ class Uplift(Accumulator, schema="uplift/1"):
             weights: ArrayLike | None = None,
         ) -> None: ...
 
-    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        quanta = batch.quanta
-        for piece, cells in grid_of(self).cells(kinds(batch), batch.scores):
-            here = None if slots is None else slots[..., piece]
-            self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
-
-    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
-        self.rounded.add(np.zeros(batch.n, np.intp), slots)
+    def _kinds_and_scores(self, batch: Batch) -> tuple[NDArray[np.uint8], NDArray[np.floating]]:
+        return kinds(batch), batch.scores
 
     def compute(self) -> UpliftCurve[Bounded]:
         """The curve, with certain bounds on its figures."""
         self._flush()
         return self._compute_all(SLOT_0)[0]
 
-    def _compute_all(self, slots: Slots) -> list[UpliftCurve[Bounded]]:
-        curves: list[UpliftCurve[Bounded]] = []
-        for start in range(0, len(slots), _AT_ONCE):
-            some, size = slots[start : start + _AT_ONCE], 4 * self.buckets
-            cells, held = self.counts.cells_of(some)
-            firsts = np.arange(len(some) + 1) * size
-            ends = np.searchsorted(cells, firsts).tolist()
-            surplus, rounded = self.counts.surplus[some].tolist(), self.rounded.totals(some)
-            for i, (first, end) in enumerate(pairwise(ends)):
-                of = cells[first:end] - firsts[i], held[first:end]
-                curves.append(self._curve(*of, surplus[i], rounded[i]))
-        return curves
-
-    def _curve(
-        self,
-        cells: NDArray[np.int64],
-        held: NDArray[np.int64],
-        surplus: int,
-        rounded: int | None,
-    ) -> UpliftCurve[Bounded]:
-        """The curve of one state from its occupied cells and their counts."""
-        b = self.buckets
-        kind, bucket = np.divmod(cells, b)
-        used, column = distinct(bucket, b)
-        counts = np.zeros((4, len(used)), np.int64)
-        counts[kind, column] = held
-        return UpliftCurve(
-            grid_of(self).least[used],
-            counts.reshape(2, 2, -1),
-            exact=False,
-            rows=int(held.sum()) - surplus,
-            weight_unit=Fraction(self.weight_unit),
-            rows_rounded=rounded,
-            declared_share=cast("Fraction | None", self.treated_share),  # as it was checked
-            _open=not self._in_unit and len(used) > 0 and int(used[-1]) == b - 1,
-        )
+    def _results(self, slots: Slots) -> Iterator[UpliftCurve[Bounded]]:
+        b, least = self.buckets, grid_of(self).least
+        each = self.counts.each_occupied(slots), self.counts.surplus[slots].tolist()
+        for (cells, held), more, rounded in zip(*each, self.rounded.totals(slots), strict=True):
+            used, table = occupied_table(cells, held, 4, b)
+            yield UpliftCurve(
+                least[used],
+                table.reshape(2, 2, -1),  # [arm, outcome, bucket]
+                exact=False,
+                rows=int(held.sum()) - more,
+                weight_unit=Fraction(self.weight_unit),
+                rows_rounded=rounded,
+                declared_share=cast("Fraction | None", self.treated_share),  # as it was checked
+                _open=not self._in_unit and len(used) > 0 and int(used[-1]) == b - 1,
+            )
 
 
 def checked_share(value: object, where: str) -> Fraction | None:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from streammetrics import Moments, Paired, PerKey, StateError, UserGroups, compare
 from streammetrics.core.parts.exact_sums import SCALES, of_scales
-from streammetrics.core.parts.score_bits import ordered_integers
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.results.moment_figures import MomentFigures
 
@@ -165,8 +164,7 @@ def altered(values: list[float], part: str, change: float) -> bytes:
     elif part == "rows":
         made.rows.add_rows(np.zeros(1, np.intp), None, None)
     else:
-        column = getattr(made, part)
-        column.values[:] = ordered_integers(np.array([change]))
+        getattr(made.extremes, part)[:] = change
     return made.to_bytes()
 
 

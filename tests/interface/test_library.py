@@ -144,10 +144,10 @@ def test_the_page_has_what_some_classes_have_more() -> None:
     assert listed == {
         (kind.__name__, name)
         for kind, _, _ in classes()
-        for name in set(vars(kind)) - set(dir(Accumulator))
+        for name in set(dir(kind)) - set(dir(Accumulator))
         if not name.startswith("_")
         and name not in kind._settings
-        and not isinstance(vars(kind)[name], (Part, Inputs))
+        and not isinstance(getattr(kind, name), (Part, Inputs))
     }
 
 

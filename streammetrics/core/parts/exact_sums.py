@@ -150,6 +150,19 @@ def of_scales(sums: Iterable[Fraction]) -> Fraction:
     return near + sum(x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x)
 
 
+def add_parts(
+    total: ExactSumColumn,
+    parts: Iterable[tuple[int, NDArray[np.float64]]],
+    slots: AnySlots | None,
+) -> None:
+    """Add parts [n] of rows to states: (limbs, part) is the part times 2 ** (32 limbs)."""
+    for limbs, part in parts:
+        if limbs:
+            total.add_limbs_up(part, slots, limbs)
+        else:
+            total.add(part, slots)
+
+
 # -- conditions that the numbers of a state must meet to come from rows ---------------------------
 # Sums are given as integers in the quanta of exact sums: there may be many states to read, and
 # products of integers take a tenth of the time of those of fractions.
@@ -176,6 +189,20 @@ def require_rounded_moments(n: int, total: int, squares: int, what: str) -> None
     require(squares >= 0 and total * total <= most, what)
     # For values of 0 and 1 both sums are the number of ones.
     require(total != squares or total <= n * QUANTA, what)
+
+
+def require_three_moments(
+    n: int, sums: Sequence[Fraction], ends: tuple[Fraction, Fraction], what: str
+) -> None:
+    """StateError unless n numbers from `ends[0]` to `ends[1]` may have these sums of x, x² and x³:
+    Σ (x - low) (u + v x)² and Σ (high - x) (u + v x)² are at least 0 for every u and v."""
+    (s, q, c), (low, high) = sums, ends
+    for a, b, d in (
+        (s - n * low, q - s * low, c - q * low),
+        (n * high - s, s * high - q, q * high - c),
+    ):
+        require(a >= 0 and d >= 0 and a * d >= b * b, what)
+    require(bool(n) or not any(sums), what)
 
 
 def require_finite(column: ExactSumColumn, what: str) -> None:

@@ -26,6 +26,7 @@ _OF_THREE: Final = 900  # or above 2**-900: the last of 159 bits is one
 _LARGE: Final = 2.0**480
 _LEAST: Final = 2.0**-480
 _LARGE_OF_THREE: Final = 2.0**300
+_MOST_WEIGHTED: Final = 2.0**960  # times any weight it is below the largest float
 _EXACT: Final = 1 << 53  # integers up to this are floats
 _SHORT: Final = 1 << 26
 _FIRST_HALF: Final = ~((1 << 27) - 1)  # sign, exponent and the first bits of a float64
@@ -133,6 +134,24 @@ def weighted(parts: Iterable[Floats], units: NDArray[np.int64] | None) -> list[F
             whole = part if factor is factors[0] else np.where(np.isfinite(part), part, 0.0)
             found += product(whole, factor)
     return [part for part in found if part.any()]
+
+
+def weighted_values(
+    values: Floats, units: NDArray[np.int64] | None
+) -> Iterator[tuple[int, Floats]]:
+    """Finite values [n] times the weights of rows, as in `weighted`, in parts for `add_parts`: a
+    part is times 2 ** (32 limbs), since a large value times its weight may be above all floats.
+
+    >>> [(limbs, part.tolist()) for limbs, part in weighted_values(np.array([3.0]), np.array([5]))]
+    [(0, [15.0])]
+    """
+    large = np.abs(values) >= _MOST_WEIGHTED if units is not None else np.False_
+    if large.any():
+        for part in weighted([np.where(large, values * 2.0**-64, 0)], units):
+            yield 2, part
+        values = np.where(large, 0, values)
+    for part in weighted([values], units):
+        yield 0, part
 
 
 def _moderate(x: Floats) -> bool:

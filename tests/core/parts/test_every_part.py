@@ -28,6 +28,7 @@ from streammetrics.core.parts import counts, record_set, unit_set
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.part import Extreme
 from streammetrics.core.parts.record_set import RecordsColumn, RecordSet
 from streammetrics.core.parts.unit_set import UnitSet
@@ -141,6 +142,21 @@ class ExtremeKind(Kind):
 
     def model(self, rows: Rows) -> int | None:
         return self.best([value for _, value in rows], default=None)  # type: ignore[no-any-return]
+
+
+class ExtremesKind(Kind):
+    def draw(self, random: Random) -> tuple[float]:
+        return (random.choice([-inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 2.0, inf]),)
+
+    def add(self, column: Any, slots: Any, values: Any) -> None:
+        column.add(np.array(values, np.float64), slots)
+
+    def state(self, column: Any, slot: int) -> tuple[float, ...]:
+        return tuple(end.item() for end in column.of(np.array([slot])) if not np.isnan(end))
+
+    def model(self, rows: Rows) -> tuple[float, ...]:
+        values = [value for _, value in rows]
+        return (min(values), max(values)) if values else ()
 
 
 class ExactSumKind(Kind):
@@ -279,6 +295,7 @@ KINDS: dict[str, Kind] = {
     **{f"Counts({cells})": CountsKind(cells) for cells in (1, 7, 301)},
     **{f"WeightedCounts({cells})": WeightedCountsKind(cells, WeightedCounts) for cells in (7, 301)},
     **{f"Extreme {best.__name__}": ExtremeKind(best) for best in (max, min)},
+    "Extremes": ExtremesKind(Extremes()),
     "ExactSum": ExactSumKind(ExactSum()),
     "ExactSums": ExactSumsKind(ExactSums(3)),
     "UnitSet": UnitSetKind(),

@@ -17,6 +17,7 @@ from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.part import Extreme, Part
 from streammetrics.core.parts.record_table import read_field
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -25,6 +26,7 @@ from tests.toys import Tally
 
 HALF, ONE = 0x3F000000 + 2**31, 0x3F800000 + 2**31  # codes of float32
 FULL = 301 // 4 + 1  # cells from which a table of 301 is written whole
+LEAST_1 = b"\x80" + (-(1023 << 52)).to_bytes(8, "little", signed=True)  # a least value of 1.0
 Fields = tuple[object, ...]
 
 
@@ -75,6 +77,10 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
     (part(Extreme()), (b"\x80" + bytes(7),), "8 bytes with 7 left"),
     (part(Extreme()), (), "1 bytes with 0 left"),
     (part(Extreme()), (b"\x80" + bytes(7) + b"\x80",), r"an extreme of -2\*\*63"),
+    (part(Extremes()), (LEAST_1, b"\0"), "without a greatest, or above it"),
+    (part(Extremes()), (LEAST_1, b"\x80" + bytes(8)), "without a greatest, or above it"),
+    (part(Extremes()), (LEAST_1, b"\x80" + b"\xff" * 7 + b"\x7f"), "that are no floats"),
+    (part(Extremes()), (LEAST_1, b"\x80" + b"\xff" * 8), "that are no floats"),  # -0.0
     *(
         (part(ExactSum()), ([length], [low], [0], [0, 0], b"\1"), "an exact sum that is out of")
         for length, low in ((10**15, 0), (1, 10**15), (2**62, 2**62), (1, 272))
