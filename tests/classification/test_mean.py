@@ -109,3 +109,10 @@ def test_squares_past_the_floats_leave_no_interval() -> None:
     assert metric.compute().mean == 0
     assert not metric.compute().interval().defined
     assert ClicksPerSession.from_bytes(metric.to_bytes()) == metric
+
+
+def test_a_value_times_its_weight_may_be_above_all_floats() -> None:
+    metric = AbsoluteError()
+    metric.update([1e308, 1.0], [0.0, 0.0], weights=[2**62, 2**61])
+    assert AbsoluteError.from_bytes(metric.to_bytes()) == metric
+    assert metric.compute().mean == float(Fraction(2 * Fraction(1e308) + 1, 3))
