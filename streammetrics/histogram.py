@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
 import numpy as np
@@ -25,7 +26,9 @@ R = TypeVar("R")
 _AT_ONCE: Final = 6 << 20  # cells that are copied together: 100 MB if all are occupied
 
 
-class Histogram(Accumulator, Generic[R]):
+# Without this the annotated names of a class without a schema are no settings; Declared fixes them.
+@dataclass(eq=False, repr=False)
+class Histogram(Accumulator, Generic[R]):  # type: ignore[misc]
     """Counts of rows by kind and bucket: a subclass declares its inputs and makes its result.
 
     The settings `grid`, `resolution`, `range`, `floor`, `ceiling` and `edges` are its first ones.

@@ -52,11 +52,11 @@ class Declared:
             _install(cls, declared)
         if any(getattr(base, "schema", "") for base in cls.__mro__[1:]):
             raise TypeError(f"{cls.__name__}: a metric is final; share kernels and results instead")
-        dataclasses.dataclass(eq=False, repr=False)(cls)
         if not schema:
             return
+        dataclasses.dataclass(eq=False, repr=False)(cls)
         cls.schema = schema
-        bases = reversed(cls.__mro__)  # an abstract base may have settings and parts too
+        bases = reversed(cls.__mro__)  # an abstract base may have parts too
         cls._parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
