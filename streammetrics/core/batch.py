@@ -87,6 +87,8 @@ class Batch:
 
     def where(self, some: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
         """The selected rows, with their slots."""
+        if some.all():
+            return self, slots
         at = np.flatnonzero(some)
         return self.take(at), None if slots is None else slots[at]
 

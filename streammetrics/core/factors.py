@@ -5,6 +5,7 @@ They are 0 or within 2**±200, so that `ExactSum.add_products` is exact for prod
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -85,6 +86,18 @@ class Propensity(Input):
                 expected += ", at least 2**-200"
             raise bad_rows(array, bad, name, expected, _PLUG_IN)
         return array
+
+
+def both_or_neither(given: Mapping[str, object], one: str, other: str, where: str) -> None:
+    """Refuse one of two optional arguments without the other."""
+    found = [name for name in (one, other) if given[name] is not None]
+    if len(found) == 1:
+        raise InputError(
+            expected=f"both {one} and {other}, or neither",
+            got=f"only {found[0]}",
+            where=where,
+            hint="pass the other one too, or leave both out",
+        )
 
 
 def factors(values: NDArray[np.floating], name: str) -> Floats:

@@ -33,6 +33,7 @@ FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of t
 MUCH_CLIPPED: Final = Fraction(1, 100)
 _ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nearly cancel
 _OF_SQUARES: Final = 2.0**-50  # of variances of rows, from rounded squares
+_OF_TERM: Final = Fraction(1, 1 << 48)  # of the square of a rounded term
 _ERRORS: Final = 3  # standard errors of the mean weight
 
 _VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
@@ -48,6 +49,7 @@ class PolicySums(NamedTuple):
     w: Fraction
     ww: Fraction
     r: Fraction
+    rr: Fraction
     wr: Fraction
     wwr: Fraction
     wwrr: Fraction
@@ -58,6 +60,45 @@ class PolicySums(NamedTuple):
     p: Fraction = Fraction(0)
     wq: Fraction = Fraction(0)
     terms: Fraction = Fraction(0)
+
+    def possible(
+        self, rows: Sequence[int], largest: float, clip: float, limit: float | None
+    ) -> bool:
+        """Whether rows may have these sums.
+
+        rows: without a reward and with one, each without and with a clipped weight; and with
+        predictions. largest: weight, nan without rows. limit: rewards are in [0, limit].
+        """
+        none, none_over, some, some_over, predicted = rows
+        n, nonzero, over = none + none_over + some + some_over, some + some_over, some_over
+        if n and not 0 <= largest < math.inf:
+            return False
+        top, rounded = Fraction(largest if n else 0), 1 + _OF_TERM
+        moments = (
+            (n, self.w, self.ww),
+            (nonzero, self.r, self.rr),
+            (nonzero, self.wr, self.wwrr * rounded),
+            (over, self.c_r, self.c_rr),
+            (over, self.c_wr, self.c_wwrr * rounded),
+        )
+        return (
+            math.isnan(largest) == (not n)
+            and (top > clip) == (none_over + some_over > 0)
+            and top <= self.w <= n * top
+            and self.ww <= top * self.w
+            and all(total**2 <= m * squares for m, total, squares in moments)
+            and self.wwr**2 <= self.ww * self.wwrr
+            and 0 <= self.wwrr <= top * top * self.rr * rounded
+            and (nonzero > 0) == (self.rr > 0)
+            and (limit is None or self.rr <= self.r * Fraction(limit))
+            and 0 <= self.c_rr <= self.rr
+            and self.c_rr * Fraction(clip) ** 2 <= self.c_wwrr * rounded <= self.wwrr * rounded
+            and (over > 0) == (self.c_rr > 0)
+            and (over > 0 or not self.c_wwrr)
+            and predicted <= n
+            and (predicted > 0 or not any((self.p, self.wq, self.terms)))
+            and self.terms >= 0
+        )
 
 
 class _LateSums:
@@ -78,7 +119,7 @@ class PolicyValue(_LateSums, HasIntervals):
     rows_predicted: those with predictions. The values are nan where support is thin, as `reason`
     says; `raw` has them nevertheless, and `warnings` says what makes them doubtful.
 
-    >>> sums = PolicySums(*map(Fraction, (300, 150, 30, 40, 25, 30)))
+    >>> sums = PolicySums(*map(Fraction, (300, 150, 30, 30, 40, 25, 30)))
     >>> found = PolicyValue(400, 30, 0, 0, 1.5, 10.0, None, sums)
     >>> found.snips, found.ips, found.effective_sample_size
     (0.13333333333333333, 0.1, 600.0)
@@ -172,12 +213,12 @@ class PolicyValue(_LateSums, HasIntervals):
     @property
     def largest_weight(self) -> float:
         """The largest w; nan without rows."""
-        return self._largest if self.rows else math.nan
+        return self._largest
 
     @property
     def largest_share(self) -> float:
         """The largest w over Σ w."""
-        return ratio(Fraction(self._largest), self._sums.w)
+        return ratio(Fraction(self._largest), self._sums.w) if self.rows else math.nan
 
     @property
     def share_clipped(self) -> float:
@@ -200,9 +241,12 @@ class PolicyValue(_LateSums, HasIntervals):
         return tuple(self._doubtful()) + tuple(self._much_clipped())
 
     def _moments_of(self, view: ViewText) -> Moments | None:
-        """Those of min(w, clip) r, which are in [0, clip * reward_limit]; None without a limit."""
-        if self._limit is None or view.name != "clipped":
+        """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a
+        limit."""
+        if self._limit is None or view.name not in ("mean_reward", "clipped"):
             return None
+        if view.name == "mean_reward":
+            return Moments(self.rows, self._sums.r, self._sums.rr, Fraction(self._limit))
         return Moments(self.rows, *self._of_clipped, Fraction(self._clip) * Fraction(self._limit))
 
     def _interval(self, asked: Asked) -> Interval | None:
@@ -225,6 +269,8 @@ class PolicyValue(_LateSums, HasIntervals):
             return mean_variance(n, found.wr, found.wwrr)
         if name == "clipped":
             return mean_variance(n, *self._of_clipped)
+        if name == "mean_reward":
+            return mean_variance(n, found.r, found.rr)
         if name == "mean_weight":
             return mean_variance(n, found.w, found.ww)
         if name == "dr":

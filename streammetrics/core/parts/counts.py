@@ -111,6 +111,18 @@ class CountsColumn(Column):
             self.pending.append((at.astype(np.int64), weights.astype(np.int64)))
             self._append(16 * len(at))
 
+    def add_flags(
+        self, one: NDArray[np.bool_], other: NDArray[np.bool_], slots: Slots | None = None
+    ) -> None:
+        """Add 1 for each row to a table [2, 2], at what its flags [n] say; without slots in a tenth
+        of the time of `add`."""
+        if slots is not None:
+            self.add(2 * one.astype(np.intp) + other, slots)
+            return
+        n, m, both = (int(np.count_nonzero(some)) for some in (one, other, one & other))
+        counts = np.array([len(one) - n - m + both, m - both, n - both, both], np.int64)
+        self.add(np.arange(4, dtype=np.intp), None, counts)
+
     def dense(self, slot: int = 0) -> NDArray[np.int64]:
         """One state as an array of the declared shape."""
         if self.table is not None:

@@ -26,6 +26,7 @@ from streammetrics.core.parts.float_bits import (
     LOW,
     UNIT,
     Dyadics,
+    Split,
     Units,
     as_units,
     carry,
@@ -121,7 +122,10 @@ class ExactSumColumn(Column):
             self.limbs[0, at : at + len(limbs)] += limbs
 
     def add_products(
-        self, a: NDArray[np.float64], b: NDArray[np.float64], slots: AnySlots | None = None
+        self,
+        a: NDArray[np.float64] | Split,
+        b: NDArray[np.float64] | Split,
+        slots: AnySlots | None = None,
     ) -> NDArray[np.float64]:
         """Add a · b [n], exact if a, b and a · b are 0 or within 2**±960; return it rounded."""
         products, rest = two_product(a, b)

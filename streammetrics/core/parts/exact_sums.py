@@ -1,24 +1,24 @@
-"""Several exact sums in each state, one for each cell of a table, or none if it has no cells; sums
-of products; and conditions on the sums of a state that was read.
+"""Several exact sums in each state: by name, or one for each cell of a table, or none if it has no
+cells; sums of products; and conditions on the sums of a state that was read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
 from math import ldexp, prod
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, require
+from streammetrics.core.codec import Reader, Stack, Writer, require
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics
+from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
 from streammetrics.core.parts.many_slots import AnySlots, within
-from streammetrics.core.parts.part import Part, SeveralColumn, Slots, inner_slots
+from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots, inner_slots
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -76,6 +76,114 @@ class ExactSums(Part[ExactSumsColumn]):
         return ExactSumsColumn(
             _SUM.decode_some(owner, width * cells, data, inner), cells, len(slots)
         )
+
+
+# -- sums by name ----------------------------------------------------------------------------------
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class NamedSumsColumn(Column):
+    """`width` states of several exact sums each: `column["name"]` has one of them for each state.
+
+    Each has a column of its own, since sums of different size have different limbs.
+    """
+
+    def __init__(self, sums: Mapping[str, ExactSumColumn], width: int) -> None:
+        self.sums, self.width = sums, width
+
+    def __getitem__(self, name: str) -> ExactSumColumn:
+        return self.sums[name]
+
+    @property
+    def columns(self) -> tuple[ExactSumColumn, ...]:
+        """The column of each sum, in the order of their names."""
+        return tuple(self.sums.values())
+
+    @property
+    def total_count(self) -> int:
+        return max(one.total_count for one in self.columns)  # a row counts once in each
+
+    @property
+    def stacks(self) -> bool:
+        return True
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.columns)
+
+    def add(self, slots: AnySlots | None = None, **terms: Floats | tuple[Floats, Floats]) -> None:
+        """Add a term of each row to the sums of these names, in the states at `slots` [n], or all
+        in state 0: numbers [n], no NaN, or two columns [n], whose product is not rounded.
+
+        A product is exact as that of `ExactSumColumn.add_products`.
+        """
+        halves: dict[int, Split] = {}
+        for name, term in terms.items():
+            if not isinstance(term, tuple):
+                self.sums[name].add(term, slots)
+                continue
+            for factor in term:
+                if id(factor) not in halves:
+                    halves[id(factor)] = split(factor)
+            a, b = term
+            self.sums[name].add_products(halves[id(a)], halves[id(b)], slots)
+
+    def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int] | None, ...]]:
+        """For each of these states its sums, as those of `ExactSumColumn.pairs`."""
+        return zip(*(one.pairs(slots) for one in self.columns), strict=True)
+
+    def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
+        """The exact sums of one state's finite values, in the order of their names."""
+        return tuple(one.fraction(slot) for one in self.columns)
+
+    def require_finite(self, what: str) -> None:
+        """StateError for an infinity where all values must be finite."""
+        for one in self.columns:
+            require_finite(one, what)
+
+    def widen(self, width: int) -> None:
+        for one in self.columns:
+            one.widen(width)
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        for mine, theirs in zip(self.columns, other.columns, strict=True):
+            mine.merge(theirs, to)
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)({name: one.take(slots) for name, one in self.sums.items()}, len(slots))
+
+    def encode(self, out: Writer) -> None:
+        for one in self.columns:
+            one.encode(out)
+
+    def encode_each(self, slots: Slots) -> list[bytes]:
+        each = zip(*(one.encode_each(slots) for one in self.columns), strict=True)
+        return [*map(b"".join, each)]
+
+
+class NamedSums(Part[NamedSumsColumn]):
+    """Exact sums with these names; their bytes are those of an ExactSum for each, in this order."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def empty(self, owner: Declared, width: int) -> NamedSumsColumn:
+        return self._each(lambda: _SUM.empty(owner, width), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> NamedSumsColumn:
+        return self._each(lambda: _SUM.decode(owner, width, data), width)
+
+    def decode_some(
+        self, owner: Declared, width: int, data: Reader, slots: Slots
+    ) -> NamedSumsColumn:
+        return self._each(lambda: _SUM.decode_some(owner, width, data, slots), len(slots))
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> NamedSumsColumn:
+        return self._each(lambda: _SUM.decode_stack(owner, stack), stack.n)
+
+    def _each(self, make: Callable[[], ExactSumColumn], width: int) -> NamedSumsColumn:
+        return NamedSumsColumn({name: make() for name in self.names}, width)
 
 
 # Large whole numbers in a table of exact sums.

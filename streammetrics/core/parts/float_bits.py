@@ -214,18 +214,37 @@ def differ_much(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
 _SPLIT: Final = 134217729.0  # 2**27 + 1
 
 
+class Split(NamedTuple):
+    """Floats [n] as sums of two halves of at most 26 bits: those of several products are made
+    once."""
+
+    value: NDArray[np.float64]
+    head: NDArray[np.float64]
+    tail: NDArray[np.float64]
+
+
+def split(value: NDArray[np.float64]) -> Split:
+    """Both halves, exact below 2**996."""
+    big = value * _SPLIT
+    head = big - value
+    np.subtract(big, head, out=head)
+    return Split(value, head, np.subtract(value, head, out=big))
+
+
 def two_product(
-    a: NDArray[np.float64], b: NDArray[np.float64]
+    a: NDArray[np.float64] | Split, b: NDArray[np.float64] | Split
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The rounded product and its error, exact if a, b and a · b are 0 or within 2**±960."""
-    product = a * b
-    big = a * _SPLIT
-    a_head = big - (big - a)
-    a_tail = a - a_head
-    big = b * _SPLIT
-    b_head = big - (big - b)
-    b_tail = b - b_head
-    error = ((a_head * b_head - product) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+    same = a is b
+    a = a if isinstance(a, Split) else split(a)
+    b = a if same else b if isinstance(b, Split) else split(b)
+    product = a.value * b.value
+    error = a.head * b.head
+    error -= product
+    term = a.head * b.tail
+    error += term
+    error += term if same else np.multiply(a.tail, b.head, out=term)
+    error += np.multiply(a.tail, b.tail, out=term)
     return product, error
 
 

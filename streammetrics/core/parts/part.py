@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged
+from streammetrics.core.parts.score_bits import floats_of
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -191,6 +192,11 @@ class ExtremeColumn(Column):
     def value(self, slot: int = 0) -> int | None:
         """The extreme, or None where nothing was added."""
         return int(self.values[slot]) if self.known[slot] else None
+
+    def floats(self, slots: Slots) -> NDArray[np.float64]:
+        """The extremes of these slots, of floats added as `ordered_integers`; nan where nothing
+        was added."""
+        return np.where(self.known[slots], floats_of(self.values[slots]), np.nan)
 
     def widen(self, width: int) -> None:
         more = width - self.width

@@ -27,7 +27,7 @@ from streammetrics.core.multiset.bag_table import read_table
 from streammetrics.core.parts import counts, record_set, unit_set
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
-from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.exact_sums import ExactSums, NamedSums
 from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.part import Extreme
 from streammetrics.core.parts.record_set import RecordsColumn, RecordSet
@@ -196,6 +196,24 @@ class ExactSumsKind(ExactSumKind):
         return tuple(total for total, _ in cells), [not any(infinite) for _, infinite in cells]
 
 
+class NamedSumsKind(ExactSumKind):
+    """The values in one sum, and the squares of those of ordinary size in the other."""
+
+    def add(self, column: Any, slots: Any, values: Any) -> None:
+        small = np.array([value if abs(value) < 1e200 else 0.5 for value in values])
+        finite = np.where(np.abs(small) > 1e-200, small, 0.0)
+        column.add(slots, values=np.array(values, np.float64), squares=(finite, finite))
+
+    def state(self, column: Any, slot: int) -> Any:
+        return column.fractions(slot), column["values"].infinities[slot].tolist()
+
+    def model(self, rows: Rows) -> Any:
+        total, infinite = super().model(rows)
+        small = [value if abs(value) < 1e200 else 0.5 for _, value in rows]
+        finite = [value if abs(value) > 1e-200 else 0.0 for value in small]
+        return (total, sum((Fraction(x) ** 2 for x in finite), Fraction(0))), infinite
+
+
 class UnitSetKind(Kind):
     def __init__(self, **settings: Any) -> None:
         super().__init__(UnitSet(), Units(**settings))
@@ -298,6 +316,7 @@ KINDS: dict[str, Kind] = {
     "Extremes": ExtremesKind(Extremes()),
     "ExactSum": ExactSumKind(ExactSum()),
     "ExactSums": ExactSumsKind(ExactSums(3)),
+    "NamedSums": NamedSumsKind(NamedSums("values", "squares")),
     "UnitSet": UnitSetKind(),
     "UnitSet sampled": UnitSetKind(share=0.5),
     "UnitSet limited": UnitSetKind(max_units=2),
