@@ -13,13 +13,7 @@ from numpy.typing import ArrayLike
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
-from streammetrics.core.factors import (
-    Factor,
-    Propensity,
-    both_or_neither,
-    check_factor,
-    factors,
-)
+from streammetrics.core.factors import Factor, Propensity, both_or_neither, check_factor, factors
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import NamedSums
@@ -45,8 +39,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         on other rows predicts for that action, and its mean over the actions of the target policy.
         A row without one of both probabilities is refused, as no other number can replace it.
     State
-        Numbers of rows; exact sums of w, w², r, wr, w²r and w²r², in the latter two of the rounded
-        wr; those of clipped rows, and of predictions; the largest weight.
+        Numbers of rows; exact sums of w, w², r, r², wr, w²r and w²r², in the latter two of the
+        rounded wr; those of clipped rows, and of predictions; the largest weight.
     Result
         PolicyValue: `snips`, `ips`, `clipped`, `dr`, `sndr`, and the diagnostics of the weights.
     Undefined
@@ -57,7 +51,7 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
     Cost
-        Two thirds of that of Regression where few rewards differ from 0, 1.4 times as much where
+        Two thirds of that of Regression where few rewards differ from 0, 1.5 times as much where
         all do. State: about 500 bytes.
     Source
         Horvitz & Thompson 1952, JASA 47; Swaminathan & Joachims 2015, NeurIPS; Dudík, Langford & Li
@@ -102,10 +96,9 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
 
     def check_settings(self) -> None:
         self._set("clip", check_factor(self.clip, "OffPolicy.clip", "pass the largest weight"))
-        if self.reward_limit is not None:
+        if (most := self.reward_limit) is not None:
             hint = "leave it out, or pass 1"
-            limit = check_factor(self.reward_limit, "OffPolicy.reward_limit", hint)
-            self._set("reward_limit", limit)
+            self._set("reward_limit", check_factor(most, "OffPolicy.reward_limit", hint))
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
         both_or_neither(given, "predicted_logged", "predicted_target", "OffPolicy.update")

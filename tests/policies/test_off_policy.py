@@ -289,6 +289,7 @@ def test_intervals_of_independent_rows_are_those_of_their_definitions() -> None:
         "clipped": np.minimum(w, 2.0) * rewards,
         "dr": p + w * (rewards - q),
         "mean_weight": w,
+        "mean_reward": rewards,
     }
     for view, each in terms.items():
         interval = found.interval(view)
@@ -322,6 +323,23 @@ def test_terms_that_are_all_equal_have_no_spread_however_their_squares_are_round
     near.update([0.3] * 150, [0.7] * 150, rewards)
     se = (rewards * (0.7 / 0.3)).std(ddof=1) / math.sqrt(150)
     assert near.compute().interval("ips").se == pytest.approx(se, rel=1e-3)
+
+
+def test_mean_reward_is_covered_at_one_look_and_at_all_looks() -> None:
+    rng = np.random.default_rng(23)
+    sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.3, v_opt=400.0)
+    runs, one_look, all_looks = 300, 0, 0
+    for _ in range(runs):
+        metric, held = OffPolicy(reward_limit=1.0), True
+        for _ in range(4):
+            rewards = rng.random(200) * (rng.random(200) < 0.6)  # 0.3 on average
+            metric.update(np.full(200, 0.5), np.full(200, 0.5), rewards)
+            found = sequence.of(metric, "mean_reward")
+            held &= found.lower <= 0.3 <= found.upper
+        one_look += 0.3 in metric.confidence_interval(view="mean_reward")
+        all_looks += held
+    assert 0.92 * runs <= one_look <= 0.98 * runs
+    assert all_looks >= 0.95 * runs
 
 
 def test_two_targets_of_one_log_are_compared_as_a_pair(data: Path) -> None:
@@ -381,6 +399,8 @@ def test_bounded_weights_and_rewards_have_an_exact_interval() -> None:
     sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.1, v_opt=100.0)
     found = sequence.of(bounded, "clipped")
     assert 0 <= found.lower < bounded.compute().clipped < found.upper <= 6
+    of_log = sequence.of(bounded, "mean_reward")  # in [0, 3], so it is narrower
+    assert of_log.lower < bounded.compute().mean_reward < of_log.upper
     few = OffPolicy(clip=2.0, reward_limit=3.0)
     few.update([0.5] * 100, [0.5] * 100, [3.0, *[0.001] * 9, *[0.0] * 90])
     assert [few.compute().interval(view).lower for view in ("ips", "snips", "clipped")] == [0.0] * 3
