@@ -61,7 +61,7 @@ def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> N
     assert len(set(found)) == len(found) > 1_200
     for pattern in LEFT:
         assert any(fnmatch(case_id, pattern) for case_id in found), pattern
-    assert sum(map(is_left, found)) == 37
+    assert sum(map(is_left, found)) == 78
 
 
 def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 from collections.abc import Sequence
@@ -35,6 +34,7 @@ from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.tails import chi2_sf
 from streammetrics.results.drift_result import Drift
+from tests.expected import examples_of
 
 GRID = Quantiles(resolution=0, floor=0.5, ceiling=4.0)
 DISTANCES = ("ks", "wasserstein", "total_variation", "js_divergence", "js_distance", "hellinger")
@@ -63,8 +63,7 @@ def of_counts(counts: Sequence[int], edges: Sequence[float] | None) -> Any:
 
 
 def test_every_worked_example_of_drift(data: Path) -> None:
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    examples = [example for example in known if example["section"] == 2]
+    examples = examples_of(data, 2)
     assert len(examples) == 19
     for example in examples:
         of, value, near = example["inputs"], example["value"], example["tolerance"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -36,6 +35,7 @@ from streammetrics.core.errors import StateError
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.kernels.inference.paired import paired_jackknife
 from streammetrics.kernels.inference.t_interval import critical, two_sided_p
+from tests.expected import examples_of
 
 RNG = np.random.default_rng(20)
 N = 600
@@ -170,8 +170,7 @@ def test_a_mean_over_groups_of_users_has_the_known_error() -> None:
 
 
 def test_every_known_value_of_two_models_on_the_same_rows(data: Path) -> None:
-    known = json.loads((data / "worked_examples_next.json").read_text())["examples"]
-    cases = [case for case in known if case["section"] == 10]
+    cases = examples_of(data, 10)
     assert len(cases) == 9
     for case in cases:
         of, value = case["inputs"], case["value"]

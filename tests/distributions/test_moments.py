@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from fractions import Fraction
@@ -18,6 +17,7 @@ from streammetrics import Moments, Paired, PerKey, StateError, UserGroups, compa
 from streammetrics.core.parts.exact_sums import SCALES, of_scales
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
 from streammetrics.results.moment_figures import MomentFigures
+from tests.expected import examples_of
 
 
 def of(values: list[float], **columns: Any) -> MomentFigures:
@@ -27,8 +27,7 @@ def of(values: list[float], **columns: Any) -> MomentFigures:
 
 
 def test_worked_examples(data: Path) -> None:
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    examples = [example for example in known if example["id"].startswith("1/moments/")]
+    examples = [one for one in examples_of(data, 1) if one["metric"] == "moments"]
     for example in examples:
         found, value = of(example["inputs"]["x"]), example["value"]
         views = found.mean, found.variance, found.std, found.minimum, found.maximum

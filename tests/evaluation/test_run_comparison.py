@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 
 from streammetrics import InputError, compare_runs, evaluate
+from tests.expected import examples_of
 
 
 def example(data: Path, name: str) -> Any:
-    examples = json.loads((data / "worked_examples_next.json").read_text())
-    found = examples["examples"] if isinstance(examples, dict) else examples
-    return next(one for one in found if one["id"] == name)
+    return next(one for one in examples_of(data, 10) if one["id"] == name)
 
 
 def recalls(values: list[float]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from streammetrics.experiments import (
     user_slope,
 )
 from streammetrics.experiments.contrast import Contrast
+from tests.expected import examples_of
 
 USERS = 2000
 THETA = 1.25
@@ -110,6 +112,30 @@ def test_the_slope_over_users_is_that_of_least_squares_with_an_arm_beside_it() -
     ]
     assert user_slope(halves) == pytest.approx(user_slope(totals), rel=1e-14)
     assert user_slope([UserTotals.of([3.0, 3.0], [1.0, 2.0])]) == 0.0
+
+
+def test_the_worked_examples_of_slopes_and_of_an_adjusted_effect(data: Path) -> None:
+    adjusted, _, slope, *_ = examples_of(data, 9)
+    given, known = adjusted["inputs"], adjusted["value"]
+    side, x, y = (np.ravel(given[name]) for name in ("arm", "x", "y"))
+    totals = UserTotals.of(x[side == 0], y[side == 0]), UserTotals.of(x[side == 1], y[side == 1])
+    assert user_slope(totals) == pytest.approx(known["slope"][0], rel=1e-9)
+
+    def of(values: np.ndarray, arm: int) -> UserGroups:
+        state = UserGroups(Ratio(), 256)  # no two users of an arm are in one bucket
+        state.update(7919 * np.flatnonzero(side == arm), numerators=values[side == arm])
+        return state
+
+    before = Covariate(control=of(x, 0), treatment=of(x, 1), users=totals)
+    found = compare(of(y, 0), of(y, 1), covariate=before)
+    assert found.effect_size == pytest.approx(known["effect"], rel=1e-9)
+    assert found.std_error == pytest.approx(known["se"], rel=1e-9)
+
+    (rows,) = slope["inputs"].values()
+    of_rows = UserTotals.of([x for _, x, _ in rows], [y for _, _, y in rows])
+    of_users = list({user: x for user, x, _ in rows}.values())
+    once = replace(UserTotals.of(of_users, of_users), y=of_rows.y, xy=of_rows.xy)
+    assert user_slope([once]) == pytest.approx(slope["value"], rel=1e-12)
 
 
 def test_no_salt_moves_the_effect_where_the_totals_of_users_are_known() -> None:

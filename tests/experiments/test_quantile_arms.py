@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -45,6 +44,7 @@ from streammetrics.kernels.inference.quantile_effect import (
     of_share,
 )
 from streammetrics.kernels.inference.quantile_ranks import prior_rows
+from tests.expected import examples_of
 from tests.experiments.arms import finding, of_states, plan
 
 UNITS = Horizon(units=4_000)
@@ -155,8 +155,9 @@ def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int)
 
 
 def test_the_worked_example_of_equal_quantiles(data: Path) -> None:
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    (example,) = (one for one in known if one["metric"] == "quantile_equality_p_value")
+    (example,) = (
+        one for one in examples_of(data, 1) if one["metric"] == "quantile_equality_p_value"
+    )
     arms = ExactQuantiles(), ExactQuantiles()
     for state, name in zip(arms, ("control", "treatment"), strict=True):
         state.update(example["inputs"][name])

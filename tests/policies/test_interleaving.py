@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,13 +21,13 @@ from streammetrics import (
 )
 from streammetrics.experiments import ConfidenceSequence
 from streammetrics.results.preference import Preference
+from tests.expected import Noted, examples_of
 
 
 @pytest.fixture
-def examples(data: Path) -> list[dict[str, Any]]:
+def examples(data: Path) -> list[Noted]:
     """The worked examples of section 5."""
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    return [example for example in known if example["section"] == 5]
+    return examples_of(data, 5)
 
 
 def of_wins(wins_a: int, wins_b: int) -> Interleaving:
@@ -38,7 +36,7 @@ def of_wins(wins_a: int, wins_b: int) -> Interleaving:
     return metric
 
 
-def test_worked_examples(examples: list[dict[str, Any]]) -> None:
+def test_worked_examples(examples: list[Noted]) -> None:
     for example in examples:
         inputs, value = example["inputs"], example["value"]
         if example["metric"] == "interleaving_counts":

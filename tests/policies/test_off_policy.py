@@ -26,6 +26,7 @@ from streammetrics import (
 )
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.results.policy_value import PolicySums, PolicyValue
+from tests.expected import Noted, examples_of
 from tests.off_policy_cases import values
 from tests.requirements import ROOT
 
@@ -65,10 +66,9 @@ def supported(n: int = 1000, **columns: Any) -> OffPolicy:
 
 
 # -- values ---------------------------------------------------------------------------------------
-def examples(data: Path) -> dict[str, dict[str, Any]]:
+def examples(data: Path) -> dict[str, Noted]:
     """The worked examples of section 4."""
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    return {one["id"]: one for one in known if one["section"] == 4}
+    return {one["id"]: one for one in examples_of(data, 4)}
 
 
 def users_of_buckets(buckets: list[int], k: int) -> list[int]:
@@ -119,11 +119,12 @@ def test_worked_examples_of_eight_rows(data: Path) -> None:
 
 
 def test_without_weight_the_self_normalised_value_is_undefined(data: Path) -> None:
-    given = examples(data)["4/no_weight"]["inputs"]
+    known = examples(data)["4/no_weight"]
+    given = known["inputs"]
     metric = OffPolicy()
     metric.update(given["logged_propensity"], given["target_propensity"], given["reward"])
     found = metric.compute()
-    assert math.isnan(found.raw.snips) and found.raw.ips == 0.0
+    assert known["value"] is None and math.isnan(found.raw.snips) and found.raw.ips == 0.0
     assert found.reason == "all weights are 0"
     assert math.isnan(found.effective_sample_size) and found.largest_weight == 0.0
     for view in ("effective_sample_size", "largest_share", "raw.snips"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from streammetrics import Bounded, ExactAUC, HistogramAUC, UserGroups
 from streammetrics.results.curve_points import BestPoints, BudgetPoint
 from streammetrics.results.score_curve import ScoreCurve
+from tests.expected import Noted, examples_of
 
 
 def exact(labels: list[int], scores: list[float]) -> ScoreCurve:
@@ -35,9 +35,8 @@ def of_buckets(positives: list[int], negatives: list[int]) -> ScoreCurve:
     return ScoreCurve(np.arange(len(positives)) / 8, counts, False, int(counts.sum()))
 
 
-def examples(data: Path) -> list[dict[str, Any]]:
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    return [example for example in known if example["section"] == 3]
+def examples(data: Path) -> list[Noted]:
+    return examples_of(data, 3)
 
 
 def best(curve: ScoreCurve, metric: str, inputs: dict[str, Any]) -> BestPoints[float | Bounded]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,13 +14,13 @@ import pytest
 from streammetrics import Bounded, ExactQuantiles, InputError, Quantiles, UserGroups, compare
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.results.distribution import Distribution
+from tests.expected import Noted, examples_of
 
 
 @pytest.fixture
-def examples(data: Path) -> list[dict[str, Any]]:
+def examples(data: Path) -> list[Noted]:
     """The worked examples of section 1."""
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    return [example for example in known if example["section"] == 1]
+    return examples_of(data, 1)
 
 
 def of(metric: ExactQuantiles | Quantiles, inputs: dict[str, Any]) -> Distribution:
@@ -38,7 +37,7 @@ def holds(found: object, exact: float | None) -> bool:
     return found.low <= exact <= found.high and found.low <= found.value <= found.high
 
 
-def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[dict[str, Any]]) -> None:
+def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
         inputs, value = example["inputs"], example["value"]
@@ -61,7 +60,7 @@ def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[dict[str,
     assert counted == 16
 
 
-def test_worked_examples_of_buckets(examples: list[dict[str, Any]]) -> None:
+def test_worked_examples_of_buckets(examples: list[Noted]) -> None:
     for example in examples:
         if example["metric"] == "quantile_bounds":
             (x,) = example["inputs"]["x"]
@@ -82,7 +81,7 @@ def users_of(groups: int) -> dict[int, int]:
     return dict(zip(found[::-1].tolist(), ids[::-1].tolist(), strict=True))
 
 
-def test_worked_examples_of_users(examples: list[dict[str, Any]]) -> None:
+def test_worked_examples_of_users(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
         if example["metric"] != "quantile_interval_clustered":

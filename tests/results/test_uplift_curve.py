@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,16 +15,16 @@ from streammetrics import Bounded, ExactUplift, InputError, Uplift, UserGroups, 
 from streammetrics.experiments import Horizon
 from streammetrics.results import views_of
 from streammetrics.results.uplift_curve import UpliftCurve
+from tests.expected import Noted, examples_of
 from tests.experiments.arms import finding, of_states
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @pytest.fixture
-def examples(data: Path) -> list[dict[str, Any]]:
+def examples(data: Path) -> list[Noted]:
     """The worked examples of section 6."""
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    return [example for example in known if example["section"] == 6]
+    return examples_of(data, 6)
 
 
 def of(metric: ExactUplift | Uplift, inputs: dict[str, Any]) -> UpliftCurve[Any]:
@@ -43,7 +42,7 @@ AREAS: dict[str, tuple[str, str]] = {  # the view, and that of scikit-uplift's s
 }
 
 
-def test_worked_examples(examples: list[dict[str, Any]]) -> None:
+def test_worked_examples(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
         inputs, value, name = example["inputs"], example["value"], example["metric"]
@@ -92,7 +91,7 @@ def heights(curve: UpliftCurve[float], height: Callable[..., Floats]) -> Floats:
     return found
 
 
-def test_the_scores_of_causalml_follow_from_the_points(examples: list[dict[str, Any]]) -> None:
+def test_the_scores_of_causalml_follow_from_the_points(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
         for name, theirs in example.get("other_conventions", {}).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -31,16 +30,15 @@ from streammetrics.kernels.inference.quantile_ranks import (
     stitched_band,
     uniform_band,
 )
+from tests.expected import Noted, examples_of
 
 
 @pytest.fixture
-def examples(data: Path) -> dict[str, list[dict[str, Any]]]:
+def examples(data: Path) -> dict[str, list[Noted]]:
     """The worked examples of section 1 by metric."""
-    known = json.loads((data / "worked_examples_next.json").read_text(encoding="utf-8"))["examples"]
-    found: dict[str, list[dict[str, Any]]] = {}
-    for example in known:
-        if example["section"] == 1:
-            found.setdefault(example["metric"], []).append(example)
+    found: dict[str, list[Noted]] = {}
+    for example in examples_of(data, 1):
+        found.setdefault(example["metric"], []).append(example)
     return found
 
 
@@ -49,7 +47,7 @@ def near(value: float, known: float, example: dict[str, Any]) -> bool:
     return abs(value - known) <= tolerance * abs(known)
 
 
-def test_worked_examples_of_ranks_and_bands(examples: dict[str, list[dict[str, Any]]]) -> None:
+def test_worked_examples_of_ranks_and_bands(examples: dict[str, list[Noted]]) -> None:
     for one in examples["quantile_interval_ranks"]:
         given = one["inputs"]
         assert [*fixed_ranks(given["n"], Fraction(given["p"]), given["level"])] == one["value"]
@@ -72,7 +70,7 @@ def test_worked_examples_of_ranks_and_bands(examples: dict[str, list[dict[str, A
 
 
 def test_the_difference_of_two_quantiles_combines_their_intervals(
-    examples: dict[str, list[dict[str, Any]]],
+    examples: dict[str, list[Noted]],
 ) -> None:
     (one,) = examples["quantile_difference_interval"]
     arms = one["inputs"]["control"], one["inputs"]["treatment"]
@@ -86,7 +84,7 @@ def arm(values: np.ndarray, p: Fraction, prior: float) -> Sided:
     return of_ranks(at, at, counts.cumsum(), p, prior)
 
 
-def test_the_equality_of_two_quantiles(examples: dict[str, list[dict[str, Any]]]) -> None:
+def test_the_equality_of_two_quantiles(examples: dict[str, list[Noted]]) -> None:
     (one,) = examples["quantile_equality_p_value"]
     given = one["inputs"]
     prior, p = prior_rows(given["n_opt"], given["alpha_opt"]), Fraction(given["p"])
