@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from streammetrics.core.parts.exact_sums import (
     roughly,
 )
 from streammetrics.core.parts.many_slots import AnySlots
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
@@ -180,37 +180,35 @@ class Calibration(Accumulator, schema="calibration/3"):
     def _losses(self, labels: NDArray[np.uint8], scores: Floats) -> Pair:
         return log_losses(labels, scores, self.clip)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
+    def _require_possible(self) -> None:
         what = "impossible sums of scores"
-        finite = new.predicted.inner, new.predicted_of_positives, new.squares, new.tiny_squares
-        for column in (*finite, new.brier_squares):
+        finite = self.predicted.inner, self.predicted_of_positives, self.squares, self.tiny_squares
+        for column in (*finite, self.brier_squares):
             require_finite(column, what)
-        for column in (new.losses, new.loss_squares):
-            require(not column.infinities[:width, 0].any(), what)
-        tiny = np.asarray(new.tiny_squares.limbs[:width].any(axis=1))
-        doubtful = np.arange(width)
-        if width >= TOGETHER:
-            doubtful = np.flatnonzero(tiny | ~new._surely_possible(doubtful))
-        used = np.flatnonzero(new.predicted.inner.limbs.any(axis=1))
-        if len(doubtful) < width:
-            used = used[np.isin(used // new.bins, doubtful)]
-        sums = {cell: new.predicted.inner.quanta(cell) for cell in used.tolist()}
+        for column in (self.losses, self.loss_squares):
+            require(not column.infinities[: self._width, 0].any(), what)
+        tiny = np.asarray(self.tiny_squares.limbs[: self._width].any(axis=1))
+        doubtful = np.arange(self._width)
+        if self._width >= TOGETHER:
+            doubtful = np.flatnonzero(tiny | ~self._surely_possible(doubtful))
+        used = np.flatnonzero(self.predicted.inner.limbs.any(axis=1))
+        if len(doubtful) < self._width:
+            used = used[np.isin(used // self.bins, doubtful)]
+        sums = {cell: self.predicted.inner.quanta(cell) for cell in used.tolist()}
         for slot in doubtful.tolist():
-            negatives, positives = new.counts.dense(slot).tolist()
+            negatives, positives = self.counts.dense(slot).tolist()
             units = list(map(sum, zip(negatives, positives, strict=True)))
-            cells = range(slot * new.bins, (slot + 1) * new.bins)
+            cells = range(slot * self.bins, (slot + 1) * self.bins)
             predicted = [sums.get(cell, 0) for cell in cells]
             require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
             total, y = sum(predicted), sum(positives) * QUANTA
-            hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
+            hits, squares = self.predicted_of_positives.quanta(slot), self.squares.quanta(slot)
             require(0 <= hits <= min(total, y), what)
             if not tiny[slot]:  # tiny squares are in other quanta
                 require(squares <= total and squares - 2 * hits + y >= 0, what)
                 require_moments(sum(units), total, squares, what)
-            rest = new.losses, new.loss_squares, new.brier_squares
+            rest = self.losses, self.loss_squares, self.brier_squares
             require(all(column.quanta(slot) >= 0 for column in rest), what)
-        return new
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without tiny squares, whether one pass of floats proves

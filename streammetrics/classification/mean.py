@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from streammetrics.core.checks import finite, same_length
 from streammetrics.core.codec import require
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import add_parts, require_finite, require_rounded_moments
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.kernels.exact.exact_products import weighted_values
@@ -72,16 +72,15 @@ class Mean(Accumulator):
         with np.errstate(over="ignore"):
             self.squares.add(np.square(batch.value), slots)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new, what = super()._read(columns, width), "impossible means"
-        require_finite(new.total, what)
-        require(not new.squares.infinities[:width, 0].any(), what)
-        for slot in range(width):
-            n, squares = int(new.rows.dense(slot)[0]), new.squares.quanta(slot)
+    def _require_possible(self) -> None:
+        what = "impossible means"
+        require_finite(self.total, what)
+        require(not self.squares.infinities[: self._width, 0].any(), what)
+        for slot in range(self._width):
+            n, squares = int(self.rows.dense(slot)[0]), self.squares.quanta(slot)
             require(squares >= 0, what)
-            if new.rows.surplus[slot] == 0 and not new.squares.infinities[slot].any():
-                require_rounded_moments(n, new.total.quanta(slot), squares, what)
-        return new
+            if self.rows.surplus[slot] == 0 and not self.squares.infinities[slot].any():
+                require_rounded_moments(n, self.total.quanta(slot), squares, what)
 
     def compute(self) -> MeanResult:
         """The mean and the number of rows."""

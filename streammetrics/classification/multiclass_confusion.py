@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,6 @@ from streammetrics.core.codec import require
 from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Classes, Inputs, Weights
-from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
@@ -165,19 +164,17 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     def _row_terms(self, batch: Batch) -> Sequence[Terms]:
         return [Terms((batch.labels == batch.predictions).astype(np.float64))]
 
-    def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        if new.top_k:
-            pairs: list[tuple[CountsColumn, CountsColumn]] = [(new.cells, new.first)]
-            pairs += [(new.rounded, new.rounded_first)] if new.round_weights else []
+    def _require_possible(self) -> None:
+        if self.top_k:
+            pairs: list[tuple[CountsColumn, CountsColumn]] = [(self.cells, self.first)]
+            pairs += [(self.rounded, self.rounded_first)] if self.round_weights else []
             for cells, first in pairs:
-                for slot in range(width):
+                for slot in range(self._width):
                     units = exact_total(cells.occupied(slot)[1])
                     by_k = first.dense(slot).reshape(-1, 4).tolist()
                     require(all(sum(of_k) == units for of_k in by_k), "ranks for different rows")
                     hits = [of_k[1] + of_k[3] for of_k in by_k]
                     require(hits == sorted(hits), "fewer hits for a larger k")
-        return new
 
     def compute(self) -> ClassRates:
         """The rates that follow from the counts."""

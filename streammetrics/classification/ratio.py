@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from operator import add, not_
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import QUANTA, small_integers
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import Terms
 from streammetrics.results.deferred import side_by_side
 from streammetrics.results.sums import Quotient
@@ -93,12 +93,13 @@ class Ratio(Accumulator, schema="ratio/2"):
         else:
             self.denominator.add(denominators.astype(np.float64, copy=False), slots)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        sums = new.numerator, new.denominator
+    def _require_possible(self) -> None:
+        sums = self.numerator, self.denominator
         numerators, denominators = (small_integers(column) for column in sums)
-        rows = new.rows.tables(np.arange(width))
-        infinite_sums = new.numerator.infinities[:width] | new.denominator.infinities[:width]
+        rows = self.rows.tables(np.arange(self._width))
+        infinite_sums = (
+            self.numerator.infinities[: self._width] | self.denominator.infinities[: self._width]
+        )
         sure = rows[:, 1] > 0  # of rows that are no shares any sums are possible
         if numerators is not None and denominators is not None:  # most are shares
             share = (denominators == rows[:, 0]) & (numerators >= 0) & (numerators <= denominators)
@@ -114,7 +115,6 @@ class Ratio(Accumulator, schema="ratio/2"):
             else:
                 in_share = numerator % QUANTA == 0 and 0 <= numerator <= shares * QUANTA
                 require(not infinite and denominator == shares * QUANTA and in_share, what)
-        return new
 
     def compute(self) -> Quotient:
         """The ratio, the sums and the number of rows."""

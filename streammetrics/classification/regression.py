@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from streammetrics.core.parts.exact_sums import (
     require_moments,
     roughly,
 )
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
@@ -136,28 +136,26 @@ class Regression(Accumulator, schema="regression/2"):
             made[i].__dict__.update(absolute=None, squares=None)
         return made
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        for column in (*new._sums.near[1:], new.far.inner):
+    def _require_possible(self) -> None:
+        for column in (*self._sums.near[1:], self.far.inner):
             require_finite(column, "an infinite sum of finite numbers")
-        require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
-        far = bool(new.far.inner.limbs.any())
-        doubtful = np.arange(width)
-        if width >= TOGETHER and not far and not new.round_weights:
-            doubtful = np.flatnonzero(~new._surely_possible(doubtful))
+        require(not self.absolute.infinities[: self._width, 0].any(), "an absolute error of -inf")
+        far = bool(self.far.inner.limbs.any())
+        doubtful = np.arange(self._width)
+        if self._width >= TOGETHER and not far and not self.round_weights:
+            doubtful = np.flatnonzero(~self._surely_possible(doubtful))
         for slot in doubtful.tolist():
-            units = int(new.rows.dense(slot)[0])
+            units = int(self.rows.dense(slot)[0])
             if far:
-                _require_possible(units, new._sums.fractions(slot), 1)
+                _require_sums(units, self._sums.fractions(slot), 1)
             else:
-                _require_possible(units, [c.quanta(slot) for c in new._sums.near], QUANTA)
-            infinite = int(new.absolute.infinities[slot, 1])
+                _require_sums(units, [c.quanta(slot) for c in self._sums.near], QUANTA)
+            infinite = int(self.absolute.infinities[slot, 1])
             require(infinite <= units, "more infinite errors than rows")
-            if new.round_weights:
-                sums = [*new.rounded_sums.fractions(slot)]
+            if self.round_weights:
+                sums = [*self.rounded_sums.fractions(slot)]
                 of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
-                _require_possible(int(new.rounded.dense(slot)[0]), of_rounded, 1)
-        return new
+                _require_sums(int(self.rounded.dense(slot)[0]), of_rounded, 1)
 
     def _surely_possible(self, slots: Slots) -> NDArray[np.bool_]:
         """Of each of these decoded states, without far numbers and rounded weights, whether one
@@ -199,7 +197,7 @@ def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats
             yield scale, i, part
 
 
-def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
+def _require_sums(units: int, sums: Sequence[Number], one: int) -> None:
     """StateError unless `units` of weight can have these five sums; one: 1 in their quanta."""
     absolute, labels, of_labels, of_scores, of_both = sums
     what = "impossible sums of errors"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import ExactSums, require_finite
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.score_bits import codes_of, in_type, result_type
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.settings import use_current_names
@@ -310,16 +310,15 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
                 cells = np.full(len(some), view * SUMS + number, np.intp)
                 self.row_sums.add(values[some], cells, here)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new, what = super()._read(columns, width), "impossible differences"
-        require_finite(new.row_sums.inner, what)
-        for slot in range(width):
-            sums = new.row_sums.fractions(slot)
-            counts = new.row_counts.dense(slot).reshape(-1, 3).tolist()
-            for view in range(new._n_means):
+    def _require_possible(self) -> None:
+        what = "impossible differences"
+        require_finite(self.row_sums.inner, what)
+        for slot in range(self._width):
+            sums = self.row_sums.fractions(slot)
+            counts = self.row_counts.dense(slot).reshape(-1, 3).tolist()
+            for view in range(self._n_means):
                 used = counts[view][_USED]
                 require(are_possible(used, sums[view * SUMS : (view + 1) * SUMS]), what)
-        return new
 
     # -- results --------------------------------------------------------------------------
     def compute(self) -> PairedResult[R]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from math import gcd
-from typing import TYPE_CHECKING, Final, Generic, Self, cast
+from typing import TYPE_CHECKING, Final, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,7 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import explained
 from streammetrics.present.views import Part
@@ -362,15 +362,13 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         self._flush()
         return {key: at for key, at in self.states.index[0].items() if isinstance(key, int)}
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        pane_ms = new.pane_ms
+    def _require_possible(self) -> None:
+        pane_ms = self.pane_ms
         first, last = int(_INT64.min) // pane_ms * pane_ms, int(_INT64.max)
-        for keys in new.states.index:
+        for keys in self.states.index:
             for key in keys:
                 if type(key) is not int or key % pane_ms or not first <= key <= last:
                     raise damaged("a window that does not begin at a pane")
-        return new
 
 
 def _least_slide(size_ms: int) -> float | int:

@@ -310,10 +310,8 @@ class Accumulator(Declared, ABC):
 
     def _merge_slots(self, other: Accumulator, to: Slots) -> None:
         """Add state i of `other` to state `to[i]`."""
-        if self._buffer.n:
-            self._flush()
-        if other._buffer.n:
-            other._flush()
+        self._flush()
+        other._flush()
         mine, theirs = self.__dict__, other.__dict__
         for name in self._parts:
             mine[name].merge(theirs[name], to)
@@ -353,8 +351,7 @@ class Accumulator(Declared, ABC):
             new.__dict__["_provenance"] = self._provenance.copy()
         return new
 
-    def __copy__(self) -> Self:
-        return self.copy()
+    __copy__ = copy
 
     def __deepcopy__(self, memo: object) -> Self:
         return self.copy()
@@ -412,14 +409,18 @@ class Accumulator(Declared, ABC):
         return self._read({name: part.decode_stack(self, stack) for name, part in parts}, stack.n)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        """An accumulator of these columns; StateError if no rows can have given them."""
+        """An accumulator of columns that were read; StateError if no rows can have given them."""
         new = self._holding(columns, width, 0)
         bound = max([column.bound for column in columns.values()], default=0)
         if bound > MAX_TOTAL_COUNT:
             bound = new._exact_total_count()
             new._require_room(bound, "from_bytes")
         new.__dict__["_total_count"] = bound
+        new._require_possible()
         return new
+
+    def _require_possible(self) -> None:
+        """StateError unless rows can have given these states, which were just read."""
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -477,9 +478,8 @@ class Accumulator(Declared, ABC):
         """
         data, path = bytes_of(source)
         try:
-            if data[: len(FILE_MAGIC)] == FILE_MAGIC:
-                return cls.from_file_bytes(data)
-            return cls.from_bytes(data)
+            in_file = data[: len(FILE_MAGIC)] == FILE_MAGIC
+            return cls.from_file_bytes(data) if in_file else cls.from_bytes(data)
         except StateError as error:
             raise error.but(where=path or error.where) from None
 

@@ -5,7 +5,7 @@ They are 0 or within 2**±200, so that `ExactSum.add_products` is exact for prod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -32,24 +32,32 @@ _PLUG_IN: Final = (
 class Factor(Input):
     """Finite numbers that are multiplied, as `factors` returns them.
 
-    limit: a setting; unless it is None, numbers outside [0, limit] are refused.
+    limit: a setting, as `check_limit` returns it; unless it is None, numbers outside [0, limit] are
+    refused. beside: another
+    input; one is not given without the other.
     """
 
     meaning = "[n], finite"
 
-    def __init__(self, *, optional: bool = False, limit: str | None = None) -> None:
+    def __init__(
+        self, *, optional: bool = False, limit: str | None = None, beside: str | None = None
+    ) -> None:
         super().__init__(optional=optional)
-        self.limit = limit
+        self.limit, self.beside = limit, beside
 
     def reader(self, metric: Declared, name: str) -> Reader:
         limit = getattr(metric, self.limit) if self.limit else None
 
         def read(values: ArrayLike) -> Floats:
-            array = finite(values, name)
-            if limit is not None and len(bad := np.flatnonzero((array < 0) | (array > limit))):
+            array = numbers(values, name)
+            low, high = _ends(array)
+            if not -math.inf < low <= high < math.inf:
+                finite(array, name)
+            if limit is not None and not 0 <= low <= high <= limit:
+                bad = np.flatnonzero((array < 0) | (array > limit))
                 hint = f"fix the {len(bad)} row(s), or leave {self.limit} out"
                 raise bad_rows(array, bad, name, f"{name} in [0, {limit:g}]", hint)
-            return factors(array, name)
+            return _factors(array, name, low, high)
 
         return read
 
@@ -80,7 +88,8 @@ class Propensity(Input):
                 hint=_PLUG_IN,
                 rows=error.rows,
             ) from None
-        if not (array.min(initial=1.0) >= self.least and array.max(initial=1.0) <= 1):  # or NaN
+        low, high = _ends(array)
+        if not (self.least <= low and high <= 1):  # or NaN
             bad = np.flatnonzero(~((array >= self.least) & (array <= 1)))
             if 0 < array[bad[0]] < self.least:
                 expected += ", at least 2**-200"
@@ -88,22 +97,14 @@ class Propensity(Input):
         return array
 
 
-def both_or_neither(given: Mapping[str, object], one: str, other: str, where: str) -> None:
-    """Refuse one of two optional arguments without the other."""
-    found = [name for name in (one, other) if given[name] is not None]
-    if len(found) == 1:
-        raise InputError(
-            expected=f"both {one} and {other}, or neither",
-            got=f"only {found[0]}",
-            where=where,
-            hint="pass the other one too, or leave both out",
-        )
-
-
 def factors(values: NDArray[np.floating], name: str) -> Floats:
     """Numbers as float64, those below 2**-200 in size as 0; InputError above 2**200."""
+    return _factors(values, name, *_ends(values))
+
+
+def _factors(values: NDArray[np.floating], name: str, low: float, high: float) -> Floats:
+    """As `factors`, of values whose ends are known."""
     found: Floats = values.astype(np.float64, copy=False)
-    low, high = found.min(initial=1.0), found.max(initial=1.0)
     if max(-low, high) > _MOST:
         bad, hint = np.flatnonzero(np.abs(found) > _MOST), "use a larger unit"
         raise bad_rows(found, bad, name, "numbers of at most 2**200 in size", hint)
@@ -113,6 +114,13 @@ def factors(values: NDArray[np.floating], name: str) -> Floats:
     return np.where(small, 0.0, found) if small.any() else found  # not -0.0
 
 
+def _ends(values: NDArray[np.floating]) -> tuple[float, float]:
+    """The least and the greatest value; nan if one is, and 1 if there is none."""
+    if not len(values):
+        return 1.0, 1.0
+    return values.item(values.argmin()), values.item(values.argmax())
+
+
 def check_factor(value: object, where: str, hint: str) -> float:
     """A setting as a positive number that may be multiplied."""
     found = as_float(value)
@@ -120,3 +128,8 @@ def check_factor(value: object, where: str, hint: str) -> float:
         expected = "a positive number, from 2**-200 to 2**200"
         raise SettingsError(expected=expected, got=shown(value), where=where, hint=hint)
     return found
+
+
+def check_limit(value: object, where: str) -> float | None:
+    """A setting as a limit of factors, or None for no limit."""
+    return None if value is None else check_factor(value, where, "leave it out, or pass 1")

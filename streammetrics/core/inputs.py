@@ -26,6 +26,7 @@ from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import bad_rows
 from streammetrics.core.ids.keys import group_ids
 from streammetrics.core.ids.unit_hashes import unit_words
+from streammetrics.core.slips import require_both
 from streammetrics.core.weights import ONE, weigh
 
 if TYPE_CHECKING:
@@ -136,14 +137,8 @@ def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
     return ones.view(np.uint8) if bool((ones | (column == 0)).all()) else None
 
 
-VALIDATORS: Final = (
-    _integers,
-    _numbers,
-    _finite,
-    _amounts,
-    _unit,
-    _binary,
-)  # by the validator's number
+# By the validator's number.
+VALIDATORS: Final = (_integers, _numbers, _finite, _amounts, _unit, _binary)
 
 
 # -- kinds of columns ---------------------------------------------------------------------------
@@ -154,6 +149,7 @@ class Input(ABC):
     """
 
     formerly: str = ""  # the argument's former name, which `update` still takes
+    beside: str | None = None  # another input; one is not given without the other
     keyword: ClassVar[bool] = False  # given by name only
     type_text: ClassVar[str] = "ArrayLike"  # its type in a signature for editors
     meaning: str = ""  # for the documentation
@@ -448,7 +444,10 @@ class Inputs:
 class Bound:
     """The inputs of a metric under its settings; states of equal settings share them."""
 
-    __slots__ = ("_per_row", "_readers", "_rounding", "_unit", "_weighs", "plain", "validators")
+    __slots__ = (
+        *("_pairs", "_per_row", "_readers", "_rounding", "_unit", "_weighs", "_where"),
+        *("plain", "validators"),
+    )
 
     def __init__(self, inputs: Inputs, metric: Declared) -> None:
         columns, weights = inputs.columns, inputs.weights
@@ -457,6 +456,8 @@ class Bound:
             for name, column in columns.items()
             if not isinstance(column, Unchecked)
         ]
+        self._where = f"{type(metric).__name__}.update"
+        self._pairs = [(column.beside, name) for name, column in columns.items() if column.beside]
         settings = metric.settings() if weights else {}
         unit = settings.get("weight_unit", ONE)
         self._unit = unit if isinstance(unit, Fraction) else ONE
@@ -473,6 +474,8 @@ class Bound:
 
     def read(self, given: Mapping[str, Any]) -> Batch:
         """Checked columns of one length, or InputError."""
+        for pair in self._pairs:
+            require_both(given, pair, self._where)
         columns: dict[str, Column] = {}
         n, first = -1, ""
         for name, reader, optional in self._readers:

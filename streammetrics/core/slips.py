@@ -15,7 +15,14 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import FOR_A_TABLE, bad_rows, nearest, shown, table_instead
+from streammetrics.core.errors import (
+    FOR_A_TABLE,
+    InputError,
+    bad_rows,
+    nearest,
+    shown,
+    table_instead,
+)
 from streammetrics.core.rows import exact_total
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -131,6 +138,18 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
 
 
 # -- calls of `update` ---------------------------------------------------------------------------
+def require_both(given: Mapping[str, object], pair: tuple[str, str], where: str) -> None:
+    """Refuse one of two optional arguments without the other."""
+    found = [name for name in pair if given[name] is not None]
+    if len(found) == 1:
+        raise InputError(
+            expected=f"both {pair[0]} and {pair[1]}, or neither",
+            got=f"only {found[0]}",
+            where=where,
+            hint="pass the other one too, or leave both out",
+        )
+
+
 def wrong_call(
     name: str,
     given: Mapping[str, object],

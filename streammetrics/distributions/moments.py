@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from streammetrics.core.parts.exact_sums import (
     require_three_moments,
 )
 from streammetrics.core.parts.extremes import Extremes
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Terms
 from streammetrics.core.weights import Unit, Units
@@ -119,19 +119,18 @@ class Moments(Accumulator, schema="moments/1"):
             _sums=zip(zip(self.total.pairs(slots)), *self._powers.units(slots), strict=True),
         )
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new, what = super()._read(columns, width), "impossible moments"
-        for column in (new.total, new.squares, new.cubes, new.far.inner):
+    def _require_possible(self) -> None:
+        what = "impossible moments"
+        for column in (self.total, self.squares, self.cubes, self.far.inner):
             require_finite(column, what)
-        slots = np.arange(width)
-        n = new.rows.tables(slots)[:, 0]
-        ends = np.stack(new.extremes.of(slots))
+        slots = np.arange(self._width)
+        n = self.rows.tables(slots)[:, 0]
+        ends = np.stack(self.extremes.of(slots))
         require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), what)
         for slot in slots.tolist():
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])
-            sums = new.total.fraction(slot), *new._powers.fractions(slot)
+            sums = self.total.fraction(slot), *self._powers.fractions(slot)
             require_three_moments(int(n[slot]), sums, (low, high), what)
-        return new
 
     @property
     def _powers(self) -> ProductSums:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from streammetrics.core.inputs import Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.many_slots import AnySlots
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.weights import Unit
 from streammetrics.histogram import Histogram
 from streammetrics.kernels.tables.grids import grid_of
@@ -80,18 +80,16 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
             super()._accumulate(piece, at)
             self.extremes.add(piece.values, at)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        cells, _ = new.counts.cells_of(np.arange(width))
+    def _require_possible(self) -> None:
+        cells, _ = self.counts.cells_of(np.arange(self._width))
         slots, buckets = np.divmod(cells, self.buckets)
         first = np.flatnonzero(np.diff(slots, prepend=-1))
-        last = np.flatnonzero(np.diff(slots, append=width))
+        last = np.flatnonzero(np.diff(slots, append=self._width))
         what = "extremes outside of the occupied buckets"
-        require(np.array_equal(np.flatnonzero(new.extremes.known), slots[first]), what)
-        for values, ends in zip(new.extremes.of(slots[first]), (first, last), strict=True):
+        require(np.array_equal(np.flatnonzero(self.extremes.known), slots[first]), what)
+        for values, ends in zip(self.extremes.of(slots[first]), (first, last), strict=True):
             require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), what)
             require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), what)
-        return new
 
     def compute(self) -> Distribution[Bounded]:
         """The counts of values in order, with certain bounds on every figure."""

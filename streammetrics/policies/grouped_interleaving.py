@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,7 @@ from streammetrics.core.codec import require
 from streammetrics.core.inputs import Binary, Ids, Inputs
 from streammetrics.core.multiset.bag import Bag, BagColumn
 from streammetrics.core.multiset.bag_keys import Groups
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.score_bits import codes_of, scores_of
 from streammetrics.core.rows import DictionaryColumn
 from streammetrics.policies.interleaving import winners
@@ -92,12 +91,10 @@ class GroupedInterleaving(Accumulator, schema="grouped-interleaving/1"):
         clicked = batch.labels.astype(np.float32)
         self.bag.add(clicked, batch.teams, slots, batch.as_ids("groups"))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        codes = new.bag.table().codes
+    def _require_possible(self) -> None:
+        codes = self.bag.table().codes
         known = np.isin(codes, codes_of(np.array([0, 1], np.float32)))
         require(bool(known.all()), "labels other than 0 and 1")
-        return new
 
     def compute(self) -> GroupPreference:
         """The preference, and the groups of each kind."""

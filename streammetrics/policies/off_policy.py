@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import repeat
-from operator import add
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +12,11 @@ from numpy.typing import ArrayLike
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
-from streammetrics.core.factors import Factor, Propensity, both_or_neither, check_factor, factors
+from streammetrics.core.factors import Factor, Propensity, check_factor, check_limit, factors
 from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sums import NamedSums
-from streammetrics.core.parts.part import SLOT_0, Column, Extreme, Slots
+from streammetrics.core.parts.part import SLOT_0, Extreme, Slots
 from streammetrics.core.parts.score_bits import ordered_integers
 from streammetrics.core.rows import Terms
 from streammetrics.results.deferred import side_by_side
@@ -39,8 +38,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         on other rows predicts for that action, and its mean over the actions of the target policy.
         A row without one of both probabilities is refused, as no other number can replace it.
     State
-        Numbers of rows; exact sums of w, w², r, r², wr, w²r and w²r², in the latter two of the
-        rounded wr; those of clipped rows, and of predictions; the largest weight.
+        Numbers of rows of each kind; exact sums of w, w², r, r², wr, w²r and w²r², in the latter
+        two of the rounded wr; those of clipped rows, and of predictions; the largest weight.
     Result
         PolicyValue: `snips`, `ips`, `clipped`, `dr`, `sndr`, and the diagnostics of the weights.
     Undefined
@@ -76,10 +75,9 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         target=Propensity(),
         rewards=Factor(limit="reward_limit"),
         predicted_logged=Factor(optional=True),
-        predicted_target=Factor(optional=True),
+        predicted_target=Factor(optional=True, beside="predicted_logged"),
     )
-    rows = Counts(2, 2)  # [whether the reward is not 0, whether the weight is clipped]
-    predicted_rows = Counts(1)
+    rows = Counts(2, 2, 2)  # [the reward is not 0, the weight is clipped, there are predictions]
     sums = NamedSums(*PolicySums._fields)
     largest = Extreme("max")  # weight, as an ordered integer
 
@@ -96,12 +94,9 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
 
     def check_settings(self) -> None:
         self._set("clip", check_factor(self.clip, "OffPolicy.clip", "pass the largest weight"))
-        if (most := self.reward_limit) is not None:
-            hint = "leave it out, or pass 1"
-            self._set("reward_limit", check_factor(most, "OffPolicy.reward_limit", hint))
+        self._set("reward_limit", check_limit(self.reward_limit, "OffPolicy.reward_limit"))
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        both_or_neither(given, "predicted_logged", "predicted_target", "OffPolicy.update")
         rows = super()._read_rows(given)
         rows.columns["weights"] = factors(rows.target / rows.logged, "target / logged")
         del rows.columns["logged"], rows.columns["target"]
@@ -117,12 +112,11 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         for rows, at in batch.pieces(slots):
             w, r, q = rows.weights, rows.rewards, rows.optional("predicted_logged")
-            self.rows.add_flags(r != 0, w > self.clip, at)
+            self.rows.add_flags(at, r != 0, w > self.clip, q is not None)
             self.largest.add(ordered_integers(w), at)
             self.sums.add(at, w=w, ww=(w, w))
             if q is not None:
                 p = rows.predicted_target
-                self.predicted_rows.add(np.zeros(rows.n, np.intp), at)
                 self.sums.add(at, p=p, wq=(w, q), terms=np.square(p + w * (r - q)))
         batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
         for rows, at in batch.pieces(slots):
@@ -133,15 +127,11 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
             self.sums.add(at, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new, what = super()._read(columns, width), "impossible sums of weights and rewards"
-        new.sums.require_finite(what)
-        largest = new.largest.floats(np.arange(width)).tolist()
-        for slot in range(width):
-            sums, predicted = PolicySums(*new.sums.fractions(slot)), new.predicted_rows.dense(slot)
-            rows = *new.rows.dense(slot).ravel().tolist(), int(predicted[0])
-            require(sums.possible(rows, largest[slot], self.clip, self.reward_limit), what)
-        return new
+    def _require_possible(self) -> None:
+        slots = np.arange(self._width)
+        both = self.rows.tables(slots)[:, 1, 1].sum(axis=1).tolist()
+        for value, some in zip(self._compute_all(slots), both, strict=True):
+            require(value._possible(some), "impossible sums of weights and rewards")
 
     def compute(self) -> PolicyValue:
         """The value of the target policy by each estimator, and how far the log supports it."""
@@ -149,14 +139,10 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[PolicyValue]:
-        none, none_over, some, some_over = self.rows.columns(slots)
         return side_by_side(
             PolicyValue,
             len(slots),
-            rows=map(sum, zip(none, none_over, some, some_over, strict=True)),
-            nonzero_rewards=map(add, some, some_over),
-            rows_clipped=map(add, none_over, some_over),
-            rows_predicted=self.predicted_rows.columns(slots)[0],
+            *self.rows.flag_totals(slots),
             _largest=self.largest.floats(slots).tolist(),
             _clip=repeat(self.clip),
             _limit=repeat(self.reward_limit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from streammetrics.core.multiset.bag import Bag, BagColumn, Bags
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.multiset.bag_layout import Layout
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import SLOT_0, Column, Slots
+from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.parts.score_bits import AUTO, SCORE_TYPES, codes_of, result_type
 from streammetrics.core.rows import DictionaryColumn, Terms
 from streammetrics.core.totals import WithoutRows, unlimited
@@ -187,13 +187,11 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         zeros, first = np.zeros(batch.n, np.float32), np.zeros(batch.n, np.intp)
         self.rounded.add(zeros, batch.labels, first, slots, groups=batch.as_ids("groups"))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        if new.round_weights:
-            codes = new.rounded.inner.table().codes
+    def _require_possible(self) -> None:
+        if self.round_weights:
+            codes = self.rounded.inner.table().codes
             zero = codes_of(np.zeros(1, np.float32))[0]
             require(bool((codes == zero).all()), "scores in a state of labels alone")
-        return new
 
     def compute(self) -> GroupedArea:
         """GAUC over all groups, and the number of groups of each kind."""
@@ -363,10 +361,8 @@ class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
         areas = area_sums(groups, weight, bounded=bounded)
         add_whole(self.sums, (*counts, *areas, *_UNUSED, *area_spread(groups, weight)))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        require_whole(new.sums)
-        return new
+    def _require_possible(self) -> None:
+        require_whole(self.sums)
 
     def compute(self) -> GroupedArea:
         """The result of the metric."""

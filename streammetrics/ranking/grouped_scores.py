@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import nan
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from streammetrics.core.inputs import IDS, Inputs, Unchecked
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.parts.exact_sums import ExactSums, add_whole, require_whole
-from streammetrics.core.parts.part import Column, Extreme, Slots
+from streammetrics.core.parts.part import Extreme, Slots
 from streammetrics.core.parts.score_bits import SCORE_TYPES, result_type, scores_of
 from streammetrics.core.rows import DictionaryColumn, Terms, offsets_of
 from streammetrics.core.totals import WithoutRows, unlimited
@@ -221,17 +221,15 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             answers = batch.as_keys("answers")
             add_answers(self.answers.inner, answers, batch.scores, batch.labels, slots)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
+    def _require_possible(self) -> None:
         highest = self._strictest().highest
         if highest < MAX_GRADE:
-            labels = new.bag.labels()
+            labels = self.bag.labels()
             if bool(((labels > highest) & (labels < NOT_JUDGED)).any()):
                 raise damaged(f"a grade above {highest}")
-        answering = new._answering()
+        answering = self._answering()
         if answering is not None:
-            answering.require_held(new.bag.groups(), new.bag.over)
-        return new
+            answering.require_held(self.bag.groups(), self.bag.over)
 
     def _answering(self) -> AnsweringRows | None:
         """The rows that answer subtopics, if a measure reads them."""
@@ -432,14 +430,12 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
             self.longest.add(np.array([longest], np.int64))
         self.moments.merge(moments, np.zeros(1, np.intp))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        require_whole(new.sums)
-        for slot in range(width):
-            kept, empty, *_ = map(int, new.sums.fractions(slot))
-            rule = new.metric.settings()["empty"]
-            new.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
-        return new
+    def _require_possible(self) -> None:
+        require_whole(self.sums)
+        for slot in range(self._width):
+            kept, empty, *_ = map(int, self.sums.fractions(slot))
+            rule = self.metric.settings()["empty"]
+            self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
 
     def compute(self) -> Averages:
         """The result of the metric."""

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,7 +20,7 @@ from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import require_finite, require_rounded_moments
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged
 from streammetrics.core.settings import Content
 from streammetrics.kernels.exact.double_double import Pair
@@ -428,15 +428,13 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         self.sums.add(low, slots)
         self.squares.add(high * high, slots)
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        for column in (new.sums, new.squares):
+    def _require_possible(self) -> None:
+        for column in (self.sums, self.squares):
             require_finite(column, "an infinite similarity")
-        for slot in range(width):
-            total, squares = new.sums.quanta(slot), new.squares.quanta(slot)
-            kept, what = int(new.lists.dense(slot)[0]), "impossible similarities"
+        for slot in range(self._width):
+            total, squares = self.sums.quanta(slot), self.squares.quanta(slot)
+            kept, what = int(self.lists.dense(slot)[0]), "impossible similarities"
             require_rounded_moments(kept, total, squares, what)
-        return new
 
     def compute(self) -> ListSimilarity:
         """The mean over lists, and the number of lists of each kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,6 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.checks import check_choice
 from streammetrics.core.inputs import Inputs, Unchecked
-from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
 from streammetrics.core.rows import Ragged, Terms
@@ -190,13 +189,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         """The checked lists, or InputError; changes nothing."""
         return self._batch(id_lists(lists, truths), positions)
 
-    def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
-        new = super()._read(columns, width)
-        for slot in range(width):
-            kept, empty = new.lists.dense(slot).tolist()
-            rule = new.settings()["empty"]
-            new.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
-        return new
+    def _require_possible(self) -> None:
+        for slot in range(self._width):
+            kept, empty = self.lists.dense(slot).tolist()
+            rule = self.settings()["empty"]
+            self.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
 
     @cached_property
     def _asked(self) -> tuple[Measure, ...]:

@@ -17,18 +17,23 @@ _blank: Final = object.__new__
 _put: Final = object.__setattr__
 
 
-def side_by_side(kind: type[T], n: int, **columns: Iterable[object]) -> list[T]:
-    """`n` instances of a frozen dataclass, from the columns of its fields.
+def side_by_side(
+    kind: type[T], n: int, *first: Iterable[object], **columns: Iterable[object]
+) -> list[T]:
+    """`n` instances of a frozen dataclass, from the columns of its fields, by position or by name.
 
     The same as a call for each, in a third of the time. Fields without a column are left out. The
     garbage collector visits each instance again and again, and the lists, dicts and dataclasses in
     its fields; it soon leaves out numbers, arrays, and tuples of these.
 
     >>> from streammetrics.results.rates import Rates
-    >>> made = side_by_side(Rates, 2, tp=[1, 3], fp=[1, 1])
+    >>> made = side_by_side(Rates, 2, [1, 3], fp=[1, 1])
     >>> [one.tp + one.fp for one in made]
     [2, 4]
     """
+    if first:
+        names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined] # of a dataclass
+        columns = {**dict(zip(names, first, strict=False)), **columns}
     if n == 1:
         one = _blank(kind)
         for name, column in columns.items():

@@ -61,45 +61,6 @@ class PolicySums(NamedTuple):
     wq: Fraction = Fraction(0)
     terms: Fraction = Fraction(0)
 
-    def possible(
-        self, rows: Sequence[int], largest: float, clip: float, limit: float | None
-    ) -> bool:
-        """Whether rows may have these sums.
-
-        rows: without a reward and with one, each without and with a clipped weight; and with
-        predictions. largest: weight, nan without rows. limit: rewards are in [0, limit].
-        """
-        none, none_over, some, some_over, predicted = rows
-        n, nonzero, over = none + none_over + some + some_over, some + some_over, some_over
-        if n and not 0 <= largest < math.inf:
-            return False
-        top, rounded = Fraction(largest if n else 0), 1 + _OF_TERM
-        moments = (
-            (n, self.w, self.ww),
-            (nonzero, self.r, self.rr),
-            (nonzero, self.wr, self.wwrr * rounded),
-            (over, self.c_r, self.c_rr),
-            (over, self.c_wr, self.c_wwrr * rounded),
-        )
-        return (
-            math.isnan(largest) == (not n)
-            and (top > clip) == (none_over + some_over > 0)
-            and top <= self.w <= n * top
-            and self.ww <= top * self.w
-            and all(total**2 <= m * squares for m, total, squares in moments)
-            and self.wwr**2 <= self.ww * self.wwrr
-            and 0 <= self.wwrr <= top * top * self.rr * rounded
-            and (nonzero > 0) == (self.rr > 0)
-            and (limit is None or self.rr <= self.r * Fraction(limit))
-            and 0 <= self.c_rr <= self.rr
-            and self.c_rr * Fraction(clip) ** 2 <= self.c_wwrr * rounded <= self.wwrr * rounded
-            and (over > 0) == (self.c_rr > 0)
-            and (over > 0 or not self.c_wwrr)
-            and predicted <= n
-            and (predicted > 0 or not any((self.p, self.wq, self.terms)))
-            and self.terms >= 0
-        )
-
 
 class _LateSums:
     """Sums that are fractions when they are first read."""
@@ -239,6 +200,38 @@ class PolicyValue(_LateSums, HasIntervals):
     def warnings(self) -> tuple[str, ...]:
         """Reasons to doubt the values although they have support."""
         return tuple(self._doubtful()) + tuple(self._much_clipped())
+
+    def _possible(self, both: int) -> bool:
+        """Whether rows may have these sums, if `both` of them have a reward other than 0 and a
+        clipped weight."""
+        n, nonzero, found = self.rows, self.nonzero_rewards, self._sums
+        if n and not 0 <= self._largest < math.inf:
+            return False
+        top, rounded, clip = Fraction(self._largest if n else 0), 1 + _OF_TERM, Fraction(self._clip)
+        moments = (
+            (n, found.w, found.ww),
+            (nonzero, found.r, found.rr),
+            (nonzero, found.wr, found.wwrr * rounded),
+            (both, found.c_r, found.c_rr),
+            (both, found.c_wr, found.c_wwrr * rounded),
+        )
+        return (
+            math.isnan(self._largest) == (not n)
+            and (top > clip) == (self.rows_clipped > 0)
+            and top <= found.w <= n * top
+            and found.ww <= top * found.w
+            and all(total**2 <= m * squares for m, total, squares in moments)
+            and found.wwr**2 <= found.ww * found.wwrr
+            and 0 <= found.wwrr <= top * top * found.rr * rounded
+            and (nonzero > 0) == (found.rr > 0)
+            and (self._limit is None or found.rr <= found.r * Fraction(self._limit))
+            and 0 <= found.c_rr <= found.rr
+            and found.c_rr * clip**2 <= found.c_wwrr * rounded <= found.wwrr * rounded
+            and (both > 0) == (found.c_rr > 0)
+            and (both > 0 or not found.c_wwrr)
+            and (self.rows_predicted > 0 or not any((found.p, found.wq, found.terms)))
+            and found.terms >= 0
+        )
 
     def _moments_of(self, view: ViewText) -> Moments | None:
         """Those of r, which are in [0, reward_limit], and of min(w, clip) r; None without a

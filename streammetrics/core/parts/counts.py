@@ -111,17 +111,24 @@ class CountsColumn(Column):
             self.pending.append((at.astype(np.int64), weights.astype(np.int64)))
             self._append(16 * len(at))
 
-    def add_flags(
-        self, one: NDArray[np.bool_], other: NDArray[np.bool_], slots: Slots | None = None
-    ) -> None:
-        """Add 1 for each row to a table [2, 2], at what its flags [n] say; without slots in a tenth
-        of the time of `add`."""
+    def add_flags(self, slots: Slots | None, *flags: NDArray[np.bool_] | bool) -> None:
+        """Add 1 for each row to a table [2, 2, ...], at what its flags say: [n], or one for all
+        rows. Without slots in a tenth of the time of `add`."""
+        codes = np.zeros(max(map(np.size, flags)), np.uint8)
+        for flag in flags:
+            codes <<= 1
+            codes |= flag
         if slots is not None:
-            self.add(2 * one.astype(np.intp) + other, slots)
+            self.add(codes.astype(np.intp), slots)
             return
-        n, m, both = (int(np.count_nonzero(some)) for some in (one, other, one & other))
-        counts = np.array([len(one) - n - m + both, m - both, n - both, both], np.int64)
-        self.add(np.arange(4, dtype=np.intp), None, counts)
+        counts = [int(np.count_nonzero(codes == cell)) for cell in range(self.cells)]
+        self.add(np.arange(self.cells), None, np.array(counts, np.int64))
+
+    def flag_totals(self, slots: Slots) -> list[list[int]]:
+        """Of a table [2, 2, ...] the rows of each of these states, and those with each flag."""
+        every: NDArray[np.int64] = self.tables(slots)
+        each = [every, *(np.take(every, 1, axis) for axis in range(1, every.ndim))]
+        return [some.sum(axis=tuple(range(1, some.ndim))).tolist() for some in each]
 
     def dense(self, slot: int = 0) -> NDArray[np.int64]:
         """One state as an array of the declared shape."""

@@ -84,6 +84,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 class NamedSumsColumn(Column):
     """`width` states of several exact sums each: `column["name"]` has one of them for each state.
+    Their values are finite.
 
     Each has a column of its own, since sums of different size have different limbs.
     """
@@ -128,18 +129,14 @@ class NamedSumsColumn(Column):
             a, b = term
             self.sums[name].add_products(halves[id(a)], halves[id(b)], slots)
 
-    def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int] | None, ...]]:
-        """For each of these states its sums, as those of `ExactSumColumn.pairs`."""
-        return zip(*(one.pairs(slots) for one in self.columns), strict=True)
+    def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int], ...]]:
+        """For each of these states its sums as units, and n: units / 2 ** n."""
+        each = (zip(units, repeat(n)) for units, n in (one.units(slots) for one in self.columns))
+        return zip(*each, strict=True)
 
     def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
         """The exact sums of one state's finite values, in the order of their names."""
         return tuple(one.fraction(slot) for one in self.columns)
-
-    def require_finite(self, what: str) -> None:
-        """StateError for an infinity where all values must be finite."""
-        for one in self.columns:
-            require_finite(one, what)
 
     def widen(self, width: int) -> None:
         for one in self.columns:
@@ -163,7 +160,7 @@ class NamedSumsColumn(Column):
 
 
 class NamedSums(Part[NamedSumsColumn]):
-    """Exact sums with these names; their bytes are those of an ExactSum for each, in this order."""
+    """Exact sums of finite numbers, by name; their bytes are those of an ExactSum for each."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -183,7 +180,10 @@ class NamedSums(Part[NamedSumsColumn]):
         return self._each(lambda: _SUM.decode_stack(owner, stack), stack.n)
 
     def _each(self, make: Callable[[], ExactSumColumn], width: int) -> NamedSumsColumn:
-        return NamedSumsColumn({name: make() for name in self.names}, width)
+        sums = {name: make() for name in self.names}
+        for one in sums.values():
+            require_finite(one, "an infinite sum of finite numbers")
+        return NamedSumsColumn(sums, width)
 
 
 # Large whole numbers in a table of exact sums.

@@ -17,6 +17,7 @@ from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import NamedSums
 from streammetrics.core.parts.extremes import Extremes
 from streammetrics.core.parts.part import Extreme, Part
 from streammetrics.core.parts.record_table import read_field
@@ -85,6 +86,7 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
         (part(ExactSum()), ([length], [low], [0], [0, 0], b"\1"), "an exact sum that is out of")
         for length, low in ((10**15, 0), (1, 10**15), (2**62, 2**62), (1, 272))
     ),
+    (part(NamedSums("x")), ([0], [0], [0], [1, 0], b""), "an infinite sum of finite numbers"),
     (field("bool"), (b"\2",), "a bool above 1"),
     (field("float32"), (b"\xff" * 4,), "codes that represent no number"),
     (field("float64"), (b"\xff" * 8,), "codes that represent no number"),
