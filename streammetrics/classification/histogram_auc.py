@@ -15,7 +15,8 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.errors import InputError, SettingsError, bad_rows
+from streammetrics.core.conversion import numeric
+from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -135,10 +136,10 @@ class HistogramAUC(Histogram[ScoreCurve[Bounded]], schema="histogram-auc/3"):
         7
         """
         where = f"{type(self).__name__}.resolution_for"
-        if self.grid == "edges" or not 0 < max_width < 1:
+        if self.grid == "edges" or not 0 < numeric(max_width) < 1:
             raise SettingsError(
                 expected='a max_width above 0 and below 1, and a grid other than "edges"',
-                got=f'max_width={max_width}, grid="{self.grid}"',
+                got=f'max_width={shown(max_width)}, grid="{self.grid}"',
                 where=where,
                 hint='pass max_width=0.002, for example, with grid="relative"',
             )

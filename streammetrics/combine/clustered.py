@@ -12,6 +12,7 @@ import numpy as np
 from streammetrics.combine.panel import part_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
@@ -230,9 +231,9 @@ def _plain(result: object, view: str, estimate: float, level: float, rows: int) 
 
 def _chosen(plain: Interval, method: str) -> str:
     form = _FORMS.get(plain.method, JACKKNIFE)
-    if method in ("auto", _name(form)):
+    if among(method, ("auto", _name(form))):
         return form
-    if method == JACKKNIFE:
+    if among(method, (JACKKNIFE,)):
         return method
     raise InputError(
         expected=" or ".join(dict.fromkeys(('"auto"', f'"{_name(form)}"', f'"{JACKKNIFE}"'))),

@@ -22,6 +22,7 @@ from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import require
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.multiset.bag import BagColumn, Bags
 from streammetrics.core.parts.counts import Counts
@@ -333,7 +334,7 @@ class Paired(Accumulator, Generic[R], schema="paired/1"):
 
     def model(self, name: str) -> Accumulator:
         """The state of one model, "a" or "b", as a separate accumulator."""
-        if name not in _MODELS:
+        if not among(name, _MODELS):
             raise InputError(
                 expected='"a" or "b"', got=shown(name), where="Paired.model", hint="name a model"
             )

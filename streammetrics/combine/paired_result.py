@@ -12,7 +12,7 @@ from streammetrics.combine.clustered import no_jackknife, scarce
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import as_float
+from streammetrics.core.conversion import among, as_float, flag
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
@@ -146,12 +146,12 @@ class PairedResult(Generic[R], Shown):
         together, or over the rows of BinaryConfusion. Student's t in each. Too little data is never
         an error.
         """
-        if view == "pvalue":
+        if among(view, ("pvalue",)):
             why = "no formula for pvalue, which is itself a measure of error"
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=self.pvalue, formula=False
             )
-        if view in _MODELS:
+        if among(view, _MODELS):
             model = self.value_a if view == "a" else self.value_b
             if isinstance(model, HasIntervals | UserGroupsResult):
                 return model.interval(level=level, method=method)
@@ -213,6 +213,8 @@ class PairedResult(Generic[R], Shown):
         >>> found.only_a, found.only_b, round(found.pvalue, 4)
         (8, 16, 0.1516)
         """
+        exact = flag(exact, "PairedResult.mcnemar(exact)")
+        correction = flag(correction, "PairedResult.mcnemar(correction)")
         known = self.error_of("accuracy")
         if known.discordant is None:
             kind = type(self._model_of(self.value_a)).__name__
@@ -237,7 +239,7 @@ class PairedResult(Generic[R], Shown):
         return least - most, most - least
 
     def _range(self, view: str) -> Range | None:
-        if view in _MODELS:
+        if among(view, _MODELS):
             return range_of(self._model_of(self.value_a))
         return {"difference": self._limits(None), "pvalue": (0.0, 1.0)}.get(view)
 
@@ -278,4 +280,4 @@ def _difference_of_bounds(a: Bounded, b: Bounded) -> tuple[float, float]:
 
 def _metric_view(view: object) -> object:
     """The view of the metric: None, its headline, for "difference"."""
-    return None if view == "difference" else view
+    return None if among(view, ("difference",)) else view

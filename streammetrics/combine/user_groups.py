@@ -21,6 +21,7 @@ from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.conversion import among
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
@@ -306,10 +307,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
 
         cluster: "groups", or "auto": over users; "none": the metric's own, for independent rows.
         """
-        if cluster == "none":
+        if among(cluster, ("none",)):
             of = self.metric_state()
             return of.confidence_interval(level=level, method=method, cluster=cluster, view=view)
-        cluster = "auto" if cluster == "groups" else cluster
+        cluster = "auto" if among(cluster, ("groups",)) else cluster
         return super().confidence_interval(level=level, method=method, cluster=cluster, view=view)
 
     def metric_state(self) -> Accumulator:

@@ -22,6 +22,7 @@ from streammetrics.combine.clustered import (
 from streammetrics.combine.panel import R
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
@@ -155,7 +156,7 @@ class UserGroupsResult(Generic[R], Shown):
         every view has but a quantile, whose jackknife is inconsistent. deff compares with the
         interval for independent rows. Too little data is never an error.
         """
-        if view in _ABOUT and not hasattr(self.value, str(view)):
+        if among(view, _ABOUT) and not hasattr(self.value, str(view)):
             found = getattr(self, str(view))
             why = f"no formula for {view}, which is itself a measure of error"
             return Interval.undefined(
@@ -163,10 +164,11 @@ class UserGroupsResult(Generic[R], Shown):
             )
         asked = _view(view)
         behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
-        if behind is not None and method in ("auto", behind.method):
+        if behind is not None and among(method, ("auto", behind.method)):
             variance = self._variance_behind(behind)
             return mapped(self.value, asked, behind, variance, doubts, self.rows, level)
-        if method == JACKKNIFE and behind is not None and (why := no_jackknife(self.value, asked)):
+        why = "" if behind is None else no_jackknife(self.value, asked)
+        if why and among(method, (JACKKNIFE,)):
             known = float(value_of(self.value, asked))
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)
         variance = self.variance_of(asked)
@@ -202,4 +204,4 @@ def _ends(value: float | Bounded) -> tuple[float, float]:
 
 def _view(view: object) -> object:
     """The view of the metric: None, its headline, for "estimate"."""
-    return None if view == "estimate" else view
+    return None if among(view, ("estimate",)) else view

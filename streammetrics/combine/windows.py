@@ -19,6 +19,7 @@ from streammetrics.combine.per_key import feed_by_key, require_as_many
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.codec import damaged
+from streammetrics.core.conversion import whole
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
@@ -318,7 +319,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def window_state(self, start_ms: int, end_ms: int) -> Accumulator:
         """The state of all rows in [start_ms, end_ms), both multiples of `pane_ms`."""
         for name, value in (("start_ms", start_ms), ("end_ms", end_ms)):
-            if value % self.pane_ms:
+            if (found := whole(value)) is None or found % self.pane_ms:
                 raise SettingsError(
                     expected=f"a multiple of the pane length, {self.pane_ms} ms",
                     got=shown(value),

@@ -18,7 +18,7 @@ from typing import Any, Final, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown, table_instead
+from streammetrics.core.errors import InputError, SettingsError, shown, table_instead
 from streammetrics.core.rows import DictionaryColumn, Ragged, offsets_of
 
 # Conversion of single values, among them numpy's scalars, to plain Python ones.
@@ -117,6 +117,16 @@ def among(value: object, choices: Iterable[str]) -> bool:
 def refused(where: str, expected: str, got: object, hint: str = "pass another value") -> InputError:
     """The error for one argument of a method."""
     return InputError(expected=expected, got=shown(got), where=where, hint=hint)
+
+
+def flag(
+    value: object, where: str, kind: type[InputError] | type[SettingsError] = InputError
+) -> bool:
+    """True or False, also of numpy; numbers are refused, and whatever else has a truth value."""
+    found = plain(value)
+    if isinstance(found, bool):
+        return found
+    raise kind(expected="True or False", got=shown(value), where=where, hint="pass one of these")
 
 
 def share(value: object, where: str, expected: str = "a share from 0 to 1") -> Fraction:

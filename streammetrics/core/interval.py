@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, cast
 
 from streammetrics.core.bounded import ByValue
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import SettingsError, shown
 
 
@@ -162,8 +163,8 @@ def interval_of(
     True
     """
     kind = type(metric).__name__
-    if cluster not in ("auto", "none"):
-        users = cluster == "groups"
+    if not among(cluster, ("auto", "none")):
+        users = among(cluster, ("groups",))
         raise SettingsError(
             expected='"auto" or "none"',
             got=shown(cluster),

@@ -25,7 +25,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError
 from streammetrics.engines.groups import HASH, Group, piece_of_group, require_users, user_buckets
 from streammetrics.engines.merging import (
     merge_once,
@@ -34,7 +34,7 @@ from streammetrics.engines.merging import (
     require_replay,
     results_rows,
 )
-from streammetrics.engines.partial import Positions, Task, partial, update_from
+from streammetrics.engines.partial import Positions, Task, partial, positions_of, update_from
 from streammetrics.registry import load, metric_types
 
 if TYPE_CHECKING:
@@ -275,19 +275,13 @@ class States(beam.PTransform):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         require_users(user, n_buckets)
-        if not isinstance(provenance, bool | Positions):
-            raise SettingsError(
-                expected="True, False or Positions",
-                got=shown(provenance),
-                where="States.provenance",
-                hint="see the docstring of States",
-            )
+        positions = positions_of(provenance, "States.provenance")
         self._sealing: Sealing | None = None
         if user is not None and n_buckets is not None:
             self._sealing = Sealing(user, n_buckets, HASH, scope)
-        counted: str | Positions | None = f"beam-{token_hex(8)}" if job is None else job
-        if not provenance or isinstance(provenance, Positions):
-            counted = provenance or None
+        counted: str | Positions | None = positions
+        if provenance is True:
+            counted = f"beam-{token_hex(8)}" if job is None else job
         self._counting = Counting(spec, tuple(by), columns, self._sealing, counted)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:

@@ -13,7 +13,7 @@ from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
-from streammetrics.core.errors import InputError
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.tables import arguments_of
@@ -59,6 +59,19 @@ class Positions:
 
     source: tuple[str, ...]
     offset: str
+
+
+def positions_of(provenance: object, where: str) -> Positions | None:
+    """The positions to note, if provenance is these and not True or False; SettingsError if it is
+    anything else."""
+    if isinstance(provenance, bool | Positions):
+        return provenance if isinstance(provenance, Positions) else None
+    raise SettingsError(
+        expected="True, False or Positions",
+        got=shown(provenance),
+        where=where,
+        hint="pass True to note the tasks, or Positions to note the ranges of offsets",
+    )
 
 
 class Counted:

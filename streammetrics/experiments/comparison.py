@@ -13,6 +13,7 @@ from streammetrics.combine.paired import Paired
 from streammetrics.combine.panel import PanelResult
 from streammetrics.combine.per_key import PerKey
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm, Kind, arm_of, is_effect, without_effect
@@ -163,6 +164,8 @@ def compare(
     '0.0065 from 0.0002, p 0.044'
     """
     check_share("level", level)
+    relative = flag(relative, "compare(relative)", SettingsError)
+    paired = flag(paired, "compare(paired)", SettingsError)
     if treatment is None and (alone := _effect(control, view, level)) is not None:
         won = None if alone.sides is None else (alone.sides,)
         return compared(pair_of(without_effect(alone), alone), level, successes=won)

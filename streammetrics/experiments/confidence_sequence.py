@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.conversion import among, numeric
+from streammetrics.core.conversion import among, flag, numeric
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm, Kind, arm_of
 from streammetrics.experiments.one_look import Anytime, Guarded
@@ -413,6 +413,7 @@ class Guardrail:
 
     def __post_init__(self) -> None:
         check_share("alpha", self.alpha, most=0.5)
+        flag(self.higher_is_better, "higher_is_better", SettingsError)
         _positive("v_opt", self.v_opt)
         if self.horizon is not None and self.v_opt is not None:
             raise SettingsError(

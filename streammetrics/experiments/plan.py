@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn
 
-from streammetrics.core.conversion import numeric
+from streammetrics.core.conversion import flag, numeric
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.kernels.inference.tails import normal_isf
@@ -269,9 +269,11 @@ class Safeguard:
     higher_is_better: bool | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.margin < math.inf:
+        if not 0 <= numeric(self.margin) < math.inf:
             hint = "pass the greatest harm that you can accept, without a sign"
             refuse(f"Safeguard({self.metric!r}).margin", "a number, at least 0", self.margin, hint)
+        if self.higher_is_better is not None:
+            flag(self.higher_is_better, "Safeguard.higher_is_better", SettingsError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.checks import check_choice
 from streammetrics.core.codec import require
+from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots
@@ -234,7 +235,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         pane_ms: the length of panes of event time; None: one pane, 0. ranges: their number, a power
         of two, so that ranges of different numbers nest. Empty shards are left out.
         """
-        check_span(pane_ms or 1, 1, "JoinRows.split, pane_ms")
+        if pane_ms is not None and whole(pane_ms) != 0:
+            check_span(pane_ms, 1, "JoinRows.split, pane_ms")
         if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
             raise InputError(
                 expected="a power of two, at most 2**32",

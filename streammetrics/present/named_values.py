@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from streammetrics.core.conversion import flag
 from streammetrics.present.spec import (
     NAMES,
     by_series,
@@ -69,7 +70,7 @@ def values(
     place: Spec = {"y": y}
     if not alone and len(series) > 1:
         place["yOffset"] = {"field": "series", "sort": None, "scale": {"domain": series}}
-    axis = quantity("value", x, scale={"zero": zero})
+    axis = quantity("value", x, scale={"zero": flag(zero, "values(zero)")})
     colours = by_series(series, strokes=False, legend=not alone)
     points = by_series(series, "shape", strokes=False, legend=not alone)
     rows = [_row(one) for one in drawn]

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
+from streammetrics.core.conversion import flag
+
 UNDEFINED: Final = "undefined"
 EXACT_WITHIN: Final = "exact within"
 _SCIENTIFIC: Final = 1e15  # from here on numbers have an exponent
@@ -85,7 +87,8 @@ def number(
     >>> number(0.00575, 6), number(float("nan"), 4), number(0.25, 2, signed=True)
     ('0.005750', 'undefined', '+0.25')
     """
-    return _rounded(value, decimals, ROUND_HALF_EVEN, signed, scientific)
+    plus = flag(signed, "number(signed)")
+    return _rounded(value, decimals, ROUND_HALF_EVEN, plus, scientific)
 
 
 def exact_within(low: float, high: float, decimals: int, *, scientific: float = _SCIENTIFIC) -> str:

@@ -35,6 +35,7 @@ from typing import (
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, calls_of, nearest, shown
 
 
@@ -85,7 +86,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
     >>> next(iter(views_of(ctr.compute()).items()))
     ('ratio', 0.5)
     """
-    return dict(_views(result, headlines))
+    return dict(_views(result, flag(headlines, "views_of(headlines)")))
 
 
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:

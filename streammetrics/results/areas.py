@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import refused
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.curves.area import improvement
 from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
@@ -114,6 +115,10 @@ class GroupedArea(RoundedWeights):
         >>> good.compute().rela_impr(poor.compute())  # 1 and 2/3
         2.0
         """
+        other: object = base
+        if not isinstance(other, GroupedArea):
+            where, hint = "GroupedArea.rela_impr(base)", "pass what `compute` of GroupedAUC returns"
+            raise refused(where, "the result of another GroupedAUC", other, hint)
         return relative(self._area, base._area)
 
     @property

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import among
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.curves.area_sums import mean_area
@@ -64,7 +65,7 @@ class ClassCurves(RoundedWeights):
         """The area under the ROC curve of each class against the rest; means rounded once."""
         if average is None:
             return tuple(curve.auc for curve in self.curves)
-        if average == "micro":
+        if among(average, ("micro",)):
             return self._pooled.auc
         return self._mean_area(_weight(average, "auc"))
 
@@ -73,7 +74,7 @@ class ClassCurves(RoundedWeights):
         of each."""
         if average is None:
             return tuple(curve.ap for curve in self.curves)
-        if average == "micro":
+        if among(average, ("micro",)):
             return self._pooled.ap
         return self._mean_ap(_weight(average, "ap"))
 
@@ -140,7 +141,7 @@ class ClassCurves(RoundedWeights):
 
 def _weight(average: str, where: str) -> str:
     weights = {"macro": "uniform", "weighted": "positives"}
-    if average not in weights:
+    if not among(average, weights):
         raise InputError(
             expected='"macro", "micro", "weighted" or None',
             got=shown(average),

@@ -53,11 +53,9 @@ class Asked:
 
     def choose(self, *methods: str) -> str:
         """The method to use, out of those of this view, the best one first."""
-        if self.method == "auto":
-            return methods[0]
-        if self.method not in methods:
+        if not among(self.method, ("auto", *methods)):
             raise _refused("method", " or ".join(map(repr, ("auto", *methods))), self.method)
-        return self.method
+        return methods[0] if self.method == "auto" else self.method
 
     def none(self, reason: str, *, n: int = 0, formula: bool = True) -> Interval:
         """An undefined interval, and why; formula: whether more rows could have one."""

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import exact, refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.core.conversion import (
+    among,
+    exact,
+    refused,
+    share,
+    weight_of_recall,
+    worth_of_nothing,
+)
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
@@ -212,9 +219,9 @@ class Rates(NamedRates[float]):
 
         "sklearn": [[TN, FP], [FN, TP]]. "positive_first": [[TP, FN], [FP, TN]].
         """
-        if layout == "sklearn":
+        if among(layout, ("sklearn",)):
             return np.array([[self.tn, self.fp], [self.fn, self.tp]], np.int64)
-        if layout == "positive_first":
+        if among(layout, ("positive_first",)):
             return np.array([[self.tp, self.fn], [self.fp, self.tn]], np.int64)
         raise refused(
             "Rates.table(layout)", '"sklearn" or "positive_first"', layout, "name one of the two"

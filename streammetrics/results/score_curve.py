@@ -16,6 +16,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import (
     check_aim,
     decimal_share,
+    flag,
     parts,
     refused,
     share,
@@ -221,7 +222,8 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         limit, bounded = share(max_fpr, where, expected), not self.exact
         if not limit:
             raise refused(where, expected, max_fpr)
-        found = partial_area(self._steps, limit, standardized=standardized, bounded=bounded)
+        scaled = flag(standardized, "ScoreCurve.partial_auc(standardized)")
+        found = partial_area(self._steps, limit, standardized=scaled, bounded=bounded)
         return self._figure(found)
 
     def gain(self, k: int = 10) -> tuple[V_co, ...]:
@@ -242,8 +244,9 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
         of all rows; cumulative: in the first i parts. Cuts and bounds are as in `gain`, so the
         bounds are not always tight where a cut lies inside a row; nan without a positive."""
-        n, some = parts(k, "ScoreCurve.lift(k)"), not self.exact
-        return tuple(map(self._figure, lifts(self._steps, n, cumulative=cumulative, bounded=some)))
+        n, first = parts(k, "ScoreCurve.lift(k)"), flag(cumulative, "ScoreCurve.lift(cumulative)")
+        found = lifts(self._steps, n, cumulative=first, bounded=not self.exact)
+        return tuple(map(self._figure, found))
 
     def confusion(self, t: float) -> Rates | BoundedRates:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.

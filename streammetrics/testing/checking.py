@@ -11,6 +11,7 @@ from random import Random
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from streammetrics.core.conversion import flag
 from streammetrics.testing.case import Case, Row, compare
 from streammetrics.testing.laws import LAWS, same
 
@@ -29,7 +30,8 @@ def check_law(
     shrink: bool = True,
 ) -> None:
     """Run one law under hypothesis; `shrink`: search for the smallest rows that break it."""
-    _run(case, partial(_keeps, (law,)), examples, max_rows, shrink)
+    known = flag(shrink, "check_law(shrink)")
+    _run(case, partial(_keeps, (law,)), examples, max_rows, known)
 
 
 def broken_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> Mapping[str, str]:

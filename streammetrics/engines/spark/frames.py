@@ -25,6 +25,7 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.tables import columns_read, renamed_columns
 from streammetrics.engines import Positions, Sealing, Task, merge_all, partial, results_rows
 from streammetrics.engines.groups import BUCKET, STATE, require_users
+from streammetrics.engines.partial import positions_of
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -55,7 +56,7 @@ def states(
     Positions the ranges of offsets of the rows, with False nothing. A retry of a state refuses to
     merge with the first try.
     """
-    positions = provenance if isinstance(provenance, Positions) else None
+    positions = positions_of(provenance, "states(provenance)")
     # Evaluated on `df` itself: in a union the number of the running task would be different.
     task = F.spark_partition_id()
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, task)

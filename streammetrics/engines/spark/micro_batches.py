@@ -13,6 +13,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.engines import Positions, Sealing, merged, partial, seal
 from streammetrics.engines.groups import BUCKET, STATE, piece_of, piece_of_group
+from streammetrics.engines.partial import positions_of
 from streammetrics.engines.spark.frames import Rows, rows_of
 
 
@@ -38,7 +39,7 @@ def stream(
     its rows. The provenance of a state is the batches of the query, `QUERY/batches: [0, 7)`, or
     with Positions the ranges of offsets.
     """
-    positions = provenance if isinstance(provenance, Positions) else None
+    positions = positions_of(provenance, "stream(provenance)")
     rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, F.lit(0))
     added = rows.table.mapInArrow(_count(rows, positions), rows.out())
     held = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)

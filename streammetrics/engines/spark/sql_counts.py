@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC
+from streammetrics.core.conversion import flag
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines.groups import BUCKET, STATE, piece_of
 from streammetrics.engines.spark.frames import columns_of, quoted, require_columns, states_type
@@ -35,7 +36,10 @@ def counts(
     weights. The scores must be of type float or double. Python reads one row for each non-empty
     cell; `benchmarks/spark_routes.py` measures the gain.
     """
-    named = _checked(df, spec, columns)
+    named, noted = (
+        _checked(df, spec, columns),
+        flag(provenance, "counts(provenance)", SettingsError),
+    )
     keys = (by,) if isinstance(by, str) else tuple(by)
     require_columns(df, [*keys, *named.values()])
     truth = _truth(F.col(quoted(named["labels"])), spec.positive)
@@ -44,7 +48,7 @@ def counts(
         *(F.col(quoted(name)) for name in keys), truth.alias(_TRUTH), cell.alias(_CELL)
     )
     counted = rows.groupBy(*keys, _TRUTH, _CELL).agg(F.count(F.lit(1)).alias(_ROWS))
-    name = (job or f"spark-{uuid.uuid4().hex}") if provenance else None
+    name = (job or f"spark-{uuid.uuid4().hex}") if noted else None
     return counted.groupBy(*keys).applyInArrow(_state(spec, keys, name), states_type(df, keys))
 
 
