@@ -42,7 +42,6 @@ from streammetrics.core.parts.float_bits import (
     sum_by_levels_in_slots,
     sums_by_slot,
     two_product,
-    whole_units,
 )
 from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
 from streammetrics.core.parts.part import Column, Part, Slots
@@ -107,8 +106,8 @@ class ExactSumColumn(Column):
                     self.add(to.spread(some), to.every())
                 elif not (top < 1 << 31 and self._add_integers(some, to)):
                     self._add_to_slots(some, to, top)
-            elif (sums := sum_by_levels(some, top)) is not None:
-                whole += sum(map(whole_units, sums))
+            elif (units := sum_by_levels(some, top)) is not None:
+                whole += units
             elif len(values) - start < _MANY:
                 self._add_units(as_units(some), None)
             else:  # more such chunks are likely to follow

@@ -60,6 +60,8 @@ UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
 _LEVELS: Final = 3  # more of them cost as much as sums by exponent
+_DEEP: Final = 47  # binary digits of a level: the sum of 2**15 values of these is below 2**63
+_WORD: Final = (1 << 64) - 1
 
 
 class Units(NamedTuple):
@@ -81,12 +83,6 @@ def largest(values: NDArray[np.float64]) -> float:
     """
     found: float = values.item(values.view(np.uint64).argmax())
     return found if found > 0 else max(-found, values.item(values.argmax()))
-
-
-def whole_units(value: float) -> int:
-    """A finite value in units of 2 ** -1088."""
-    top, bottom = value.as_integer_ratio()  # bottom is a power of two
-    return top << UNIT + 1 - bottom.bit_length()
 
 
 def as_units(values: NDArray[np.float64]) -> Units:
@@ -129,33 +125,34 @@ def sum_by_exponent(values: NDArray[np.float64]) -> Units:
     )
 
 
-def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None:
-    """Floats whose exact sum is that of values [n], n <= 2**15, all of size at most `top`.
+def sum_by_levels(values: NDArray[np.float64], top: float) -> int | None:
+    """The exact sum of values [n], n <= 2**15, all of size at most `top`, in units of 2 ** -1088.
 
     None if the values differ too much in size, or lie at the ends of the range. Adding and
-    subtracting 1.5 * 2**k rounds every value to a multiple of one unit. The float64 sum of few and
-    small multiples of a unit is exact in any order; the remainder of each value goes to the next
-    level. Values of similar size, or of few bits, need one level or two. (Demmel and Nguyen, "Fast
-    reproducible floating-point summation", ARITH 2013.)
+    subtracting 1.5 * 2**k rounds every value to a multiple of one unit; what is left of it goes to
+    the next level. Between both, the bits of the floats are an integer that grows by 1 with each
+    unit, so sums of these integers are exact in any order, in 64 bits without their overflow. Most
+    values need two levels. (Demmel and Nguyen, "Fast reproducible floating-point summation", ARITH
+    2013.)
     """
     if top == 0:
-        return []
-    if not 1e-200 < top < 1e200 or differ_much(values[:64], top):
+        return 0
+    if not 1e-200 < top < 1e200 or differ_much(values[:64], top, 2.0**-85):
         return None
-    room = math.frexp(top)[1]
-    rest = values
+    room, rest, total = math.frexp(top)[1], values, 0
     whole = np.empty_like(values)
-    sums = []
+    bits = whole.view(np.int64)
     for level in range(_LEVELS):
-        big = math.ldexp(1.5, room + 15)  # its last bit is worth 2**(room - 37)
+        big = math.ldexp(1.5, room + 52 - _DEEP)  # its last bit is worth 2**(room - _DEEP)
         np.add(rest, big, out=whole)
+        units = int(np.add.reduce(bits)) - len(bits) * int(np.float64(big).view(np.int64))
+        total += (units + (1 << 63) & _WORD) - (1 << 63) << UNIT + room - _DEEP
         np.subtract(whole, big, out=whole)
-        sums.append(float(np.add.reduce(whole)))
         rest = np.subtract(rest, whole, out=rest if level else None)
         # The first value alone usually shows that something is left.
         if rest.item(0) == 0 == largest(rest):
-            return sums
-        room -= 37
+            return total
+        room -= _DEEP
     return None
 
 
@@ -183,8 +180,9 @@ def sum_by_levels_in_slots(
 ) -> LevelSums:
     """As `sum_by_levels`, of values [rows] that `add` adds up by slot, as `sums_by_slot` does.
 
-    A slot has no more values than there are rows, so its sums are exact for the same reason. Values
-    much smaller than the others become remainders, once there are at most `few`.
+    A level has 37 binary digits: the float64 sum of up to 2**15 such multiples of a unit is exact
+    in any order, and no slot has more values than there are rows. Values much smaller than the
+    others become remainders, once there are at most `few`.
     """
     levels: list[tuple[NDArray[np.int64], int]] = []
     if not 1e-200 < top < 1e200:
@@ -203,10 +201,12 @@ def sum_by_levels_in_slots(
     return LevelSums(levels, rest)
 
 
-def differ_much(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
-    """Whether more than `few` values are too small for three levels of 37 bits."""
+def differ_much(
+    sample: NDArray[np.float64], top: float, share: float = 2.0**-60, few: int = 0
+) -> bool:
+    """Whether more than `few` values are too small for three levels: below this share of `top`."""
     size = np.abs(sample)
-    return int(np.count_nonzero((size < top * 2.0**-60) & (size > 0))) > few
+    return int(np.count_nonzero((size < top * share) & (size > 0))) > few
 
 
 # Products (Dekker 1971, Numer. Math. 18, 224-242).

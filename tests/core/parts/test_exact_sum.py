@@ -272,17 +272,23 @@ def test_units_at_their_positions_are_the_values(values: list[float]) -> None:
     assert total(sum_by_exponent(array)) == expected
 
 
-def test_levels_give_floats_of_the_same_exact_sum() -> None:
-    values = np.random.default_rng(3).random(1 << 15)
-    sums = sum_by_levels(values, float(values.max()))
-    assert sums is not None
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_levels_give_the_exact_sum_whatever_the_sizes_of_the_values(sign: int) -> None:
+    rng = np.random.default_rng(3)
+    values = sign * np.append(rng.random((1 << 15) - 1), 1 - 2.0**-53)
     whole = sum(np.ldexp(values, 53).astype(np.int64).tolist())  # multiples of 2**-53
-    assert sum(map(Fraction, sums)) == Fraction(whole, 1 << 53)
+    assert sum_by_levels(values, 1.0) == whole << UNIT - 53
+    # All of the greatest size that a level can have, and digits in all three levels.
+    largest = np.full(1 << 15, values[-1])
+    assert sum_by_levels(largest, 1.0) == sign * ((1 << 53) - 1) << UNIT - 53 + 15
+    small = np.append(largest[:-1], sign * (1 + 2.0**-52) * 2.0**-85)
+    less = sign * ((1 << 15) - 1) * ((1 << 53) - 1) << UNIT - 53
+    assert sum_by_levels(small, 1.0) == less + (sign * ((1 << 52) + 1) << UNIT - 137)
 
 
 def test_one_level_is_enough_for_few_bits() -> None:
-    assert sum_by_levels(np.array([1.0, 0.0, -3.0, 2.5]), 3.0) == [0.5]
-    assert sum_by_levels(np.array([-0.0, 1.0, -0.0]), 1.0) == [1.0]
+    assert sum_by_levels(np.array([1.0, 0.0, -3.0, 2.5]), 3.0) == 1 << UNIT - 1
+    assert sum_by_levels(np.array([-0.0, 1.0, -0.0]), 1.0) == 1 << UNIT
 
 
 def test_levels_decline_what_they_cannot_sum_exactly() -> None:
