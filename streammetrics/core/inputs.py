@@ -41,6 +41,7 @@ _ARRAY: Final = np.ndarray
 _BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_ZERO, _ONE = np.zeros(()), np.ones(())  # compared in half the time of Python's numbers
 _EXACT: Final = 1 << 53
 
 
@@ -133,8 +134,9 @@ def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
         return column.view(_UINT8)
     if kind is not _FLOAT64 and kind is not _FLOAT32:
         return None
-    ones = column == 1
-    return ones.view(np.uint8) if bool((ones | (column == 0)).all()) else None
+    ones, known = np.equal(column, _ONE), np.equal(column, _ZERO)
+    known |= ones
+    return ones.view(_UINT8) if known.item(known.argmin()) else None  # faster than `all`
 
 
 # By the validator's number.
