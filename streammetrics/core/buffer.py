@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.batch import Batch, Column
 
 SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
-NARROW: Final = 1 << 14  # rows, and 16 times as many bytes
+NARROW: Final = 1 << 14  # rows, and 32 times as many bytes
 BUFFER_ROWS: Final = 1 << 16  # rows, or values of wide rows, that are worth one pass
 BUFFER_LISTS: Final = 1 << 15  # the same if some column is not an array
 BUFFER_BATCHES: Final = 1 << 12
@@ -88,7 +88,7 @@ class Buffer:
                 if type(c) is _ARRAY and c.ndim != 1 and c.size > BUFFER_ROWS:
                     return False
             return True
-        return batch.n < NARROW and batch.nbytes <= 16 * NARROW
+        return batch.n < NARROW and batch.nbytes <= 32 * NARROW
 
     def put(self, batch: Batch, validators: Mapping[str, Validate]) -> bool:
         """Buffer a copy of a checked batch; False if the pending rows must be flushed first, since

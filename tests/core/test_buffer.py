@@ -71,7 +71,7 @@ def test_batches_are_buffered_that_are_small_or_narrow() -> None:
         metric = BinaryConfusion()
         metric.update(np.zeros(n, np.uint8), np.zeros(n, np.float32))
         assert (metric._buffer.n == n) is buffered
-    for width, few in ((31, True), (32, False)):
+    for width, few in ((63, True), (64, False)):
         plain, wide = np.zeros(SMALL, np.uint8), np.zeros((SMALL, width), np.uint8)
         assert Buffer().takes(pair(plain, wide)) is few
 

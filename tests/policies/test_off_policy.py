@@ -475,4 +475,4 @@ def test_numbers_of_any_size_that_it_takes_are_counted_exactly() -> None:
     found, exact = metric.compute(), values(rows, 10.0)
     assert found.raw.snips == float(exact["raw"]["snips"])
     assert found._sums.wr == sum(Fraction(t / p) * Fraction(r) for p, t, r in rows[:3])
-    assert found._sums.wwrr == sum(Fraction(t / p * r) ** 2 for p, t, r in rows[:3])
+    assert found._sums.wwrr == sum(Fraction((t / p * r) ** 2) for p, t, r in rows[:3])
