@@ -169,6 +169,7 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
         ({"user": "user", "n_buckets": 0}, "n_buckets"),
         ({"user": "user", "n_buckets": 2.0}, "n_buckets"),
         ({"provenance": "rows"}, "Positions"),
+        ({"provenance": np.array([True, False])}, "Positions"),
     ],
 )
 def test_settings_that_name_no_states_are_refused(given: dict[str, Any], words: str) -> None:

@@ -144,6 +144,7 @@ def test_rows_that_a_metric_refuses_end_the_job_with_its_reason(spark: SparkSess
         {"columns": {"labels": "label", "scores": "score", "users": "nobody"}},
         {"columns": {"colours": "label"}},
         {"by": ["nothing"]},
+        {"provenance": "rows"},
     ],
 )
 def test_what_does_not_fit_is_refused_before_a_job_starts(

@@ -78,3 +78,5 @@ def test_metrics_that_are_no_plain_counts_and_rows_with_weights_are_refused(
     weighted = spark.createDataFrame(pa.table({**rows, "weights": [1, 2]}))
     with pytest.raises(SettingsError, match="weights"):
         counts(weighted, BinaryConfusion())
+    with pytest.raises(SettingsError, match="True or False"):
+        counts(plain, BinaryConfusion(), provenance="rows")  # type: ignore[arg-type]
