@@ -38,8 +38,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         on other rows predicts for that action, and its mean over the actions of the target policy.
         A row without one of both probabilities is refused, as no other number can replace it.
     State
-        Numbers of rows of each kind; exact sums of w, w², r, r² and wr, and of w²r and w²r², which
-        are rounded for each row; those of clipped rows, and of predictions; the largest weight.
+        Numbers of rows of each kind; exact sums of w, w², r, r², wr, w²r and w²r², in the latter
+        two of the rounded wr; those of clipped rows, and of predictions; the largest weight.
     Result
         PolicyValue: `snips`, `ips`, `clipped`, `dr`, `sndr`, and the diagnostics of the weights.
     Undefined
@@ -50,8 +50,8 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         w is rounded once, and so is each value; their sums are exact. Intervals are from sums of
         rounded terms. Weights, rewards and predictions below 2**-200 in size count as 0.
     Cost
-        Two thirds of that of Regression where few rewards differ from 0, 1.3 times as much where
-        all do; predictions add 0.6 times as much. State: about 500 bytes.
+        Two thirds of that of Regression where few rewards differ from 0, 1.5 times as much where
+        all do. State: about 500 bytes.
     Source
         Horvitz & Thompson 1952, JASA 47; Swaminathan & Joachims 2015, NeurIPS; Dudík, Langford & Li
         2011, ICML; Saito et al. 2021, NeurIPS Datasets (Open Bandit Pipeline), for the names.
@@ -121,11 +121,11 @@ class OffPolicy(Accumulator, schema="off-policy/1"):
         batch, slots = batch.where(batch.rewards != 0, slots)  # of clicks a few
         for rows, at in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(at, r=r, rr=(r, r), wr=(w, r), wwr=w * u, wwrr=u * u)
+            self.sums.add(at, r=r, rr=(r, r), wr=(w, r), wwr=(w, u), wwrr=(u, u))
         batch, slots = batch.where(batch.weights > self.clip, slots)
         for rows, at in batch.pieces(slots):
             w, r, u = rows.weights, rows.rewards, rows.weights * rows.rewards
-            self.sums.add(at, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=u * u)
+            self.sums.add(at, c_r=r, c_rr=(r, r), c_wr=(w, r), c_wwrr=(u, u))
 
     def _require_possible(self) -> None:
         slots = np.arange(self._width)

@@ -31,7 +31,8 @@ LEAST_REWARDS: Final = 10  # rewards other than 0
 MOST_OF_ONE: Final = Fraction(1, 10)  # of the weight in one row
 FEW_EFFECTIVE: Final = Fraction(1, 20)  # effective sample size, as a share of the rows
 MUCH_CLIPPED: Final = Fraction(1, 100)
-_OF_SQUARES: Final = 2.0**-50  # of variances, from rounded squares
+_ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nearly cancel
+_OF_SQUARES: Final = 2.0**-50  # of variances of rows, from rounded squares
 _OF_TERM: Final = Fraction(1, 1 << 48)  # of the square of a rounded term
 _ERRORS: Final = 3  # standard errors of the mean weight
 
@@ -42,8 +43,8 @@ _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
 
 class PolicySums(NamedTuple):
     """Sums over rows of weight w and reward r. q: the predicted reward of the logged action; p:
-    that of the target policy; terms: (p + w (r - q))². c_: over clipped rows alone. For each row
-    the addends of wwr, wwrr and terms are rounded."""
+    that of the target policy; terms: (p + w (r - q))², rounded. c_: over clipped rows alone. In
+    wwr and wwrr each w r is rounded."""
 
     w: Fraction
     ww: Fraction
@@ -220,7 +221,7 @@ class PolicyValue(_LateSums, HasIntervals):
             and top <= found.w <= n * top
             and found.ww <= top * found.w
             and all(total**2 <= m * squares for m, total, squares in moments)
-            and found.wwr**2 <= found.ww * found.wwrr * rounded
+            and found.wwr**2 <= found.ww * found.wwrr
             and 0 <= found.wwrr <= top * top * found.rr * rounded
             and (nonzero > 0) == (found.rr > 0)
             and (self._limit is None or found.rr <= found.r * Fraction(self._limit))
@@ -247,17 +248,10 @@ class PolicyValue(_LateSums, HasIntervals):
             return asked.share(self.rows_clipped, n)
         if variance is None:
             return None
-        if variance <= self._of_rounding(asked):  # such as that of rewards 0.3
+        rounding = _OF_SQUARES / max(n, 1) if asked.view.name in _OF_TERMS else _ROUNDING
+        if variance <= asked.estimate**2 * rounding:  # such as that of rewards 0.3
             variance = 0.0
         return asked.spread(variance, n, df=n - 1.0, methods=("t",))
-
-    def _of_rounding(self, asked: Asked) -> float:
-        """The variance that rounded squares may give to terms that are all equal."""
-        if asked.view.name in _OF_TERMS:
-            return _OF_SQUARES * asked.estimate**2 / max(self.rows, 1)
-        if asked.view.name == "snips":
-            return _OF_SQUARES * ratio(self._sums.wwrr, self._sums.w**2)
-        return 0.0
 
     def _variance(self, name: str) -> float | None:
         """The variance of a value over independent rows; None if the state lacks it."""

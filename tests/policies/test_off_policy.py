@@ -326,6 +326,18 @@ def test_terms_that_are_all_equal_have_no_spread_however_their_squares_are_round
     assert near.compute().interval("ips").se == pytest.approx(se, rel=1e-3)
 
 
+def test_an_offset_of_the_rewards_leaves_the_error_of_snips() -> None:
+    rng = np.random.default_rng(8)
+    logged, target = rng.uniform(0.2, 1, 2000), rng.uniform(0, 1, 2000)
+    noise = np.round(rng.normal(size=2000), 4)  # which 1e9 + noise keeps to 1e-7
+    errors = []
+    for offset in (0.0, 1e9):
+        metric = OffPolicy()
+        metric.update(logged, target, offset + noise)
+        errors.append(metric.compute().interval("snips").se)
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+
+
 def test_mean_reward_is_covered_at_one_look_and_at_all_looks() -> None:
     rng = np.random.default_rng(23)
     sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.3, v_opt=400.0)
@@ -475,4 +487,4 @@ def test_numbers_of_any_size_that_it_takes_are_counted_exactly() -> None:
     found, exact = metric.compute(), values(rows, 10.0)
     assert found.raw.snips == float(exact["raw"]["snips"])
     assert found._sums.wr == sum(Fraction(t / p) * Fraction(r) for p, t, r in rows[:3])
-    assert found._sums.wwrr == sum(Fraction((t / p * r) ** 2) for p, t, r in rows[:3])
+    assert found._sums.wwrr == sum(Fraction(t / p * r) ** 2 for p, t, r in rows[:3])
