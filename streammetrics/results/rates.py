@@ -22,6 +22,7 @@ from streammetrics.core.conversion import (
     worth_of_nothing,
 )
 from streammetrics.core.interval import Interval
+from streammetrics.kernels.exact.elementary import geometric_mean
 from streammetrics.kernels.exact.rounding import over_root, ratio
 from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.inference.proportions import f_beta_variance
@@ -53,13 +54,13 @@ class NamedRates(OfWeightedRows, Generic[Value]):
 
     headlines: ClassVar[tuple[str, ...]] = ("accuracy", "precision", "recall")
     directions: ClassVar[Directions] = directed(
-        higher="accuracy precision recall specificity npv balanced_accuracy mcc kappa jaccard "
-        "f1 f_beta f_alpha",
+        higher="accuracy precision recall specificity npv balanced_accuracy g_mean mcc kappa "
+        "jaccard f1 f_beta f_alpha",
         lower="error_rate fpr fnr",
     )
     ranges: ClassVar[Ranges] = ranged(
-        shares="accuracy precision recall specificity npv balanced_accuracy jaccard f1 f_beta "
-        "f_alpha error_rate fpr fnr",
+        shares="accuracy precision recall specificity npv balanced_accuracy g_mean jaccard f1 "
+        "f_beta f_alpha error_rate fpr fnr",
         signed="mcc kappa",
     )
     reasons: ClassVar[Reasons] = {
@@ -67,7 +68,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         **dict.fromkeys(("specificity", "fpr"), "no negatives"),
         "precision": "no row is predicted positive",
         "npv": "no row is predicted negative",
-        "balanced_accuracy": "one class has no rows",
+        **dict.fromkeys(("balanced_accuracy", "g_mean"), "one class has no rows"),
         "mcc": "all rows are of one class, or all predictions are",
         "kappa": "all rows and all predictions are of one class",
         **dict.fromkeys(("jaccard", "f1"), "no positives, and none are predicted"),
@@ -124,6 +125,14 @@ class NamedRates(OfWeightedRows, Generic[Value]):
     def balanced_accuracy(self) -> Value:
         """(recall + specificity) / 2."""
         return self._rate(_balanced_accuracy)
+
+    @property
+    def g_mean(self) -> Value:
+        """√(recall · specificity), the geometric mean of the recalls of both classes.
+
+        The nearest float to it. (Kubat & Matwin, ICML 1997.)
+        """
+        return self._rate(_g_mean)
 
     @property
     def mcc(self) -> Value:
@@ -240,7 +249,7 @@ class Rates(NamedRates[float]):
     def _least_cell(self, view: ViewText) -> int | None:
         if view.name in ("f1", "f_beta", "f_alpha"):
             return min(self.tp, self.fp + self.fn)
-        if view.name in ("balanced_accuracy", "mcc", "kappa"):
+        if view.name in ("balanced_accuracy", "g_mean", "mcc", "kappa"):
             return min(self.tp, self.fp, self.fn, self.tn)
         return None
 
@@ -379,6 +388,13 @@ def _balanced_accuracy(of: Rates) -> float:
     return ratio(of.tp * negatives + of.tn * positives, 2 * positives * negatives)
 
 
+def _g_mean(of: Rates) -> float:
+    positives, negatives = of.positives, of.tn + of.fp
+    if not (positives and negatives):
+        return math.nan
+    return geometric_mean([Fraction(of.tp, positives), Fraction(of.tn, negatives)])
+
+
 def _mcc(of: Rates) -> float:
     margins = (of.tp + of.fp) * (of.tp + of.fn) * (of.tn + of.fp)
     return over_root(of._determinant, margins * (of.tn + of.fn))
@@ -393,8 +409,8 @@ def _kappa(of: Rates) -> float:
 def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interval | None:
     """The interval of a view of `Rates`, for independent rows.
 
-    Shares by Wilson; F1 by Wilson on Jaccard's index; other F on the logit; balanced accuracy,
-    Matthews' coefficient and kappa by delta.
+    Shares by Wilson; F1 by Wilson on Jaccard's index; other F on the logit; balanced accuracy, the
+    geometric mean, Matthews' coefficient and kappa by delta.
     """
     n, name = tp + fp + fn + tn, asked.view.name
     shares = {
@@ -414,6 +430,12 @@ def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interva
         return _f(asked, tp, fp, fn)
     if name == "balanced_accuracy":
         variance = ratio(_of_share(tp, fn) + _of_share(tn, fp), 4)
+        return asked.spread(variance, n, methods=("delta", "logit"))
+    if name == "g_mean":
+        if not tp * tn:
+            return asked.none("a class without a right prediction makes the mean 0", n=n)
+        slopes = Fraction(tn * fn, tp + fn) + Fraction(tp * fp, tn + fp)  # from those of the shares
+        variance = ratio(slopes, 4 * (tp + fn) * (tn + fp))
         return asked.spread(variance, n, methods=("delta", "logit"))
     if name in ("mcc", "kappa"):
         of = matthews_variance if name == "mcc" else kappa_variance

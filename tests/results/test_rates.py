@@ -71,6 +71,18 @@ def test_mcc_is_the_correlation_rounded_once() -> None:
             assert math.isnan(found)
 
 
+def test_g_mean_is_the_root_of_recall_times_specificity_rounded_once() -> None:
+    wide = Context(prec=80)
+    for tp, fp, fn, tn in product(range(4), repeat=4):
+        found, rows = Rates(tp=tp, fp=fp, fn=fn, tn=tn).g_mean, (tp + fn) * (tn + fp)
+        if rows:
+            assert found == float(wide.sqrt(wide.divide(Decimal(tp * tn), Decimal(rows))))
+        else:
+            assert math.isnan(found)
+    without = Rates(tp=0, fp=1, fn=2, tn=3).interval("g_mean")
+    assert not without.defined and "without a right prediction" in without.reason
+
+
 def test_f_beta_and_f_alpha_weigh_precision_and_recall() -> None:
     weights = 0.0, 0.5, 1.0, 0.1, 0.25
     for weight, tp, fp, fn in product(weights, range(1, 4), range(3), range(3)):
@@ -156,7 +168,7 @@ def test_a_share_has_wilsons_interval_of_its_own_rows() -> None:
 
 def test_a_coefficient_is_that_of_two_classes_with_its_multinomial_variance() -> None:
     classes = ClassRates(2, np.arange(4), np.array([920, 10, 30, 40]))
-    for name in ("balanced_accuracy", "mcc", "kappa"):
+    for name in ("balanced_accuracy", "g_mean", "mcc", "kappa"):
         found, expected = WORKED.interval(name), classes.interval(name)
         assert found.se == approx(expected.se, rel=1e-12) and found.method == "delta", name
         assert (found.lower, found.upper) == approx((expected.lower, expected.upper), rel=1e-12)
@@ -212,7 +224,7 @@ def test_a_share_by_delta_is_symmetric() -> None:
 COUNTS = ("tp", "fp", "fn", "tn")
 RATES = (
     *("accuracy", "error_rate", "precision", "recall", "specificity", "fpr", "fnr", "npv"),
-    *("balanced_accuracy", "mcc", "kappa", "jaccard", "f1"),
+    *("balanced_accuracy", "g_mean", "mcc", "kappa", "jaccard", "f1"),
 )
 
 

@@ -76,8 +76,8 @@ _OFFERS: Final = (
     ),
     Offer(
         lambda given: BinaryConfusion(threshold=given.threshold),
-        "accuracy error_rate balanced_accuracy precision recall specificity f1 mcc kappa jaccard "
-        "fpr fnr npv",
+        "accuracy error_rate balanced_accuracy g_mean precision recall specificity f1 mcc kappa "
+        "jaccard fpr fnr npv",
         note="a score of {threshold:g} or more is a prediction of 1; another: --threshold",
     ),
     Offer(lambda _: ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
