@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.value_rows import reason_of
 from streammetrics.present.views import range_of, value_of, view_of
-from streammetrics.results.has_intervals import Behind, HasIntervals, widened
+from streammetrics.results.has_intervals import Behind, HasIntervals, less, widened
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
 
@@ -47,6 +47,7 @@ _BOUNDS: Final = {"newcombe": "newcombe", "wilson": "wilson", "logit": "logit", 
 JACKKNIFE: Final = "jackknife"
 _ANEW: Final = "the threshold is chosen anew in each replicate"
 _FEW: Final = "too few users for bounds of this quantile"
+_OF_RANGE: Final = "a range of quantiles has an interval, but no standard error"
 _INCONSISTENT: Final = "the jackknife of a quantile is inconsistent"
 _AGREE: Final = "all groups agree, so rows are taken as independent"
 
@@ -116,7 +117,7 @@ def clustered(
     Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
-    if isinstance(result, HasIntervals) and view_of(result, view).name in result.without:
+    if isinstance(result, HasIntervals) and result._without(view_of(result, view)):
         return result.interval(text, level=level)
     plain = _plain(result, text, float(value), level, rows)
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
@@ -157,6 +158,30 @@ def behind_of(result: object, view: object) -> Behind | None:
     return result._behind(view_of(result, view)) if isinstance(result, HasIntervals) else None
 
 
+def range_of_quantiles(result: object, view: object) -> tuple[str, str] | None:
+    """The two quantiles whose difference a view is, or None."""
+    return result._range_of(view_of(result, view)) if isinstance(result, HasIntervals) else None
+
+
+def of_range(result: object, view: object, low: Interval, high: Interval) -> Interval:
+    """The interval of a range of quantiles from those of both, which hold together. (Bonferroni)"""
+    lower, upper = less((high.lower, high.upper), (low.lower, low.upper))
+    said = dict.fromkeys(filter(None, (low.reason, high.reason)))
+    made = replace(
+        min(low, high, key=lambda one: one.n_eff),
+        estimate=float(value_of(result, view)),
+        lower=lower,
+        upper=upper,
+        level=2 * min(low.level, high.level) - 1,
+        reason="; ".join(said),
+    )
+    return (
+        interval_within(made, *range_of(result, view_of(result, view).text))
+        if made.defined
+        else made
+    )
+
+
 def replicated(result: object, view: object) -> object:
     """The view of a result whose replicates show the variance of this one; mostly the same."""
     return result._replicated(view_of(result, view)) if isinstance(result, HasIntervals) else view
@@ -172,8 +197,10 @@ def no_jackknife(result: object, view: object) -> str:
     if not isinstance(result, HasIntervals):
         return ""
     asked = view_of(result, view)
+    if not asked.rest and result._range_of(asked):
+        return _OF_RANGE
     behind = not asked.rest and result._behind(asked) is not None
-    return result.without.get(asked.name, _INCONSISTENT if behind else "")
+    return result._without(asked) or (_INCONSISTENT if behind else "")
 
 
 def scarce(result: object, view: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic
 
@@ -16,6 +16,8 @@ from streammetrics.combine.clustered import (
     leave_one_out,
     mapped,
     no_jackknife,
+    of_range,
+    range_of_quantiles,
     replicated,
     summed,
 )
@@ -163,11 +165,15 @@ class UserGroupsResult(Generic[R], Shown):
                 why, level=level, method=method, n=self.rows, estimate=found, formula=False
             )
         asked = _view(view)
+        quantiles = range_of_quantiles(self.value, asked)
+        if quantiles and not among(method, (JACKKNIFE,)):
+            ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
+            return replace(of_range(self.value, asked, *ends), level=level)
         behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
         if behind is not None and among(method, ("auto", behind.method)):
             variance = self._variance_behind(behind)
             return mapped(self.value, asked, behind, variance, doubts, self.rows, level)
-        why = "" if behind is None else no_jackknife(self.value, asked)
+        why = no_jackknife(self.value, asked) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
             known = float(value_of(self.value, asked))
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=known)

@@ -241,8 +241,8 @@ class ConfidenceSequence:
             return self._of_bounded(arm)
         error = math.sqrt(arm.variance) if arm.variance >= 0 else math.nan
         unknown = math.isnan(arm.estimate) or math.isnan(error)
-        if arm.quantile is None and unknown and arm.reason:
-            return Anytime(gated=True, reason=arm.reason)
+        if arm.quantile is None and unknown and (why := arm.reason or arm.no_jackknife):
+            return Anytime(gated=True, reason=why)
         v_opt, rows = (self.v_opt, None) if self.horizon is None else self.horizon.of_one
         if arm.quantile is not None and rows is None and self.v_opt is not None:
             return Anytime(reason=_OF_ROWS)

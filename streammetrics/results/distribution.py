@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,12 +26,14 @@ from streammetrics.kernels.inference.quantile_ranks import (
     rank_of,
     uniform_band,
 )
+from streammetrics.kernels.inference.t_interval import Bounds
 from streammetrics.present.views import Reasons, ViewText, directed, ranged, value_of
 from streammetrics.results.curve_points import V_co
 from streammetrics.results.has_intervals import (
     Asked,
     Behind,
     OfUnits,
+    less,
     widened,
 )
 
@@ -76,10 +78,7 @@ class Distribution(Generic[V_co], OfUnits):
     reasons: ClassVar[Reasons] = dict.fromkeys(
         ("median", "p90", "p95", "p99", "iqr", "mean", "minimum", "maximum"), "no rows"
     )
-    without: ClassVar = {
-        **dict.fromkeys(("minimum", "maximum"), _EXTREMES),
-        **dict.fromkeys(("iqr", "inter_quantile_range"), "no formula for a range of quantiles"),
-    }
+    without: ClassVar = dict.fromkeys(("minimum", "maximum"), _EXTREMES)
     banded: ClassVar = frozenset(
         {"median", "p90", "p95", "p99", "iqr", "quantile", "inter_quantile_range"}
         | {"share_below", "share_up_to"}
@@ -139,7 +138,18 @@ class Distribution(Generic[V_co], OfUnits):
         return self._quantile(decimal_share(p, "Distribution.quantile(p)"))
 
     def inter_quantile_range(self, low: float | Fraction, high: float | Fraction) -> V_co:
-        """The quantile of `high` less that of `low`."""
+        """The quantile of `high` less that of `low`; 0 <= low <= high <= 1.
+
+        Its interval follows from those of both quantiles at 1 - α/2 each, which hold together at
+        1 - α by Bonferroni's inequality: never shorter than it should be, whatever the
+        distribution. (Conover 1999, section 3.2.)
+
+        >>> from streammetrics import ExactQuantiles
+        >>> metric = ExactQuantiles()
+        >>> metric.update(range(1, 101))
+        >>> print(metric.compute().interval("inter_quantile_range(0.25, 0.75)"))
+        50, 95 % CI 30 to 70 (ranks, n = 100)
+        """
         where = "Distribution.inter_quantile_range"
         p, q = decimal_share(low, f"{where}(low)"), decimal_share(high, f"{where}(high)")
         if p > q:
@@ -241,9 +251,8 @@ class Distribution(Generic[V_co], OfUnits):
     # -- intervals -------------------------------------------------------------------------------
     def _interval(self, asked: Asked) -> Interval | None:
         name = asked.view.name
-        p = self._p_of(asked.view)
-        if p is not None:
-            return self._by_ranks(asked, p)
+        if ps := self._ps_of(asked.view):
+            return self._by_ranks(asked, ps)
         if name in ("share_below", "share_up_to"):
             fewest, most = self._counted(asked.view)
             found = asked.share(fewest, self._ordered.n)
@@ -274,6 +283,14 @@ class Distribution(Generic[V_co], OfUnits):
         end = of.at(rank_of(n, p))[2]  # up to the end of a bucket, rows are counted exactly
         return Behind(f"share_up_to({end!r})", float(p), self._between_shares, "woodruff")
 
+    def _without(self, view: ViewText) -> str:
+        extreme = any(p in (0, 1) for p in self._ps_of(view))
+        return _EXTREMES if extreme else super()._without(view)
+
+    def _range_of(self, view: ViewText) -> tuple[str, str] | None:
+        ps = self._ps_of(view)
+        return (f"quantile({float(ps[0])})", f"quantile({float(ps[1])})") if len(ps) == 2 else None
+
     def _between_shares(self, lower: Share, upper: Share) -> tuple[float, float]:
         """The values between which a quantile is if its share is between these."""
         of, n = self._ordered, self._ordered.n
@@ -289,15 +306,9 @@ class Distribution(Generic[V_co], OfUnits):
             fewest, most = self._counted(view)
             found = float(Fraction(fewest, n) - off), float(Fraction(most, n) + off)
             return asked.bounds(found, math.nan, n, "band")
-        ends = [self._between_shares(p - off, p + off) for p in self._ps_of(view)]
-        if len(ends) == 2:
-            (low, high), (least, greatest) = ends
-            ends = [(_less(least, high, -math.inf), _less(greatest, low, math.inf))]
-        if any(p in (0, 1) for p in self._ps_of(view)):
-            return asked.none(_EXTREMES, n=n)
-        if ends == [(-math.inf, math.inf)]:
-            return asked.none(f"too few rows: {n}", n=n)
-        return asked.bounds(ends[0], math.nan, n, "band")
+        ps = self._ps_of(view)
+        ends = [self._between_shares(p - off, p + off) for p in ps]
+        return self._of_ends(asked, ps, ends, "band")
 
     def _ps_of(self, view: ViewText) -> tuple[Fraction, ...]:
         """The p of a quantile, or those of a range of quantiles."""
@@ -309,16 +320,27 @@ class Distribution(Generic[V_co], OfUnits):
         p = self._p_of(view)
         return () if p is None else (p,)
 
-    def _by_ranks(self, asked: Asked, p: Fraction) -> Interval:
-        """Between two order statistics, whatever the distribution."""
+    def _by_ranks(self, asked: Asked, ps: Sequence[Fraction]) -> Interval:
+        """Between two order statistics, whatever the distribution; those of a range of quantiles
+        hold together."""
         n, method = self._ordered.n, asked.choose("ranks")
         if not n:
             return asked.none("no rows")
-        if p in (0, 1):
+        alpha = (1 - Fraction(str(asked.level))) / len(ps)
+        ranks = [fixed_ranks(n, p, 1 - alpha) for p in ps if p not in (0, 1)]
+        return self._of_ends(asked, ps, [self._ordered.between(*one) for one in ranks], method)
+
+    def _of_ends(
+        self, asked: Asked, ps: Sequence[Fraction], ends: Sequence[Bounds], method: str
+    ) -> Interval:
+        """The interval of a quantile, or of a range of two, from that of each."""
+        n = self._ordered.n
+        if any(p in (0, 1) for p in ps):
             return asked.none(_EXTREMES, n=n)
-        first, last = fixed_ranks(n, p, asked.level)
-        found = self._ordered.between(first, last)
-        if first == 0 and last > n:
+        found, *more = ends
+        if more:
+            found = less(more[0], found)
+        if found == (-math.inf, math.inf):
             return asked.none(f"too few rows: {n}", n=n)
         return asked.bounds(found, math.nan, n, method)
 
@@ -338,12 +360,6 @@ class Distribution(Generic[V_co], OfUnits):
         found = asked.spread(variance, n, df=left - 1.0, methods=("t",))
         value = value_of(self, asked.view.text)
         return widened(found, value) if isinstance(value, Bounded) else found
-
-
-def _less(a: float, b: float, otherwise: float) -> float:
-    """The difference a - b; another value if both are infinite."""
-    found = a - b
-    return otherwise if math.isnan(found) else found
 
 
 def _moved_inside(counts: NDArray[np.int64], dropped: int) -> NDArray[np.int64]:

@@ -201,7 +201,7 @@ class HasIntervals(Shown):
                 raise _refused("method", '"auto", or a method of this view', method,
                                f"views with a band: {known}")  # fmt: skip
             return interval_within(self._band(asked), *range_of(self, text.text))
-        why = self.without.get(text.name, "")
+        why = self._without(text)
         found = None if why else self._interval(asked)
         if math.isnan(asked.estimate) and (found is None or found.reason == _NAN):
             why = why_undefined(self, text.name, asked.estimate, counts_of(self))
@@ -245,6 +245,10 @@ class HasIntervals(Shown):
         weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
         return WEIGHTED if any(one is not None and one != 0 for one in weighted) else ""
 
+    def _without(self, view: ViewText) -> str:
+        """Why a view has no interval, over users either, or ""."""
+        return self.without.get(view.name, "")
+
     def _interval(self, asked: Asked) -> Interval | None:
         """The interval by a formula; None if there is none."""
         return None
@@ -284,6 +288,21 @@ class HasIntervals(Shown):
     def _behind(self, view: ViewText) -> Behind | None:
         """The share from whose interval over users that of a view follows; None for most views."""
         return None
+
+    def _range_of(self, view: ViewText) -> tuple[str, str] | None:
+        """The two quantiles whose difference, second less first, a view is: its interval follows
+        from theirs at 1 - α/2 each. None for most views."""
+        return None
+
+
+def less(a: Bounds, b: Bounds) -> Bounds:
+    """The bounds of a difference, a - b, from those of both; infinite where both ends are.
+
+    >>> less((3.0, 5.0), (1.0, 2.0)), less((3.0, math.inf), (-math.inf, math.inf))
+    ((1.0, 4.0), (-inf, inf))
+    """
+    low, high = a[0] - b[1], a[1] - b[0]
+    return (-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
 
 
 def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:

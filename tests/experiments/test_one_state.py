@@ -146,7 +146,7 @@ def test_what_has_no_interval_says_why() -> None:
         (of([]), "mean", "no rows"),
         (of(range(9)), "minimum", "are not known"),
         (of(range(9)), "quantile(1)", "are not known"),
-        (of(range(9)), "iqr", "no formula for a range of quantiles"),
+        (of(range(9)), "iqr", "a range of quantiles has an interval, but no standard error"),
         (areas, "best_f_beta(2)", "the rows choose the threshold"),
     ):
         found = ROWS.of(state, view)

@@ -340,7 +340,7 @@ def test_the_same_users_in_both_arms_combine_the_intervals_of_their_quantiles() 
 
 def test_no_difference_rests_on_the_jackknife_of_a_quantile() -> None:
     a, b = shared(100, np.random.default_rng(6))
-    why = "no formula for a range of quantiles"
+    why = "a range of quantiles has an interval, but no standard error"
     found = compare(a, b, view="iqr", paired=True)
     assert (found.reason, found.effect_size_ci_upper, found.pvalue) == (why, math.inf, 1.0)
     models = Paired(UserGroups(ExactQuantiles()), columns=("values",))

@@ -121,10 +121,41 @@ def test_the_interval_of_a_quantile_is_between_two_rows() -> None:
         assert "of more rows are not known" in found.interval(view).reason
 
 
-def test_extremes_and_ranges_have_no_interval_over_users_either() -> None:
+def test_a_range_of_quantiles_is_between_the_ends_of_two_intervals_of_half_the_error() -> None:
+    rng = np.random.default_rng(5)
+    values, users = rng.lognormal(0, 1, 2_000), np.arange(2_000) // 4
+    for kind in (ExactQuantiles, Quantiles):
+        metric: Any = kind()
+        metric.update(values)
+        grouped = UserGroups(kind())
+        grouped.update(users, values=values)
+        for found in (metric.compute(), grouped.compute()):
+            low, high = (found.interval(f"quantile({p})", level=0.975) for p in (0.25, 0.75))
+            iqr = found.interval("iqr")
+            assert (iqr.lower, iqr.upper) == (high.lower - low.upper, high.upper - low.lower)
+            assert (iqr.level, iqr.method) == (0.95, low.method)
+            near = found.interval("inter_quantile_range(0.5, 0.51)")
+            assert near.lower == 0 < near.upper  # not below 0
+            with_extreme = found.interval("inter_quantile_range(0, 0.5)")
+            assert not with_extreme.defined and with_extreme.reason
+        no_error = grouped.compute().interval("iqr", method="jackknife")
+        assert "no standard error" in no_error.reason
+
+
+def test_the_interval_of_a_range_of_quantiles_holds_that_of_all_rows() -> None:
+    rng, true, held = np.random.default_rng(6), 2 * 0.6744897501960817, 0
+    for _ in range(200):
+        metric = ExactQuantiles()
+        metric.update(rng.normal(size=200))
+        found = metric.compute().interval("iqr")
+        held += found.lower <= true <= found.upper
+    assert held >= 190  # Bonferroni never holds less than 0.95
+
+
+def test_extremes_have_no_interval_over_users_either() -> None:
     metric = UserGroups(Quantiles())
     metric.update(np.arange(2_000), values=np.arange(2_000) % 97)
-    for view in ("minimum", "maximum", "iqr", "inter_quantile_range(0.1, 0.9)"):
+    for view in ("minimum", "maximum"):
         found = metric.compute().interval(view)
         assert not found.defined and found.reason
     assert metric.compute().interval("mean").defined

@@ -33,7 +33,7 @@ def rank_of(n: int, p: Fraction) -> int:
     return max(1, math.ceil(n * p))
 
 
-def fixed_ranks(n: int, p: Fraction, level: float) -> tuple[int, int]:
+def fixed_ranks(n: int, p: Fraction, level: float | Fraction) -> tuple[int, int]:
     """The ranks of an interval for one look: the largest l with P(S < l) <= α/2, and the least u
     with P(S >= u) <= α/2, where S is binomial (n, p). α is that of the level as it is written.
 
