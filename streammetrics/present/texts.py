@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
-from streammetrics.core.conversion import flag
-
 UNDEFINED: Final = "undefined"
 EXACT_WITHIN: Final = "exact within"
 _SCIENTIFIC: Final = 1e15  # from here on numbers have an exponent
@@ -87,8 +85,7 @@ def number(
     >>> number(0.00575, 6), number(float("nan"), 4), number(0.25, 2, signed=True)
     ('0.005750', 'undefined', '+0.25')
     """
-    plus = flag(signed, "number(signed)")
-    return _rounded(value, decimals, ROUND_HALF_EVEN, plus, scientific)
+    return _rounded(value, decimals, ROUND_HALF_EVEN, _flag(signed, "number(signed)"), scientific)
 
 
 def exact_within(low: float, high: float, decimals: int, *, scientific: float = _SCIENTIFIC) -> str:
@@ -121,6 +118,15 @@ def between(
 def _exponent(size: float) -> int:
     """The power of ten of the first digit of a positive number."""
     return math.floor(math.log10(size))
+
+
+def _flag(value: object, where: str) -> bool:
+    """`flag`, which is imported with numpy only for what is no bool of Python."""
+    if isinstance(value, bool):
+        return value
+    from streammetrics.core.conversion import flag
+
+    return flag(value, where)
 
 
 def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: float) -> str:
