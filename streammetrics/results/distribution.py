@@ -148,7 +148,7 @@ class Distribution(Generic[V_co], OfUnits):
         >>> metric = ExactQuantiles()
         >>> metric.update(range(1, 101))
         >>> print(metric.compute().interval("inter_quantile_range(0.25, 0.75)"))
-        50, 95 % CI 30 to 70 (ranks, n = 100)
+        50, 95 % CI 29 to 69 (ranks, n = 100)
         """
         where = "Distribution.inter_quantile_range"
         p, q = decimal_share(low, f"{where}(low)"), decimal_share(high, f"{where}(high)")
