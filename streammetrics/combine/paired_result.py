@@ -51,14 +51,11 @@ class McNemar(Shown):
     """
 
     directions: ClassVar[Directions] = directed(none="statistic pvalue")
+    estimates: ClassVar[frozenset[str]] = frozenset({"statistic", "pvalue"})
     only_a: int
     only_b: int
     statistic: float
     pvalue: float
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        for row in rows_of_views(self, level, headlines):
-            yield replace(row, exact=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +75,7 @@ class PairedResult(Generic[R], Shown):
     """
 
     directions: ClassVar[Directions] = directed(none="difference a b pvalue")
+    estimates: ClassVar[frozenset[str]] = frozenset({"pvalue"})
     independent: ClassVar[str] = ""  # each interval says itself that rows are taken as independent
     value_a: R
     value_b: R
@@ -254,12 +252,8 @@ class PairedResult(Generic[R], Shown):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for row in rows_of_views(self, level, headlines):
-            if row.name == "pvalue":
-                yield replace(row, exact=False)
-            elif math.isnan(row.value):
-                yield replace(row, reason=self._why_undefined(row.counts))
-            else:
-                yield row
+            why = self._why_undefined(row.counts) if math.isnan(row.value) else row.reason
+            yield replace(row, reason=why)
 
     def _why_undefined(self, counts: Mapping[str, object]) -> str:
         model = self._model_of(self.value_a if math.isnan(float(self.a)) else self.value_b)

@@ -32,7 +32,7 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, reason_of, why_undefined
+from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
 from streammetrics.present.views import counts_of, value_of, views_of
 from streammetrics.results.has_intervals import Behind
 
@@ -190,7 +190,7 @@ class UserGroupsResult(Generic[R], Shown):
                 why = why or why_undefined(self.value, name, value, counts)
             # As in the table of the metric: a view that never has an interval needs no reason.
             why = why or (found.reason if found.formula else "")
-            yield ValueRow(name, value, found, counts, why)
+            yield ValueRow(name, value, found, counts, why, is_exact(self.value, name))
 
     @cached_property
     def _together(self) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.row_table import Line, RowTable, first_and_last
 from streammetrics.present.texts import between, ci_title, name_text, number
 from streammetrics.present.value_rows import ValueRow, rows_of
+from streammetrics.present.views import EVERY_VIEW
 from streammetrics.ranking.measure import Measure
 
 
@@ -42,6 +44,7 @@ class RunDifference(Shown):
     reason: why there is no interval, else "".
     """
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     measure: str
     run: str
     baseline: str

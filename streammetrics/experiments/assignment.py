@@ -20,8 +20,8 @@ from streammetrics.kernels.inference.dirichlet_multinomial import chi_square, lo
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.kernels.inference.tails import chi2_sf
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, estimates_of
-from streammetrics.present.views import Reasons
+from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.views import EVERY_VIEW, Reasons
 
 ALARM: Final = 1000.0
 
@@ -59,7 +59,7 @@ class SampleRatioFound(Shown):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """Both tests, with the units of each arm."""
-        for row in estimates_of(self, level, headlines):
+        for row in rows_of_views(self, level, headlines):
             yield replace(row, counts={**row.counts, **{f"units_{a}": n for a, n in self.counts}})
 
     def _notes(self) -> Iterator[str]:
@@ -157,6 +157,7 @@ class Contamination(Shown):
     dropped: bool = False
     estimated: bool = False
     reasons: ClassVar[Reasons] = {"share": "no units"}
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
 
     @property
     def warning(self) -> bool:
@@ -172,9 +173,6 @@ class Contamination(Shown):
         seen = in_several_variants(self.units, share, estimated=self.estimated)
         what = " and dropped" if self.dropped else ", which may bias the difference"
         return f"{seen[0].upper()}{seen[1:]}{what}."
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        yield from estimates_of(self, level, headlines)
 
     def _notes(self) -> Iterator[str]:
         yield from filter(None, (self.sentence,))

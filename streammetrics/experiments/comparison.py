@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Final
+from typing import ClassVar, Final
 
 from streammetrics.combine.paired import Paired
 from streammetrics.combine.panel import PanelResult
@@ -39,7 +39,7 @@ from streammetrics.kernels.inference.t_interval import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow
-from streammetrics.present.views import counts_of, has_parts
+from streammetrics.present.views import EVERY_VIEW, counts_of, has_parts
 
 _NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing about other rows"
 _ONE_LOOK: Final = "the interval of two quantiles with the same users is of one look"
@@ -67,6 +67,7 @@ class Comparison(Shown):
     rows.
     """
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     control: float
     treatment: float
     effect_size: float

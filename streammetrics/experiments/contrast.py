@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.experiments.arm import Arm
@@ -20,7 +21,7 @@ from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
-from streammetrics.present.views import NONE, Direction, counts_of
+from streammetrics.present.views import EVERY_VIEW, NONE, Direction, counts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -35,6 +36,7 @@ class Contrast(Shown):
     are known.
     """
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     name: str
     watched: str
     metric: str

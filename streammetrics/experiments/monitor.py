@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from streammetrics.core.errors import StateError
 from streammetrics.experiments.arm import Arm
@@ -21,7 +21,8 @@ from streammetrics.experiments.one_look import Anytime
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
 from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, estimates_of
+from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.views import EVERY_VIEW
 
 _STEPS: Final = 60  # three are usual
 _EXACT: Final = 1e-6
@@ -149,11 +150,12 @@ class Watched(Shown):
     upper: float
     consistent: bool
     nested: bool
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     first_reject: Heads | None
     latest: Anytime | None
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        for row in estimates_of(self, level, headlines):
+        for row in rows_of_views(self, level, headlines):
             yield replace(row, reason="" if math.isfinite(row.value) else "nothing is excluded")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, estimates_of
+from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.views import EVERY_VIEW
 
 
 def e_value(log_e: float) -> float:
@@ -27,6 +29,7 @@ class HasEvidence(Shown):
     """The e-value and the p-value of one look, from its `log_e`."""
 
     __slots__ = ()
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     log_e: float
     reason: str
 
@@ -42,7 +45,7 @@ class HasEvidence(Shown):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """Each value; a bound that is infinite is not known yet."""
-        for row in estimates_of(self, level, headlines):
+        for row in rows_of_views(self, level, headlines):
             known = math.isfinite(row.value)
             yield replace(row, reason="" if known else self.reason or "nothing is excluded")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from streammetrics.combine.units import UnitsResult
 from streammetrics.core.errors import SettingsError, shown
@@ -36,7 +36,7 @@ from streammetrics.experiments.verdict import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
-from streammetrics.present.views import NONE, Direction
+from streammetrics.present.views import EVERY_VIEW, NONE, Direction
 
 # Multiple comparisons, by name: adjusted p-values, and rejections by e-values.
 
@@ -270,6 +270,7 @@ class Finding(Shown):
     be trusted, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
     """
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     contrast: Contrast
     anytime_lower: float
     anytime_upper: float
@@ -304,6 +305,7 @@ class Report(Shown):
     rows, covariates, and metrics that are no rates but have the horizon of a rate.
     """
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     name: str
     findings: tuple[Finding, ...]
     srm: SampleRatioFound
@@ -327,6 +329,7 @@ class Report(Shown):
 class Outcome(Shown):
     """Everything read from the states of an experiment; `report` adds the looks so far."""
 
+    estimates: ClassVar[frozenset[str]] = EVERY_VIEW
     plan: Plan
     contrasts: tuple[Contrast, ...]
     srm: SampleRatioFound

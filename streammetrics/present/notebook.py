@@ -102,6 +102,8 @@ class Shown(ByValue):
     directions: ClassVar[Directions] = {}
     ranges: ClassVar[Ranges] = {}
     reasons: ClassVar[Reasons] = {}
+    estimates: ClassVar[frozenset[str]] = frozenset()  # views that are measures of error
+    settings: ClassVar[frozenset[str]] = frozenset()  # whole numbers that are no counts
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         yield from rows_of_views(self, level, headlines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeGuard, cast
 
@@ -20,7 +20,17 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval, interval_of
-from streammetrics.present.views import ENTRIES, Part, counts_of, has_parts, texts_of, views_of
+from streammetrics.present.views import (
+    ENTRIES,
+    EVERY_VIEW,
+    Part,
+    counts_of,
+    has_parts,
+    part_of_view,
+    texts_of,
+    view_of,
+    views_of,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -154,13 +164,29 @@ def rows_of_views(result: object, level: float, headlines: bool) -> Iterator[Val
         why = reason or (interval.reason if interval.formula else "")
         if not math.isfinite(value):
             why = reason or why_undefined(result, name, value, counts)
-        yield ValueRow(name, value, interval, counts, why)
+        yield ValueRow(name, value, interval, counts, why, is_exact(result, name))
 
 
-def estimates_of(result: object, level: float, headlines: bool) -> Iterator[ValueRow]:
-    """The same, of values that are no exact figures of rows, such as p-values."""
-    for row in rows_of_views(result, level, headlines):
-        yield replace(row, exact=False)
+def is_exact(result: object, view: object = None) -> bool:
+    """Whether a view of a result is a figure of its rows, exact or `Bounded`; otherwise it is a
+    measure of error, such as a p-value or a design effect. None: the first view.
+
+    >>> from streammetrics import Interleaving
+    >>> found = Interleaving().compute()
+    >>> is_exact(found, "preference"), is_exact(found, "pvalue")
+    (True, False)
+    """
+    inside = part_of_view(result, view)
+    if inside is not None:
+        return is_exact(inside[0], inside[1] or None)
+    asked = view_of(result, view)
+    estimates: frozenset[str] = getattr(type(result), "estimates", frozenset())
+    if asked.name in estimates or estimates is EVERY_VIEW:
+        return False
+    inner = asked.figure(result) if asked.rest else getattr(result, "value", None)
+    if inner is None or isinstance(inner, (float, np.floating, Bounded)):
+        return True
+    return is_exact(inner, asked.rest or asked.text)
 
 
 class HasReasons(Protocol):

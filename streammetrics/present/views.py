@@ -10,7 +10,8 @@ A result class declares the directions of its views in `directions = directed(..
 a view without its arguments: `precision` for `precision(micro)`. A subclass adds to the
 declarations of its bases, and a result that wraps another one (its `value`) has the declarations of
 that one. Its headline views are every measure of a mapping, those that the class declares in
-`headlines`, or the first one.
+`headlines`, or the first one. Views that are measures of error, such as p-values, are declared in
+`estimates` (`EVERY_VIEW`: all of them), and whole numbers that are no counts in `settings`.
 """
 
 from __future__ import annotations
@@ -22,15 +23,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
-from typing import (
-    Final,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeAlias,
-    TypeGuard,
-    cast,
-)
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -123,9 +116,11 @@ def counts_of(result: object) -> dict[str, int]:
     >>> counts_of(ctr.compute())["rows"]
     4
     """
+    _require_result(result)
+    settings: frozenset[str] = getattr(type(result), "settings", frozenset())
     return {
         name: int(value)
-        for name, value in _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
+        for name, value in _attributes(result, but=_floats(type(result)) | settings)  # type: ignore[arg-type]
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     }
 
@@ -397,6 +392,7 @@ HIGHER: Final = Direction("higher")
 LOWER: Final = Direction("lower")
 NONE: Final = Direction()
 ENTRIES: Final = "[]"  # the name under which a mapping declares all its entries
+EVERY_VIEW: Final = frozenset({"*"})  # `estimates` of a class whose views are all measures of error
 
 
 def directed(*, higher: str = "", lower: str = "", near_1: str = "", none: str = "") -> Directions:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from streammetrics.core.interval import interval_of
     from streammetrics.present.figures import figure_by_series, figure_of, kinds_of
     from streammetrics.present.notebook import html_table
+    from streammetrics.present.value_rows import is_exact
     from streammetrics.present.views import (
         Direction,
         counts_of,
@@ -40,6 +41,7 @@ __all__ = [
     "headlines_of",
     "html_table",
     "interval_of",
+    "is_exact",
     "kinds_of",
     "range_of",
     "texts_of",
@@ -54,6 +56,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.core.interval": "interval_of",
             "streammetrics.present.figures": "figure_by_series figure_of kinds_of",
             "streammetrics.present.notebook": "html_table",
+            "streammetrics.present.value_rows": "is_exact",
             "streammetrics.present.views": (
                 "Direction counts_of direction_of headlines_of range_of texts_of views_of"
             ),

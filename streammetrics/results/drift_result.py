@@ -30,7 +30,6 @@ from streammetrics.kernels.curves.drift_distances import (
 from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.inference.quantile_ranks import uniform_band
 from streammetrics.kernels.inference.variances import GroupVariance
-from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.views import Ranges, Reasons, directed, ranged
 from streammetrics.results.distribution import Distribution
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
@@ -100,6 +99,7 @@ class Drift(HasIntervals):
         "psi": "a bin is empty on one side",
     }
     without: ClassVar = dict.fromkeys(_ABOUT, "it is itself a measure of error")
+    estimates: ClassVar[frozenset[str]] = frozenset(_ABOUT)
     independent: ClassVar[str] = ""  # its intervals are over users
     reference: Values
     current: Values
@@ -295,10 +295,6 @@ class Drift(HasIntervals):
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
             yield _WEIGHTED
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        for row in rows_of_views(self, level, headlines):
-            yield replace(row, exact=False) if row.name in _ABOUT else row
 
 
 def _moves(one: Values) -> NDArray[np.float64]:

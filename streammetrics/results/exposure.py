@@ -38,6 +38,7 @@ class Exposures(HasIntervals):
     ranges: ClassVar[Ranges] = ranged(shares="gini gini_of share")
     reasons: ClassVar[Reasons] = dict.fromkeys(("gini", "share"), "no list has an item")
     independent: ClassVar[str] = "lists"
+    settings: ClassVar[frozenset[str]] = frozenset({"n_items", "k"})
     n_items: int
     k: int
     cells: NDArray[np.int64]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
 
@@ -13,7 +13,6 @@ from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
 from streammetrics.kernels.inference.paired import mcnemar
 from streammetrics.kernels.inference.variances import mean_variance
-from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
 from streammetrics.results.has_intervals import Asked, HasIntervals
 
@@ -50,6 +49,7 @@ class Preference(HasIntervals):
     }
     reasons: ClassVar[Reasons] = dict.fromkeys(_SHARES, _NO_CLICK.format("list"))
     without: ClassVar[Mapping[str, str]] = {name: _OF_ERROR.format(name) for name in _MEASURES}
+    estimates: ClassVar[frozenset[str]] = frozenset(_MEASURES)
     effects: ClassVar[frozenset[str]] = frozenset({"preference"})
     independent: ClassVar[str] = "lists"
     wins_a: int | None
@@ -114,10 +114,6 @@ class Preference(HasIntervals):
                 return asked.share(b, n)
         variance = mean_variance(n, Fraction(b - a, 2), Fraction(a + b, 4))
         return asked.spread(variance, n, df=n - 1.0, methods=("t",), units=self.independent)
-
-    def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        for row in rows_of_views(self, level, headlines):
-            yield replace(row, exact=False) if row.name in _MEASURES else row
 
 
 class GroupPreference(Preference):

@@ -127,6 +127,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         "treated_share_p": "rows are weighted",
     }
     without: ClassVar = {"treated_share_p": "a p-value has no interval"}
+    estimates: ClassVar[frozenset[str]] = frozenset({"treated_share_p"})
     scores: NDArray[np.floating] = field()
     counts: NDArray[np.int64] = field()
     exact: bool = field()

@@ -47,6 +47,9 @@ from streammetrics import (
 from streammetrics.core.bounded import equal
 from streammetrics.experiments import Anytime, Contamination, Guarded, Look, Monitor, SampleRatio
 from streammetrics.present.notebook import Shown
+from streammetrics.present.value_rows import rows_of
+from streammetrics.present.views import has_parts
+from streammetrics.results import is_exact, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.experiments.test_report import two
@@ -259,6 +262,17 @@ def check_values(one: Shown, columns: dict[str, list[Any]]) -> None:
         assert value is not None or reason, where
         assert value is None or low is None or high is None or low <= value <= high, where
         assert (level is None) == (lower is None and upper is None), where
+
+
+def test_a_row_is_exact_where_its_view_is_said_to_be() -> None:
+    found = set()
+    for one in examples():
+        rows = [row for row in rows_of(one) if has_parts(one) or not row.keys]
+        views = views_of(one) if has_parts(one) else [row.name for row in rows]
+        assert [is_exact(one, view) for view in views] == [row.exact for row in rows], type(one)
+        found |= {(type(one).__name__, row.name) for row in rows if not row.exact}
+    assert {("PairedResult", "pvalue"), ("GroupPreference", "e_value"), ("Drift", "deff")} <= found
+    assert {("PanelResult", "auc.auc"), ("PairedResult", "difference")}.isdisjoint(found)
 
 
 def test_a_repr_fits_a_terminal_and_its_numbers_are_aligned() -> None:

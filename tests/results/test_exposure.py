@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from streammetrics import InputError, ItemExposure, SettingsError, UserGroups
+from streammetrics.results import counts_of
 from streammetrics.results.exposure import Exposures
 
 
@@ -70,3 +71,7 @@ def test_other_examinations_and_items_are_refused(given: object) -> None:
 def test_items_beyond_the_catalog_are_refused(item: object) -> None:
     with pytest.raises(InputError, match="item numbers from 0 to 3"):
         result().share([item])  # type: ignore[list-item]
+
+
+def test_settings_are_no_counts() -> None:
+    assert {"n_items", "k"}.isdisjoint(counts_of(result()))

@@ -173,9 +173,10 @@ class Interval(Answer, frozen=True):
 
 
 class Result(Answer, frozen=True):
-    """One view of one metric in one slice of one window. The exact value lies in [low, high]. band:
-    of quantiles of independent rows, for all of them and all looks together. text: only with
-    `texts=tables`, here and in the other objects."""
+    """One view of one metric in one slice of one window. The exact value lies in [low, high], which
+    are null for measures of error, such as p-values. band: of quantiles of independent rows, for
+    all of them and all looks together. text: only with `texts=tables`, here and in the other
+    objects."""
 
     window: Window
     slice: Names

@@ -16,6 +16,7 @@ from streammetrics.results import (
     counts_of,
     headlines_of,
     interval_of,
+    is_exact,
     range_of,
     views_of,
 )
@@ -167,7 +168,7 @@ def rows_of(
     ranges = {view: range_of(result, view) for view in found}
     rows = []
     for view in sorted(found):
-        value, low, high = bounds(found[view])
+        value, low, high = bounds(result, view, found[view])
         # Over users if the state has them; an undefined value has the reason of the metric itself.
         interval = interval_of(result if math.isnan(value) else computed.result, of, view)
         band = band_of(computed.result, view)
@@ -190,11 +191,13 @@ def rows_of(
     return rows, headlines, ranges
 
 
-def bounds(figure: float | Bounded) -> tuple[float, float, float]:
-    """(value, low, high), which are equal if the value is exact."""
+def bounds(result: object, view: str, figure: float | Bounded) -> tuple[float, float, float]:
+    """(value, low, high) of a view: equal if it is exact; low and high are nan if it is no figure
+    of rows but a measure of error."""
     if isinstance(figure, Bounded):
         return float(figure), float(figure.low), float(figure.high)
-    return figure, figure, figure
+    bound = figure if is_exact(result, view) else math.nan
+    return figure, bound, bound
 
 
 def in_order(rows: Iterable[Result]) -> tuple[Result, ...]:

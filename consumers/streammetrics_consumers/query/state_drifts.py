@@ -76,7 +76,7 @@ def _only(states: Sequence[PlainState]) -> PlainState | None:
 def _json(found: Drift) -> dict[str, Json]:
     views: dict[str, Json] = {}
     for view, figure in views_of(found).items():
-        value, low, high = bounds(figure)
+        value, low, high = bounds(found, view, figure)
         views[view] = {"value": value, "low": low, "high": high}
     return {
         "counts": dict(counts_of(found)),

@@ -266,7 +266,7 @@ def _result_json(state: Accumulator) -> dict[str, Json]:
     result = state.compute()
     views: dict[str, Json] = {}
     for view, figure in views_of(result).items():
-        value, low, high = bounds(figure)
+        value, low, high = bounds(result, view, figure)
         views[view] = {"value": value, "low": low, "high": high}
     return {
         "type": type(state).__name__,

@@ -235,11 +235,11 @@ def _values(block: Block) -> str:
     lines = (
         (
             formatting.name(figure.metric), formatting.name(figure.view), name,
-            text.value, text.certain or "exact", text.interval,
+            text.value, text.certain or "exact" * (row.low == row.high), text.interval,
             *([str(text.band or "")] if band else []), text.rows,
         )
         for figure in block.figures()
-        for name, text in zip(names, figure.texts, strict=True) if text
+        for name, text, row in zip(names, figure.texts, figure.rows, strict=True) if text and row
     )  # fmt: skip
     return _table(escaped(block.heading), head, 3, lines)
 

@@ -102,7 +102,7 @@ def _result(result: object) -> Table:
 def _lines(result: object) -> Iterator[tuple[str, str]]:
     """The name and the text of each value, count and text of a result."""
     for view, figure in views_of(result).items():
-        value, certain = value_texts(view, *bounds(figure))
+        value, certain = value_texts(view, *bounds(result, view, figure))
         yield view.replace("_", " "), f"{value}  {EXACT_WITHIN} {certain}" if certain else value
     for name, n in counts_of(result).items():
         yield name.replace("_", " "), formatting.count(n)

@@ -186,8 +186,11 @@ def table(
     others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]
     if others:
         notes.append("more: " + ", ".join(f"--by {names}" for names in others))
-    if any(row.low < row.high for block in shown for row in block.rows):
-        notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact")
+    rows = [row for block in shown for row in block.rows]
+    if any(row.low < row.high for row in rows):
+        measured = any(math.isnan(row.low) and not math.isnan(row.value) for row in rows)
+        rest = ", or measures of error" if measured else ""
+        notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact{rest}")
     if any(block.banded for block in shown):
         notes.append("band: it holds for all quantiles together, and at all looks")
     parts.append(Text(""))

@@ -113,7 +113,7 @@ function line(row, { scale, approximate, intervals, bands, who, isLast }) {
     { "data-place": at === null ? null : at % PLACES, "data-control": row.slice.variant === who.control },
     h("th", { scope: "row" }, variantOf(row, who)),
     h("td", { class: "number value" }, data(row.value, text.value)),
-    approximate ? h("td", { class: "number" }, text.certain || "exact") : null,
+    approximate ? h("td", { class: "number" }, text.certain || (row.low === null ? "" : "exact")) : null,
     intervals ? h("td", { class: "number" }, text.interval || "none") : null,
     bands ? h("td", { class: "number" }, text.band ?? "") : null,
     h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale, true) : null),
