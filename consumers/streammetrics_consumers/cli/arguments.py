@@ -200,10 +200,12 @@ DEMO: Final = (
 )
 # The columns that metrics of `eval` read: what each holds, by the argument of the metric.
 COLUMNS: Final[Mapping[str, str]] = {
-    "labels": "labels: 0 and 1, or grades",
+    "labels": "labels: 0 and 1, grades, or classes from 0",
     "scores": "scores",
+    "predictions": "predicted classes, from 0, for macro_f1 and g_mean",
     "values": "numbers, for mean, std, p99 and the like",
     "lists": "lists: which query, session or user a row is of",
+    "shown": "arrays of item numbers, from 0: the list that a row shows, for exposure_gini",
     "subtopics": "arrays of the ids of the subtopics that an item answers, for alpha_ndcg@10",
     "teams": "teams of interleaved items: 0 and 1",
     "treated": "treatment: 0 and 1, whether a row was treated",
@@ -213,9 +215,16 @@ COLUMNS: Final[Mapping[str, str]] = {
     "predicted_logged": "predicted rewards of the actions, for dr and sndr",
     "predicted_target": "predicted mean rewards of the target policy, for dr and sndr",
 }
+# The settings that metrics of `eval` need, by their names.
+EVAL_SETTINGS: Final[Mapping[str, str]] = {
+    "n_classes": "the number of classes of labels and predictions",
+    "n_items": "the number of items in the catalog, shown or not",
+    "k": "the number of first items of a list that count for exposure_gini",
+}
 EVAL: Final = (
     *(Flag(name.replace("_", "-"), f"the column of {what}", metavar="COLUMN")
       for name, what in COLUMNS.items()),
+    *(Flag(name.replace("_", "-"), what, int, metavar="N") for name, what in EVAL_SETTINGS.items()),
     Flag(
         "qrels",
         "a TREC file of judgments; FILE is then a TREC run, and the metrics are measures of lists",

@@ -19,7 +19,13 @@ from streammetrics import (
 from streammetrics.engines import partial
 from streammetrics.registry import load
 from streammetrics.results import counts_of, views_of
-from streammetrics_consumers.cli.arguments import COLUMNS, DONE, Arguments, UsageError
+from streammetrics_consumers.cli.arguments import (
+    COLUMNS,
+    DONE,
+    EVAL_SETTINGS,
+    Arguments,
+    UsageError,
+)
 from streammetrics_consumers.cli.eval_metrics import (
     Asked,
     chosen_threshold,
@@ -57,7 +63,8 @@ def eval_file(arguments: Arguments) -> int:
     schema, batches = _opened(path)
     _require_columns(schema, columns, by, path)
     threshold = arguments.real("threshold") or 0.0
-    request = request_of(names, columns, schema, threshold)
+    settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
+    request = request_of(names, columns, settings, schema, threshold)
     spec, reads = Panel(request.metrics, inputs=inputs_of(request.metrics)), request.reads
     used = [*dict.fromkeys([*reads.values(), *by])]
     rows = _Rows(batches, used, reads, path)
@@ -231,12 +238,12 @@ def _require_columns(
     for flag, column in wanted:
         kind = schema.field(column).type
         if flag != "lists" and (kinds.is_string(kind) or kinds.is_large_string(kind)):
-            hint = "name another, or convert it"
-            if flag == "subtopics":
+            expected, hint = "numbers", "name another, or convert it"
+            if flag in ("subtopics", "shown"):
+                expected = "arrays"
                 hint = "name another, or write a .jsonl or .parquet file, which has arrays"
             raise UsageError(
-                f"{flag_of(flag)}: expected a column of "
-                f"{'arrays' if flag == 'subtopics' else 'numbers'}, got "
+                f"{flag_of(flag)}: expected a column of {expected}, got "
                 f"{formatting.name(column)!r}, which has texts; {hint}"
             )
 

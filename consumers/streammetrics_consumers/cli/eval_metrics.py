@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -19,13 +19,15 @@ from streammetrics import (
     GroupedInterleaving,
     GroupedScores,
     InputError,
+    ItemExposure,
     Moments,
+    MulticlassConfusion,
     OffPolicy,
     Ratio,
     SettingsError,
     parse_measure,
 )
-from streammetrics_consumers.cli.arguments import COLUMNS, UsageError
+from streammetrics_consumers.cli.arguments import COLUMNS, EVAL_SETTINGS, UsageError
 from streammetrics_consumers.config.section import did_you_mean
 from streammetrics_consumers.model import formatting
 
@@ -35,10 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the settings of the metrics are made of: the threshold, the kind of the ids of lists,
-    and all requested measures of lists."""
+    """What the settings of the metrics are made of: flags, the kind of the ids of lists, and all
+    requested measures of lists."""
 
     threshold: float = 0.5
+    n_classes: int = 2
+    n_items: int = 1
+    k: int = 1
     ids: str = "hashed"
     measures: tuple[str, ...] = ("AP",)
 
@@ -46,11 +51,13 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """The values that one metric offers by name. also: the optional arguments of the metric that
-    these values need; note: what the table says of the first of them, such as its settings."""
+    these values need; settings: those that it needs; note: what the table says of the first of
+    them, such as its settings."""
 
     make: Callable[[Given], Accumulator]
     names: str
     also: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -60,14 +67,14 @@ class Offer:
         return tuple(_READS.get(name, name) for name in (*needed, *self.also))
 
 
-# A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
-# several metrics offer is of the first one whose columns are given.
 def _of_lists(given: Given) -> Accumulator:
     return GroupedScores([*given.measures], ids=given.ids)
 
 
 _MEASURES: Final = Offer(_of_lists, "")
 _OF_SUBTOPICS: Final = Offer(_of_lists, "", also=("subtopics",))
+# A view with arguments, such as `f_beta(2)`, is of the first metric that has it. A name that
+# several metrics offer is of the first one whose columns are given.
 _OFFERS: Final = (
     Offer(lambda _: ExactAUC(), "auc gini ks pr_auc_trapezoid"),
     Offer(
@@ -79,6 +86,17 @@ _OFFERS: Final = (
         "accuracy error_rate balanced_accuracy g_mean precision recall specificity f1 mcc kappa "
         "jaccard fpr fnr npv",
         note="a score of {threshold:g} or more is a prediction of 1; another: --threshold",
+    ),
+    Offer(
+        lambda given: MulticlassConfusion(n_classes=given.n_classes),
+        "macro_f1 accuracy error_rate balanced_accuracy g_mean mcc kappa",
+        settings=("n_classes",),
+    ),
+    Offer(
+        lambda given: ItemExposure(n_items=given.n_items, k=given.k),
+        "exposure_gini",
+        settings=("n_items", "k"),
+        note="of the first {k} items of each list",
     ),
     Offer(lambda _: ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
           "gain_relative"),
@@ -148,8 +166,10 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 _READS: Final = {
     "numerators": "labels",
     "groups": "lists",
-    "predictions": "scores",
+    "lists": "shown",
 }
+# The view of its metric that a name means, if that is not its own.
+_VIEWS: Final[Mapping[str, str]] = {"ctr": "ratio", "exposure_gini": "gini"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +201,22 @@ class _Found(NamedTuple):
 
 
 def request_of(
-    names: Sequence[str], columns: Mapping[str, str | None], schema: pa.Schema, threshold: float
+    names: Sequence[str],
+    columns: Mapping[str, str | None],
+    settings: Mapping[str, int | None],
+    schema: pa.Schema,
+    threshold: float,
 ) -> Request:
-    """What these names ask for; UsageError names a flag whose column is missing."""
-    found = [_with_columns(name, _candidates(name), columns) for name in names]
+    """What these names ask for; UsageError names a flag whose column or setting is missing."""
     lists = columns["lists"]
+    ids = "hashed" if lists is None else _ids(schema, lists)
+    known = {name: number for name, number in settings.items() if number is not None}
+    given = replace(Given(threshold, ids=ids), **known)  # type: ignore[arg-type]
+    flags = {**columns, **settings}
+    found = [_with_flags(name, _candidates(name, given), flags) for name in names]
     of_lists = (_MEASURES, _OF_SUBTOPICS)
     measures = dict.fromkeys(one.view for one in found if one.offer in of_lists)
-    given = Given(threshold, "hashed" if lists is None else _ids(schema, lists), tuple(measures))
+    given = replace(given, measures=tuple(measures))
     metrics: dict[str, Accumulator] = {}
     asked: list[Asked] = []
     reads: dict[str, str] = {}
@@ -200,22 +228,22 @@ def request_of(
         asked.append(Asked(one.name, key, one.view))
         reads.update({flag: cast("str", columns[flag]) for flag in one.offer.flags})
         if one.offer.note:
-            said = f"{one.name}: {one.offer.note.format(threshold=threshold)}"
+            said = f"{one.name}: {one.offer.note.format(threshold=threshold, k=given.k)}"
             notes.setdefault(one.offer.note, said)
     return Request(metrics, [*dict.fromkeys(asked)], reads, [*notes.values()])
 
 
-def _with_columns(
-    name: str, candidates: Sequence[_Found], columns: Mapping[str, str | None]
-) -> _Found:
-    """The first candidate whose columns are given; UsageError names those that are missing."""
+def _with_flags(name: str, candidates: Sequence[_Found], flags: Mapping[str, object]) -> _Found:
+    """The first candidate whose columns and settings are given; UsageError names those that are
+    missing."""
     missing = []
     for one in candidates:
-        absent = [flag for flag in one.offer.flags if columns[flag] is None]
+        needed = (*one.offer.flags, *one.offer.settings)
+        absent = [flag for flag in needed if flags[flag] is None]
         if not absent:
             return one
-        missing.append([f"{flag_of(flag)} COLUMN ({COLUMNS[flag]})" for flag in absent])
-    which = "one of these columns" if missing[1:] else "it" if len(missing[0]) == 1 else "them"
+        missing.append([_FLAGS[flag] for flag in absent])
+    which = "one of these" if missing[1:] else "it" if len(missing[0]) == 1 else "them"
     raise UsageError(
         f"--metrics {formatting.name(name)}: expected "
         f"{' or '.join(', '.join(absent) for absent in missing)}, got nothing; add {which}"
@@ -231,7 +259,12 @@ def flag_of(argument: str) -> str:
     return f"--{argument.replace('_', '-')}"
 
 
-def _candidates(name: str) -> list[_Found]:
+_FLAGS: Final = {name: f"{flag_of(name)} COLUMN ({what})" for name, what in COLUMNS.items()} | {
+    name: f"{flag_of(name)} N ({what})" for name, what in EVAL_SETTINGS.items()
+}
+
+
+def _candidates(name: str, given: Given) -> list[_Found]:
     """What a requested name may mean, best first; UsageError if nothing."""
     stem, bracket, argument = name.partition("(")
     plain = stem.strip().lower().replace("-", "_") + bracket + argument
@@ -244,7 +277,7 @@ def _candidates(name: str) -> list[_Found]:
     ]
     if found:
         return found
-    offer = _offer_of_view(_view(usual))
+    offer = _offer_of_view(_view(usual), given)
     if offer is not None:
         return [_Found(offer, usual, _view(usual))]
     measure = measure_of(name, _KNOWN)
@@ -261,10 +294,10 @@ def _view(name: str) -> str:
     found = _PERCENTILE.fullmatch(name)
     if found:
         return f"quantile(0.{int(found[1]):02d}{found[2] or ''})"
-    return "ratio" if name == "ctr" else name
+    return _VIEWS.get(name, name)
 
 
-def _offer_of_view(view: str) -> Offer | None:
+def _offer_of_view(view: str, given: Given) -> Offer | None:
     """The offer of a view with arguments, such as `precision_at_recall(0.8)`; None if there is
     none. UsageError if the arguments are missing or wrong."""
     stem, bracket, argument = view.partition("(")
@@ -283,7 +316,7 @@ def _offer_of_view(view: str) -> Offer | None:
         pass
     for offer in _OFFERS:
         try:
-            cast("Any", offer.make(Given()).compute()).interval(view)
+            cast("Any", offer.make(given).compute()).interval(view)
             return offer
         except InputError as error:
             if error.where != "view":

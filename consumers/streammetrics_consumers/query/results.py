@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import UNSET
@@ -89,7 +88,7 @@ def results_of(
         recommendation=None,
         contamination=None,
         srm=None,
-        notes=(*notes, *islice(alarms, MAX_ALARMS)),
+        notes=(*notes, *_first_alarms([*alarms])),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
         tables=Tables(
@@ -100,6 +99,13 @@ def results_of(
             first.left_out,
         ),
     )
+
+
+def _first_alarms(alarms: Sequence[str]) -> list[str]:
+    """Some of the alarms, and how many more there are."""
+    more = len(alarms) - MAX_ALARMS
+    others = [f"{more} more alarm{'s' * (more > 1)} of metrics"] if more > 0 else []
+    return [*alarms[:MAX_ALARMS], *others]
 
 
 def _alarm(result: object) -> str:

@@ -18,7 +18,9 @@ from streammetrics import (
     ExactUplift,
     GroupedInterleaving,
     GroupedScores,
+    ItemExposure,
     Moments,
+    MulticlassConfusion,
     OffPolicy,
     evaluate,
 )
@@ -227,6 +229,43 @@ def test_the_value_of_another_policy_is_that_of_the_library(file: Path, capsys: 
     }
 
 
+def test_predicted_classes_have_the_values_of_the_library_and_scores_those_of_two_classes(
+    file: Path, capsys: Capture
+) -> None:
+    guesses = rng.integers(0, 4, N)
+    ROWS.with_columns(guess=guesses).write_parquet(file)
+    classes = MulticlassConfusion(n_classes=4)
+    classes.update(ROWS["grade"], guesses)
+    result, names = classes.compute(), "g_mean,macro_f1,f1(micro),rates(2).recall"
+    given = ["--labels", "grade", "--predictions", "guess", "--n-classes", "4"]
+    found = values(capsys, file, *given, "--metrics", names)
+    for one in found:
+        interval = result.interval(one["metric"])
+        bounds = interval.estimate, interval.lower, interval.upper
+        assert (one["value"], one["lower"], one["upper"]) == bounds
+    assert [one["metric"] for one in found] == names.split(",")
+    two = BinaryConfusion()
+    two.update(ROWS["label"], ROWS["score"])
+    (one,) = values(capsys, file, *given[2:], "--labels", "label", "--scores", "score",
+                    "--metrics", "g_mean")  # fmt: skip
+    assert one["value"] == two.compute().g_mean
+
+
+def test_shown_items_have_the_inequality_of_their_exposure(file: Path, capsys: Capture) -> None:
+    lists = [rng.permutation(30)[: at % 7].tolist() for at in range(N)]
+    ROWS.with_columns(shown=polars.Series(lists, dtype=polars.List(polars.Int64))).write_parquet(
+        file
+    )
+    shown = ItemExposure(n_items=30, k=4)
+    shown.update(lists)
+    words = ["--shown", "shown", "--n-items", "30", "--k", "4", "--metrics", "exposure_gini"]
+    (found,) = values(capsys, file, *words)
+    assert found["value"] == shown.compute().gini
+    assert main(["eval", str(file), *words]) == 0
+    out = capsys.readouterr().out
+    assert "exposure_gini: of the first 4 items of each list" in out and "514 lists" in out
+
+
 def test_the_table_says_why_a_value_is_missing_or_doubtful_and_of_which_group(
     file: Path, capsys: Capture
 ) -> None:
@@ -305,13 +344,19 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
         ("--labels label --scores score --metrics loglos", "did you mean `log_loss`?"),
         ("--labels label --metrics best_f1", "best_f1: expected --scores COLUMN"),
         ("--labels label --lists query --metrics preference", "expected --teams COLUMN"),
-        ("--metrics mean", "ike) or --labels COLUMN (labels: 0 and 1, or grades), got nothing"),
+        (
+            "--metrics mean",
+            "ike) or --labels COLUMN (labels: 0 and 1, grades, or classes from 0), got nothing",
+        ),
         ("--logged score --metrics snips", "expected --target COLUMN (probabilities of the same"),
         ("--logged score --metrics snips", "), --rewards COLUMN (rewards of the actions, such"),
         (
             "--logged score --target score --rewards label --predicted-logged score --metrics dr",
             "--metrics dr: expected --predicted-target COLUMN (",
         ),
+        ("--labels label --predictions day --metrics g_mean", ") or --n-classes N (the number "),
+        ("--shown day --n-items 9 --metrics exposure_gini", "expected --k N (the number of first"),
+        ("--shown variant --n-items 9 --k 2 --metrics gini", "a column of arrays, got 'variant'"),
         ("--labels label --predicted-logged xyz --metrics ctr", "--predicted-logged: expected a"),
         ("--labels label --metrics snip", "did you mean `snips`?"),
         ("--labels label --metrics psi", "got 'psi'; drift is of two state files: see "),

@@ -61,13 +61,20 @@ def test_a_sliding_window_is_the_sum_of_its_panes(tmp_path: Path) -> None:
         assert row.digest == clicks(inside, [m % 2 for m in inside])
 
 
-def test_an_alarm_of_a_metric_is_a_note_of_each_slice(tmp_path: Path) -> None:
+def test_an_alarm_of_a_metric_is_a_note_of_each_slice_and_those_left_out_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     events = [event(i % 50, "ab"[i % 2], 1, 0.5) | {"treated": i % 10 == 1} for i in range(2000)]
     uplift = 'type = "Uplift"\ntreated_share = "1/5"\ninputs = { treated = "treated" }\n'
-    store = make_store(tmp_path, events, more=f"\n[metrics.targeting]\n{uplift}")
+    store = make_store(
+        tmp_path, events, more=f"\n[metrics.targeting]\n{uplift}[metrics.other]\n{uplift}"
+    )
     notes = read(store, parse_query("total", "variant", metric="targeting")).notes
     alarm = "alarm: the treated are 0 of the rows, not the declared 0.2"
     assert notes == (f"targeting, variant a: {alarm}",)
+    monkeypatch.setattr("streammetrics_consumers.query.results.MAX_ALARMS", 1)
+    both = read(store, parse_query("total", "variant")).notes
+    assert both == (f"other, variant a: {alarm}", "1 more alarm of metrics")
 
 
 def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path: Path) -> None:
