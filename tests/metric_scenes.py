@@ -11,6 +11,8 @@ from typing import Final
 
 from streammetrics_consumers.cli.main import main
 
+from streammetrics import Quantiles
+
 DAY_MS: Final = 86_400_000
 START_MS: Final = 19_000 * DAY_MS
 ITEMS: Final = 40
@@ -50,7 +52,6 @@ lists = {{ type = "RankingMetrics", measures = ["AlphaNDCG@3", "ERRIA@3", "StRec
 inputs = {{ labels = "grades", scores = "ranks", subtopics = "genres" }} }}
 exposure = {{ type = "ItemExposure", n_items = 40, k = 5, inputs = {{ lists = "shown" }} }}
 two_models = {{ type = "HistogramAUC", models = ["score", "other_score"] }}
-{metrics}
 [drift.latency_drift]
 metric = "latency"
 [drift.latency_since_launch]
@@ -125,15 +126,11 @@ def events(days: int, a_day: int) -> Iterator[dict[str, object]]:
             }
 
 
-def made(experiment: str, metrics: str, days: int, folder: Path) -> Path:
+def made(experiment: str, days: int, folder: Path) -> Path:
     """A store of every newer metric; without days it is empty."""
     lines = (json.dumps(one) for one in events(days, 1200))
     (folder / "events.jsonl").write_text("".join(f"{one}\n" for one in lines), encoding="utf-8")
-    (folder / "config.toml").write_text(
-        CONFIG.format(experiment=experiment, metrics=metrics), encoding="utf-8"
-    )
-    from streammetrics import Quantiles
-
+    (folder / "config.toml").write_text(CONFIG.format(experiment=experiment), encoding="utf-8")
     saved = Quantiles()
     saved.update(list(range(1, 400)))
     (folder / "saved.state").write_bytes(saved.to_file_bytes())
@@ -152,8 +149,8 @@ EXPERIMENT_OF_USERS: Final = EXPERIMENT.format(
     mdes='{ "latency.p90" = 10, "policy.snips" = 0.02, "uplift.qini" = 0.02 }',
 )
 METRIC_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {
-    "metrics": partial(made, "", "", 3),
-    "metrics-rows": partial(made, EXPERIMENT_OF_ROWS, "", 3),
-    "metrics-users": partial(made, EXPERIMENT_OF_USERS, "", 3),
-    "metrics-empty": partial(made, EXPERIMENT_OF_ROWS, "", 0),
+    "metrics": partial(made, "", 3),
+    "metrics-rows": partial(made, EXPERIMENT_OF_ROWS, 3),
+    "metrics-users": partial(made, EXPERIMENT_OF_USERS, 3),
+    "metrics-empty": partial(made, EXPERIMENT_OF_ROWS, 0),
 }

@@ -2,8 +2,8 @@
 
 The real page over the real events of obd_men, at three sizes and in both themes; the beginning of
 the report, and the screen of `watch`, of the same store. `--scenes` takes the page of each store of
-`tests.page_scenes` instead: few metrics and many, a loss, a broken guardrail, a sample-ratio alarm,
-and no data. Look at them.
+`tests.page_scenes` and `tests.metric_scenes` instead: few metrics and many, a loss, a broken
+guardrail, a sample-ratio alarm, no data, and every newer metric. Look at them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from streammetrics_consumers.server.process import serving
 
 from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.running import Running
+from tests.metric_scenes import METRIC_SCENES
 from tests.page_scenes import SCENES
 from tests.requirements import ROOT, data_folder
 
@@ -118,7 +119,7 @@ def _scenes(folder: Path, query: str) -> int:
     """The page of each scene, as `SCENE-SIZE-THEME.png`."""
     alone = Watched(dict, time.monotonic, time.time)
     with running_browser() as browser:
-        for name, make in SCENES.items():
+        for name, make in {**SCENES, **METRIC_SCENES}.items():
             with TemporaryDirectory() as made:
                 store = make(Path(made))
                 with serving(str(store), "127.0.0.1", 0, alone) as url:

@@ -79,6 +79,7 @@ async function showView(signal) {
   joined.show(results.join);
   notice.incomplete(results);
   footnotes(results.results);
+  notice.notes(results.notes.filter((note) => found.recommendation === null || !found.notes.includes(note)));
   shown = { view, results };
   const many = showCards();
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;

@@ -2,9 +2,10 @@
 // document, by which the style sheet draws it.
 
 import { byId, h, put, say } from "/assets/elements.js";
-import { name, time } from "/assets/printed.js";
+import { count, name, time } from "/assets/printed.js";
 
 const MOST_LOGS = 10; // that are named
+const MOST_NOTES = 10;
 const STATES = ["loading", "ready", "empty", "stale", "broken"];
 
 /** Set the state, and its text. */
@@ -70,6 +71,14 @@ export function incomplete({ incomplete: logs, offsets }) {
   const many = named.length > MOST_LOGS ? `, and ${named.length - MOST_LOGS} more logs` : "";
   const said = `The store went back, and the lost records are counted again: ${named.slice(0, MOST_LOGS).join(", ")}${many}`;
   put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
+}
+
+/** Show the notes on the metrics, such as alarms and drifts that are not computed. */
+export function notes(some) {
+  const rest = some.length - MOST_NOTES;
+  const lines = rest > 0 ? [...some.slice(0, MOST_NOTES), `and ${count(rest)} more notes`] : some;
+  put(byId("notes"), ...lines.map((note) =>
+    h("p", { class: note.includes(": alarm: ") ? "note attention" : "note" }, name(note, 400))));
 }
 
 const titles = { name: "", hypothesis: "", store: "" };

@@ -35,19 +35,20 @@ export function figures(rows, caption, who) {
   const bands = rows.some((row) => row.text.band !== undefined);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
   table.append(head(["Variant", "Value", approximate && "Exact within",
-    intervals && [`${level(rows)} CI`, doubt(rows)], bands && "Band", "", "Rows"]));
+    intervals && [`${level(rows)} CI`, doubt(rows), bands ? h("small", {}, "band") : null], "", "Rows"]));
   for (const [view, mine] of views) {
     const body = h("tbody");
     if (views.size > 1) {
-      body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: bands ? 7 : 6 }, name(view))));
+      body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: 6 }, name(view))));
     }
     const scale = scaleOfRows(mine);
     mine.forEach((row, i) =>
-      body.append(line(row, { scale, approximate, intervals, bands, who, isLast: i === mine.length - 1 })),
+      body.append(line(row, { scale, approximate, intervals, who, isLast: i === mine.length - 1 })),
     );
     table.append(body);
   }
-  return h("div", {}, table, ...whyUndefined(rows));
+  // Without a column of intervals, only an undefined value is a dash.
+  return h("div", {}, table, ...whyUndefined(intervals ? rows : rows.filter((row) => row.value === null)));
 }
 
 /** The scale that the drawings of these rows share. */
@@ -105,7 +106,7 @@ export function variantOf(row, who) {
     h("span", {}, label, marked ? h("small", {}, " control") : null));
 }
 
-function line(row, { scale, approximate, intervals, bands, who, isLast }) {
+function line(row, { scale, approximate, intervals, who, isLast }) {
   const at = positionOf(row, who);
   const { text } = row;
   return h(
@@ -114,8 +115,9 @@ function line(row, { scale, approximate, intervals, bands, who, isLast }) {
     h("th", { scope: "row" }, variantOf(row, who)),
     h("td", { class: "number value" }, data(row.value, text.value)),
     approximate ? h("td", { class: "number" }, text.certain || (row.low === null ? "" : "exact")) : null,
-    intervals ? h("td", { class: "number" }, text.interval || "none") : null,
-    bands ? h("td", { class: "number" }, text.band ?? "") : null,
+    intervals
+      ? h("td", { class: "number" }, text.interval || "none", text.band ? h("small", {}, text.band) : null)
+      : null,
     h("td", { class: "drawn" }, intervalBar(scale, read(row)), isLast ? axisOf(scale, true) : null),
     h("td", { class: "number" }, text.rows || "0"),
   );
