@@ -14,13 +14,19 @@ export function scaleOf(numbers, axis, holdsZero = false) {
   return { low: low - room, high: high + room, holdsZero, axis };
 }
 
-/** The labelled marks of a scale. `isLast`: of the rows that share it, below which a table has them; where
- * each row is a card, all have them. */
+const LETTER = 7; // of a label, in percent of the narrowest drawing
+
+/** The labelled marks of a scale, except labels without room. `isLast`: of the rows that share it,
+ * below which a table has them; where each row is a card, all have them. */
 export function axisOf(scale, isLast) {
   const line = h("span", { class: isLast ? "axis last" : "axis", "aria-hidden": "true" });
+  let end = -Infinity; // of the previous label: none covers another
   for (const [at, text] of scale?.axis ?? []) {
+    const [middle, half] = [share(scale, at), (text.length * LETTER) / 2];
+    if (middle - half < end) continue;
+    end = middle + half;
     const one = h("span", {}, text);
-    one.style.left = `${share(scale, at)}%`;
+    one.style.left = `${middle}%`;
     line.append(one);
   }
   return line;
