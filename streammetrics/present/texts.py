@@ -16,6 +16,7 @@ from typing import Final
 UNDEFINED: Final = "undefined"
 EXACT_WITHIN: Final = "exact within"
 _SCIENTIFIC: Final = 1e15  # from here on numbers have an exponent
+_MOST: Final = 10  # decimals; numbers of which they show less than three digits have an exponent
 
 
 def name_text(text: object, limit: int = 40) -> str:
@@ -62,7 +63,7 @@ def decimals_for(values: Iterable[float], widths: Iterable[float] = (), digits: 
     found = 0
     if sizes and (spans or not all(size == int(size) for size in sizes)):
         found = min(digits - 1 - _exponent(min(sizes)), digits + 1 - _exponent(max(sizes)))
-    return min(max(found, least, *(1 - _exponent(span) for span in spans)), 10)
+    return min(max(found, least, *(1 - _exponent(span) for span in spans)), _MOST)
 
 
 def effect_decimals(effect: float, lower: float, upper: float) -> int:
@@ -80,10 +81,13 @@ def effect_decimals(effect: float, lower: float, upper: float) -> int:
 def number(
     value: float, decimals: int, *, signed: bool = False, scientific: float = _SCIENTIFIC
 ) -> str:
-    """A value, rounded to the nearest. scientific: from this size on it has an exponent.
+    """A value, rounded to the nearest. scientific: from this size on it has an exponent, as a value
+    has of which 10 decimals show less than three digits.
 
     >>> number(0.00575, 6), number(float("nan"), 4), number(0.25, 2, signed=True)
     ('0.005750', 'undefined', '+0.25')
+    >>> number(1.25e-20, 10), number(1.25e-20, 3)
+    ('1.250000e-20', '0.000')
     """
     return _rounded(value, decimals, ROUND_HALF_EVEN, _flag(signed, "number(signed)"), scientific)
 
@@ -134,8 +138,9 @@ def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: f
         return UNDEFINED
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if value and abs(value) >= scientific:
-        return f"{Context(prec=7, rounding=mode).create_decimal(Decimal(value)):.6e}"
+    if value and (abs(value) >= scientific or (decimals == _MOST and abs(value) < 1e-8)):
+        exact = Context(prec=7, rounding=mode).create_decimal(Decimal(value))
+        return f"{exact:{'+' if signed else ''}.6e}"
     exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=mode)
     return f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"
 

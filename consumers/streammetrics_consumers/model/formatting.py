@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 from streammetrics.present import (
@@ -103,19 +104,18 @@ def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float
 
     >>> axis([-0.0012, 0.0061, 0.0], signed=True)
     ((0.0, '0'), (0.005, '+0.005'))
-    >>> axis([0.21, 0.291])
-    ((0.22, '0.22'), (0.26, '0.26'))
+    >>> axis([0.21, 0.291]), axis([1.5e-70, 3e-70])
+    (((0.22, '0.22'), (0.26, '0.26')), ((2e-70, '2e-70'), (3e-70, '3e-70')))
     """
     finite = [one for one in numbers if math.isfinite(one)]
-    low, high = min(finite, default=0.0), max(finite, default=0.0)
-    if not low < high:
-        one = low
-        return (
-            ((one, number(one, decimals_for([one]), signed=signed) if one else "0"),)
-            if finite
-            else ()
-        )
-    power = _exponent(high - low)
+    if not finite:
+        return ()
+    low, high = Fraction(min(finite)), Fraction(max(finite))
+    if low == high:
+        one = finite[0]
+        return ((one, number(one, decimals_for([one]), signed=signed) if one else "0"),)
+    width = high - low
+    power = (Decimal(width.numerator) / width.denominator).adjusted()
     sizes = [(size, power - i) for i in range(2) for size in (5, 2, 1)]
     marks, power = next(
         (found, at)
@@ -125,14 +125,23 @@ def axis(numbers: Iterable[float], *, signed: bool = False) -> tuple[tuple[float
     if len(marks) > 3:
         origin, double = 0 if 0 in marks else marks[0], 2 * (marks[1] - marks[0])
         marks = [i for i in marks if (i - origin) % double == 0]
-    exact = [(i, float(f"{i}e{power}")) for i in marks]
-    return tuple((at, number(at, max(-power, 0), signed=signed) if i else "0") for i, at in exact)
+    return tuple((float(f"{i}e{power}"), _mark(i, power, signed)) for i in marks)
 
 
-def _multiples(low: float, high: float, size: int, power: int) -> list[int]:
+def _multiples(low: Fraction, high: Fraction, size: int, power: int) -> list[int]:
     """The multiples of size * 10**power in [low, high], in units of 10**power."""
-    step = size * 10.0**power
+    step = size * Fraction(10) ** power
     return [i * size for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _mark(i: int, power: int, signed: bool) -> str:
+    """The text of i * 10**power, with an exponent where it would be long."""
+    if not i:
+        return "0"
+    text = f"{Decimal(i).scaleb(power):{'+' if signed else ''},f}"
+    if len(text) <= 12:
+        return text
+    return f"{Decimal(i).scaleb(power):{'+' if signed else ''}.{len(str(abs(i))) - 1}e}"
 
 
 def chance(value: float) -> str:
