@@ -132,6 +132,25 @@ def test_a_threshold_inside_a_bucket_may_meet_what_none_between_buckets_does() -
     assert str(budget.precision) == "nan (exact within [0.0, 1.0])"
 
 
+def test_the_distance_at_a_required_precision_has_bounds_of_every_order_in_a_bucket() -> None:
+    labels, scores = [1, 0, 1, 0], [0.33, 0.31, 0.303, 0.301]
+    metric = HistogramAUC(resolution=1)  # one bucket has them all
+    metric.update(labels, scores)
+    truth = exact(labels, scores).best("distance", precision_at_least=1).value
+    found = metric.compute().best("distance", precision_at_least=1)
+    assert truth == 0.5 and found.points == ()
+    assert isinstance(found.value, Bounded) and math.isnan(found.value.value)
+    assert found.value.low == 0.0
+    assert Fraction(found.value.high) ** 2 >= 2 > Fraction(math.nextafter(found.value.high, 0)) ** 2
+
+
+@pytest.mark.parametrize("beta", [0, 1e-200, 1, 1e200])
+def test_f_of_any_beta_is_0_without_a_positive(beta: float) -> None:
+    found = exact([0, 0, 0], [0.1, 0.2, 0.2]).best("f_beta", beta=beta)
+    assert found.value == 0.0
+    assert [point.threshold for point in found.points] == [0.2, 0.1]
+
+
 def test_rates_at_a_chosen_threshold_have_no_interval_as_if_it_were_fixed() -> None:
     curve = exact([0, 1] * 50, [i / 100 for i in range(100)])
     assert "CI" in repr(curve.confusion(0.5))

@@ -51,6 +51,12 @@ class Aim:
     rooted: bool = False
     of_rows: bool = False
 
+    @property
+    def least(self) -> int:
+        """The least merit of a point of some precision, where the point of all rows has less: it is
+        above the diagonal. A distance is at most √2."""
+        return -2 * self.scale if self.rooted else 0
+
     def figure(self, merit: int | Fraction, most: int | Fraction) -> Figure:
         """The value of a merit, correctly rounded, and its bounds if up to `most` is possible."""
         value, greatest = Fraction(merit) / self.scale, Fraction(most) / self.scale
@@ -156,8 +162,8 @@ def _aim_of_positives(by: str, p: int, n: int, beta: Fraction) -> Aim | None:
 
     def near(a: Floats, b: Floats) -> Floats:
         hits = a * p
-        with np.errstate(invalid="ignore"):  # the point without rows is not compared
-            return hits / (v * (hits + b * n) + w)
+        below = v * (hits + b * n) + w  # 0 without positives if `v` is below the least float
+        return np.divide(hits, below, out=np.zeros_like(hits), where=below > 0)
 
     return Aim(near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True)
 
@@ -178,7 +184,7 @@ def best(found: Steps, aim: Aim, least: Least = Least(), *, bounded: bool) -> Be
     if most is None:
         return Best(UNDEFINED, at)
     if merit is None:
-        value, low, high = aim.figure(0, most)
+        value, low, high = aim.figure(aim.least, most)
         return Best((math.nan, low, high), at)
     value, low, high = aim.figure(merit, most)
     return Best((value, low, high) if bounded else (value, value, value), at)
