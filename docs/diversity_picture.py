@@ -47,10 +47,11 @@ def picture() -> Spec:
             "x": {"field": "cut", "type": "quantitative",
                   "axis": {"title": "cut k", "grid": False, "tickMinStep": 1}},
             "y": {"field": "value", "type": "quantitative",
-                  "scale": {"domain": [0, 1.05]}, "axis": {"title": "α-nDCG@k"}},
+                  "scale": {"domain": [0, 1.05]},
+                  "axis": {"title": "α-nDCG@k", "titlePadding": 12}},
             "color": {"field": "list", "type": "nominal", "sort": None,
                       "legend": {"title": None, "orient": "bottom", "labelLimit": 300,
-                                 "symbolType": "stroke", "symbolSize": 100}},
+                                 "columnPadding": 36, "symbolType": "stroke", "symbolSize": 100}},
         },
     }  # fmt: skip
 

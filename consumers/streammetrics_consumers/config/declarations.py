@@ -268,7 +268,7 @@ EXPERIMENT: Final = {
     "decision": _state(
         Other("list of 1 to 100 metrics"),
         'the metrics that decide, as named in the config: `"auc"` for its headline, or '
-        '`"auc.gini"` for another view',
+        '`"auc.gini"` or `"auc.confusion(0.2).precision"` for another view',
         required=True,
     ),
     "guardrails": _state(Other("list of tables", "`[]`"), "metrics that must not get worse"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, cast
 
-from streammetrics import Paired
+from streammetrics import InputError, Paired
 from streammetrics.experiments import keeps_units
 from streammetrics.results import Direction, direction_of, views_of
 from streammetrics_consumers.config.entries import ENTRIES
@@ -162,11 +162,20 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
         hint = "name a metric of one model; the difference of two has its interval in results"
         section.problem(where, "a metric without models", name, hint)
         return False
-    views = list(views_of(without_groups(metric.empty).compute()))
-    if view is not None and view not in views:
-        section.problem(where, f"a view of {metric.name}", name, did_you_mean(view, views))
-        return False
-    return True
+    state = without_groups(metric.empty)
+    views = list(views_of(state.compute()))
+    if view is None or view in views:
+        return True
+    expected, hint = f"a view of {metric.name}", did_you_mean(view, views)
+    if "(" in view:  # with arguments
+        try:
+            state.confidence_interval(view=view)
+            return True
+        except InputError as error:
+            expected = expected if error.where == "view" else f"{expected} with {error.expected}"
+            hint = error.hint
+    section.problem(where, expected, name, hint)
+    return False
 
 
 def _read_guardrails(

@@ -110,6 +110,22 @@ def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
     assert len(made(PLAIN, metrics=metrics).counted) == 5
 
 
+def test_a_view_of_the_decision_may_have_arguments() -> None:
+    names = ("auc.confusion(0.2).precision", "auc.precision_at_recall(0.8)")
+    rail = 'guardrails = [{ metric = "auc.recall_at_budget(0.05)", margin = 0.01 }]'
+    found = declared(f'control = "a"\ndecision = {list(names)}\n{rail}')
+    assert found.decision == names
+    assert found.guardrails == (GuardrailConfig("auc.recall_at_budget(0.05)", 0.01),)
+    for view, said in (
+        ("confusion(0.2)", "a view of auc"),
+        ("confusion(0.2).tp", "a view of auc"),
+        ("best_f1(2)", "best_f_beta(b)"),
+        ("precision_at_recall()", "pass precision_at_recall(recall)"),
+        ("precision_at_recall(80)", "a view of auc with a share from 0 to 1"),
+    ):
+        refused("decision[0]", said, f'control = "a"\ndecision = ["auc.{view}"]')
+
+
 def test_a_metric_may_have_a_least_effect_of_its_own() -> None:
     found = declared(f'{DECLARED}\nmdes = {{ "auc.ks" = 1, ctr = 0.5, auc = 0.005 }}')
     assert found.mdes == {"ctr": 0.5, "auc": 0.005, "auc.ks": 1.0}
