@@ -129,6 +129,19 @@ def entry_text(text: str, entries: Iterable[str]) -> str:
     return printed if printed in known else bare
 
 
+def similar_entry(text: str, entries: Iterable[str], otherwise: str) -> str:
+    """The most similar one of these printed texts, as a question. otherwise: where none is similar.
+
+    >>> similar_entry("MRR@5", ["NDCG@10", "MRR"], ""), similar_entry("P(rel=2)@3", ["MRR"], "")
+    ("did you mean 'MRR'?", '')
+    """
+    import difflib
+
+    names = {_bare(entry): entry for entry in entries}
+    close = difflib.get_close_matches(_bare(text[:_LONGEST]), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[close[0]]}'?" if close else otherwise
+
+
 def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
     """The most similar name of a measure, with the cut of the text, as a question.
 

@@ -66,15 +66,9 @@ class Exposures(HasIntervals):
         found[items] = [ratio(*value.as_integer_ratio()) for value in values]
         return found
 
-    def share(self, items: Iterable[int], examination: Examination | None = None) -> float:
-        """The share of all exposure that these items have."""
-        where, chosen = "Exposures.share(items)", set()
-        for item in items:
-            number = whole(item)
-            if number is None or not 0 <= number < self.n_items:
-                expected = f"item numbers from 0 to {self.n_items - 1}"
-                raise refused(where, expected, item, "number the items as in the lists")
-            chosen.add(number)
+    def share(self, items: Iterable[int] | int, examination: Examination | None = None) -> float:
+        """The share of all exposure that these items have, or that one item has."""
+        chosen = self._chosen(items)
         shown, values = self._exposures(examination)
         pairs = zip(shown.tolist(), values, strict=True)
         theirs = sum((value for item, value in pairs if item in chosen), Fraction(0))
@@ -94,6 +88,19 @@ class Exposures(HasIntervals):
     def rows(self) -> int:
         """All lists."""
         return self.lists_kept + self.lists_empty
+
+    def _chosen(self, items: object) -> set[int]:
+        where, expected = "Exposures.share(items)", f"item numbers from 0 to {self.n_items - 1}"
+        given = [items] if whole(items) is not None else items
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise refused(where, expected, items, "pass a list of item numbers, or one")
+        chosen = set()
+        for item in given:
+            number = whole(item)
+            if number is None or not 0 <= number < self.n_items:
+                raise refused(where, expected, item, "number the items as in the lists")
+            chosen.add(number)
+        return chosen
 
     def _exposures(
         self, examination: Examination | None

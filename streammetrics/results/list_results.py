@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
-from streammetrics.present.measure_names import did_you_mean, entry_text
+from streammetrics.present.measure_names import entry_text, similar_entry
 from streammetrics.present.views import (
     ENTRIES,
     HIGHER,
@@ -110,7 +110,7 @@ class Averages(_LateMoments, HasIntervals, Mapping[str, float]):
         text = entry_text(str(measure), self.means)
         if text not in self.means:
             names = ", ".join(self.means)
-            hint = did_you_mean(text, self.means, "name one of these")
+            hint = similar_entry(text, self.means, "name one of these")
             raise KeyError(f"{text} is not one of {names}; {hint}")
         return self.means[text]
 

@@ -73,5 +73,25 @@ def test_items_beyond_the_catalog_are_refused(item: object) -> None:
         result().share([item])  # type: ignore[list-item]
 
 
+@pytest.mark.parametrize("items", ["12", None, 0.5, True, b"1"])
+def test_items_that_are_no_numbers_are_refused(items: object) -> None:
+    with pytest.raises(InputError, match="item numbers from 0 to 3, got .*; pass a list"):
+        result().share(items)  # type: ignore[arg-type]
+
+
+def test_the_share_of_one_item_is_a_view() -> None:
+    found = result()
+    assert found.share(1) == found.share([1]) == found.share(np.int64(1)) == 0.375  # type: ignore[arg-type]
+    assert found.interval("share(1)").estimate == 0.375
+    with pytest.raises(InputError, match="item numbers from 0 to 3, got 4"):
+        found.share(4)
+
+
+def test_a_probability_that_no_state_can_hold_is_refused() -> None:
+    assert result((1, 1e-99)).share([2, 3]) < 1e-98
+    with pytest.raises(SettingsError, match="examination: expected probabilities of at most 100"):
+        result((1, 1e-100))
+
+
 def test_settings_are_no_counts() -> None:
     assert {"n_items", "k"}.isdisjoint(counts_of(result()))

@@ -28,6 +28,7 @@ Examination: TypeAlias = str | Sequence[float | Fraction]
 
 NAMED: Final = ("log", "reciprocal", "uniform")
 MAX_RANKS: Final = 1 << 10  # few users examine more
+_MOST_DIGITS: Final = 100  # of a fraction in a stored setting
 
 
 def examination(model: str, k: int) -> list[Fraction]:
@@ -107,6 +108,13 @@ def checked_examination(
             got=shown(given),
             where=where,
             hint="pass them for the ranks from 1 on, such as (1, 0.6, 0.4)",
+        )
+    if any(one is not None and one.denominator >= 10**_MOST_DIGITS for one in found):
+        raise SettingsError(
+            expected=f"probabilities of at most {_MOST_DIGITS} digits",
+            got=shown(given),
+            where=where,
+            hint="round them: nobody examines a rank of so small a probability",
         )
     if len(found) < least:
         raise SettingsError(
