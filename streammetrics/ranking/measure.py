@@ -145,7 +145,7 @@ def check_share(measure: Measure, name: str, value: object, least: float) -> Non
     if not (isinstance(value, float) or whole) or not least <= value <= 1:  # type: ignore[operator]
         expected, where = f"a float from {least:g} to 1", f"{measure.name}.{name}"
         raise refused(expected, shown(value), where, "pass a share such as 0.5")
-    plain = float(value)  # type: ignore[arg-type]  # a numpy float prints differently
+    plain = float(value) + 0.0  # type: ignore[arg-type]  # a numpy float and -0.0 print differently
     object.__setattr__(measure, name, plain)
 
 

@@ -129,6 +129,10 @@ PRINTED = {
     RBP(p=0.95, rel=3) @ 7: "RBP(rel=3,p=0.95)@7",
     RBP(p=0.1 + 0.2): "RBP(p=0.30000000000000004)",
     RPrec(rel=2): "RPrec(rel=2)",
+    AlphaNDCG(alpha=1e-5) @ 3: "AlphaNDCG(alpha=1e-05)@3",
+    AlphaNDCG(alpha=2.5e-300): "AlphaNDCG(alpha=2.5e-300)",
+    AlphaNDCG(alpha=-0.0): "AlphaNDCG(alpha=0.0)",
+    ERRIA(alpha=0.25, denominator="one") @ 5: 'ERRIA(alpha=0.25,denominator="one")@5',
 }
 OTHER_TEXTS = {
     ' NDCG ( gain = "linear" ) @ 5 ': NDCG(gain="linear") @ 5,
@@ -145,7 +149,13 @@ gain = st.sampled_from(["exponential", "linear"])
 rel = st.integers(1, 15)
 whole = st.one_of(
     st.builds(lambda m, g: m(gain=g), st.sampled_from([NDCG, DCG, CG]), gain),
-    st.builds(lambda m, r: m(rel=r), st.sampled_from([MRR, HR, PooledHR, P, R]), rel),
+    st.builds(lambda m, r: m(rel=r), st.sampled_from([MRR, HR, PooledHR, P, R, F1, StRecall]), rel),
+    st.builds(lambda r, a: AlphaNDCG(rel=r, alpha=a), rel, st.floats(0, 1)),
+    st.builds(
+        lambda a, over: ERRIA(alpha=a, denominator=over),
+        st.floats(0.001, 1),
+        st.sampled_from(["perfect", "one"]),
+    ),
     st.builds(lambda r, over: AP(rel=r, denominator=over), rel, st.sampled_from(["all", "min"])),
     st.builds(lambda g: ERR(max_grade=g), rel),
     st.builds(lambda r, p: RBP(rel=r, p=p), rel, st.floats(0.0001, 1, exclude_max=True, width=64)),
