@@ -75,7 +75,7 @@ def test_items_beyond_the_catalog_are_refused(item: object) -> None:
 
 @pytest.mark.parametrize("items", ["12", None, 0.5, True, b"1"])
 def test_items_that_are_no_numbers_are_refused(items: object) -> None:
-    with pytest.raises(InputError, match="item numbers from 0 to 3, got .*; pass a list"):
+    with pytest.raises(InputError, match=r"item numbers from 0 to 3, got .*; pass a list"):
         result().share(items)  # type: ignore[arg-type]
 
 

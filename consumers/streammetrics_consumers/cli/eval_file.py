@@ -325,8 +325,8 @@ def _table(found: Sequence[_Line], by: Sequence[str], notes: Sequence[str]) -> s
         ends = line.interval.lower, line.interval.upper
         cells.append(formatting.between(*ends, _DECIMALS) if line.interval.defined else "—")
         if chosen:
-            at = line.threshold
-            cells.append("—" if at is None else formatting.number(at, _DECIMALS))
+            at = line.threshold  # with all digits: a rounded one may select other rows
+            cells.append("—" if at is None else repr(at))
         rows.append([*cells, line.over])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = len(by) + 1
