@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
@@ -23,6 +23,11 @@ from streammetrics.present.views import (
     ranged,
 )
 from streammetrics.results.has_intervals import Asked, HasIntervals
+
+
+# Values and their squares are rounded, each by at most 2**-53 of it: Σ v² is off by less than
+# 2**-51 of it. Of a ratio there are three such terms, of which the middle one is at most the others.
+_ROUNDED: Final = 1 << 49
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +50,16 @@ class ListMoments:
 
     @property
     def variance(self) -> float:
-        """The variance of the mean, or the ratio, of independent lists; nan for fewer than 2."""
+        """The variance of the mean, or the ratio, of independent lists; nan for fewer than 2, and
+        0 where values are equal but for their rounding."""
+        n, v, vv = self.n, self.sum_, self.squares
         if self.pooled is None:
-            return mean_variance(self.n, self.sum_, self.squares)
+            spread = n * vv - v * v
+            return mean_variance(n, v, vv) if spread > n * vv / _ROUNDED else mean_variance(n, 0, 0)
         w, ww, vw = self.pooled
-        return ratio_variance(self.n, self.sum_, w, (self.squares, vw, ww))
+        spread = w * w * vv - 2 * w * v * vw + v * v * ww
+        found = (vv, vw, ww) if spread > w * w * vv / _ROUNDED else (0, 0, 0)
+        return ratio_variance(n, v, w, found)
 
     def interval(self, asked: Asked) -> Interval:
         """The interval of the mean: Wilson's if each value is 0 or 1, else Student's."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from streammetrics import RankingMetrics
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking import CG, Measure
 from streammetrics.ranking.list_values import measured
@@ -95,3 +96,24 @@ def test_a_value_and_its_rest_are_exact_to_twice_the_digits(ties: str) -> None:
             exact = truth.value(one, ties)
             assert value == float(exact), truth.measure
             assert abs(Fraction(value) + Fraction(more) - exact) <= Fraction(1, 2**90)
+
+
+EQUAL = ("NDCG@3", "AlphaNDCG@3", "ERR", "MRR", "DCG@2", "AP", "PooledHR@3")
+
+
+@pytest.mark.parametrize("lists", [2, 3, 50])
+@pytest.mark.parametrize("examination", [None, (1, 0.3, 0.7)])
+def test_equal_lists_have_no_interval_whatever_the_rounding_of_their_squares(
+    lists: int, examination: tuple[float, ...] | None
+) -> None:
+    metric = RankingMetrics(EQUAL, examination=examination)
+    positions = None if examination is None else [1 + i % 3 for i in range(lists)]
+    subtopics = [[["a"]] * 4] * lists
+    metric.update([[0, 0, 2, 1]] * lists, subtopics=subtopics, positions=positions)
+    result = metric.compute()
+    for measure in EQUAL:
+        found = result.interval(measure)
+        assert not found.defined and "the variance is 0" in found.reason
+    other = [1] if examination else None
+    metric.update([[1, 0, 0, 0]], subtopics=[[["a"]] * 4], positions=other)
+    assert all(metric.compute().interval(measure).defined for measure in EQUAL)
