@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.kernels.inference.variances import rounded_ratio_variance
 from streammetrics.present.measure_names import entry_text, similar_entry
 from streammetrics.present.views import (
     ENTRIES,
@@ -23,11 +23,6 @@ from streammetrics.present.views import (
     ranged,
 )
 from streammetrics.results.has_intervals import Asked, HasIntervals
-
-
-# Values and their squares are rounded, each by at most 2**-53 of it: Σ v² is off by less than
-# 2**-51 of it. Of a ratio there are three such terms, of which the middle one is at most the others.
-_ROUNDED: Final = 1 << 49
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +47,8 @@ class ListMoments:
     def variance(self) -> float:
         """The variance of the mean, or the ratio, of independent lists; nan for fewer than 2, and
         0 where values are equal but for their rounding."""
-        n, v, vv = self.n, self.sum_, self.squares
-        if self.pooled is None:
-            spread = n * vv - v * v
-            return mean_variance(n, v, vv) if spread > n * vv / _ROUNDED else mean_variance(n, 0, 0)
-        w, ww, vw = self.pooled
-        spread = w * w * vv - 2 * w * v * vw + v * v * ww
-        found = (vv, vw, ww) if spread > w * w * vv / _ROUNDED else (0, 0, 0)
-        return ratio_variance(n, v, w, found)
+        w, ww, vw = self.pooled or (self.n, self.n, self.sum_)
+        return rounded_ratio_variance(self.n, self.sum_, w, (self.squares, vw, ww))
 
     def interval(self, asked: Asked) -> Interval:
         """The interval of the mean: Wilson's if each value is 0 or 1, else Student's."""

@@ -109,6 +109,18 @@ def test_equal_runs_have_no_difference_and_no_interval() -> None:
     ]
 
 
+def test_equal_differences_of_all_queries_have_no_interval_and_no_p_value() -> None:
+    queries = [str(i) for i in range(30)]
+    qrels = dict.fromkeys(queries, {"c": 2, "d": 1})
+    runs = {"a": dict.fromkeys(queries, ["x", "y", "c", "d"]),
+            "b": dict.fromkeys(queries, ["x", "c", "y", "d"])}  # fmt: skip
+    compared = compare_runs(qrels, runs, ["ndcg@3", "mrr", "err"])
+    for measure in ("ndcg@3", "mrr", "err"):
+        found = compared.difference("b", measure)
+        assert found.difference > 0.02 and found.pvalue == 1
+        assert "the variance is 0" in found.reason
+
+
 def test_notes_name_the_run_that_they_are_of() -> None:
     qrels = {**QRELS, "none": {"a": 0}}
     lacking = {q: v for q, v in RUNS["good"].items() if q != "q3"}

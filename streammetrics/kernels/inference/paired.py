@@ -27,7 +27,7 @@ from streammetrics.kernels.inference.tails import beta_p, chi2_sf
 from streammetrics.kernels.inference.variances import (
     GroupVariance,
     jackknife_variance,
-    ratio_variance,
+    rounded_ratio_variance,
 )
 
 Floats = NDArray[np.float64]
@@ -92,11 +92,12 @@ class PairedSums:
 
     @property
     def variance(self) -> float:
-        """Of the difference, for independent units; nan for fewer than two."""
+        """Of the difference, for independent units; nan for fewer than two, and 0 where the
+        differences are equal but for their rounding."""
         if self.unbounded:
             return math.nan
         d, w, dd, dw, ww = self.sums
-        return ratio_variance(self.units, d, w, (dd, dw, ww))
+        return rounded_ratio_variance(self.units, d, w, (dd, dw, ww))
 
     @property
     def df(self) -> float:

@@ -62,6 +62,28 @@ def ratio_variance(
     return ratio(max(units * spread, 0), (units - 1) * n**4)
 
 
+# A value and its square are each off by at most 2**-53 of it, so each sum of products is off by less
+# than 2**-51 of it. Where the spread is 0, its terms are n² Σ y², twice that, and once that.
+_ROUNDING: Final = 49
+
+
+def rounded_ratio_variance(
+    units: int, y: Fraction, n: Fraction | int, squares: tuple[Fraction, Fraction, Fraction | int]
+) -> float:
+    """`ratio_variance` where values and products were rounded to float64 before they were summed:
+    0 if the spread may be that of the rounding alone.
+
+    >>> third = 1 / 3  # of each of 3 units with the weight 1
+    >>> yy = 3 * Fraction(third * third)
+    >>> rounded_ratio_variance(3, Fraction(1), 3, (yy + Fraction(1, 2**60), Fraction(1), 3))
+    0.0
+    """
+    yy, yn, nn = squares
+    spread = n * n * yy - 2 * n * y * yn + y * y * nn
+    none = spread * 2**_ROUNDING <= n * n * yy
+    return ratio_variance(units, y, n, (Fraction(0),) * 3 if none else squares)
+
+
 FEW: Final = 16  # groups; with fewer, the variance itself is known to 37 % at best
 WHALE: Final = Fraction(1, 4)  # share of all weight in one group
 

@@ -128,6 +128,21 @@ def test_a_ratio_has_the_error_of_its_residuals(rows: list[tuple[int, int, int]]
     assert found.variance == float(Fraction(n, n - 1) * spread / total**2)
 
 
+@pytest.mark.parametrize("units", [2, 3, 30, 1_000])
+def test_equal_differences_have_no_variance_whatever_the_rounding_of_their_squares(
+    units: int,
+) -> None:
+    rng = np.random.default_rng(units)
+    for d, w in rng.random((200, 2)) * 10.0 ** rng.integers(-100, 100, (200, 2)):
+        weights = np.where(np.arange(units) % 2, w, 2 * w)  # d / w is the same for all
+        for given in (None, weights):
+            differences = np.full(units, d) if given is None else weights * 2.0**-3
+            found = PairedSums.of(differences, np.zeros(units), given)
+            assert found.variance == 0, (d, w)
+    apart = np.array([1, 1 + 2.0**-20] * (units // 2))
+    assert PairedSums.of(apart, np.zeros(len(apart))).variance > 0
+
+
 def test_an_infinite_difference_has_no_variance_and_is_counted() -> None:
     inf = math.inf
     found = PairedSums.of(np.array([0.5, inf, inf, 1e200]), np.array([0.25, 1.0, inf, -1e200]))
