@@ -111,9 +111,11 @@ def test_equal_runs_have_no_difference_and_no_interval() -> None:
 
 def test_equal_differences_of_all_queries_have_no_interval_and_no_p_value() -> None:
     queries = [str(i) for i in range(30)]
-    qrels = dict.fromkeys(queries, {"c": 2, "d": 1})
-    runs = {"a": dict.fromkeys(queries, ["x", "y", "c", "d"]),
-            "b": dict.fromkeys(queries, ["x", "c", "y", "d"])}  # fmt: skip
+    qrels = {query: {"c": 2, "d": 1} for query in queries}
+    runs = {
+        run: {query: [*order] for query in queries}
+        for run, order in {"a": "xycd", "b": "xcyd"}.items()
+    }
     compared = compare_runs(qrels, runs, ["ndcg@3", "mrr", "err"])
     for measure in ("ndcg@3", "mrr", "err"):
         found = compared.difference("b", measure)

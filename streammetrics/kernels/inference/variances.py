@@ -62,8 +62,8 @@ def ratio_variance(
     return ratio(max(units * spread, 0), (units - 1) * n**4)
 
 
-# A value and its square are each off by at most 2**-53 of it, so each sum of products is off by less
-# than 2**-51 of it. Where the spread is 0, its terms are n² Σ y², twice that, and once that.
+# A value and its square are each off by at most 2**-53 of it, so each sum of products is off by
+# less than 2**-51 of it. Where the spread is 0, its terms are n² Σ y², twice that, and once that.
 _ROUNDING: Final = 49
 
 
