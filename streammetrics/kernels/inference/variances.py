@@ -128,6 +128,8 @@ def jackknife_variance(replicates: Sequence[float]) -> GroupVariance:
         return GroupVariance(math.nan, k, f"{k} group{'s' * (k != 1)} with rows: at least 2 needed")
     if not all(map(math.isfinite, replicates)):
         return GroupVariance(math.nan, k, "the estimate is undefined without one of the groups")
+    if min(replicates) == max(replicates):  # their mean may be another float
+        return GroupVariance(0.0, k)
     try:
         mean = math.fsum(replicates) / k
         square = math.fsum((value - mean) * (value - mean) for value in replicates)

@@ -70,6 +70,12 @@ def test_it_is_the_formula_in_any_order(found: list[float]) -> None:
     assert jackknife_variance(found) == jackknife_variance(sorted(found))
 
 
+@pytest.mark.parametrize("groups", range(2, 65))
+def test_equal_replicates_have_no_variance_though_their_mean_is_rounded(groups: int) -> None:
+    for value in (0.1, 1 / 3, 0.23463936301137828, -1e300):
+        assert jackknife_variance([value] * groups).variance == 0
+
+
 def test_degrees_of_freedom_are_groups_less_one() -> None:
     found = jackknife_variance([1.0, 2.0, 3.0])
     assert (found.groups, found.df, found.reason) == (3, 2.0, "")
