@@ -18,7 +18,11 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.parts.exact_sums import of_scales
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.variances import mean_variance, ratio_variance
+from streammetrics.kernels.inference.variances import (
+    mean_variance,
+    ratio_variance,
+    rounded_ratio_variance,
+)
 from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
 from streammetrics.present.notebook import ShownColumns
 from streammetrics.present.views import Directions, Ranges, Reasons, directed, ranged
@@ -239,9 +243,13 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         if name == "copc":
             return ratio_variance(n, y, p, (y, self.hits, self.squares))
         if name == "log_loss" and squares[0] is not None:
-            return math.nan if self.losses is None else mean_variance(n, self.losses, squares[0])
+            losses = self.losses
+            if losses is None:
+                return math.nan
+            return rounded_ratio_variance(n, losses, n, (squares[0], losses, n))
         if name == "brier" and squares[1] is not None:
-            return mean_variance(n, self.squares - 2 * self.hits + y, squares[1])
+            brier = self.squares - 2 * self.hits + y
+            return rounded_ratio_variance(n, brier, n, (squares[1], brier, n))
         return None
 
     @cached_property

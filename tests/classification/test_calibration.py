@@ -109,3 +109,14 @@ def test_settings_may_be_numbers_of_numpy() -> None:
     metric = Calibration(clip=np.float32(0.1), bins=np.int64(3))  # type: ignore[arg-type]
     assert metric.settings()["clip"] == 0.10000000149011612
     assert metric == Calibration(clip=float(np.float32(0.1)), bins=3)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 100])
+def test_equal_losses_have_no_interval_whatever_the_rounding_of_their_squares(rows: int) -> None:
+    for score in (0.1, 0.3, 0.7, 1 / 3, 1e-9):
+        metric = Calibration()
+        metric.update([0] * rows, [score] * rows)
+        for view in ("brier", "log_loss"):
+            assert not metric.confidence_interval(view=view).defined, (view, score)
+    metric.update([1], [0.25])
+    assert metric.confidence_interval(view="brier").defined
