@@ -71,9 +71,12 @@ def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
         mine = [row for row in rows if row.treatment_variant == arm]
         tones = {TONES[row.verdict] for row in mine}
         tone = next(one for one in _WORST if one in tones)
-        parts = [_decision(row) for row in mine if not row.guardrail]
+        names = labels_of(mine, METRIC)
+        parts = [
+            _decision(row, one) for row, one in zip(mine, names, strict=True) if not row.guardrail
+        ]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
-        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine)))]
+        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine, names)))]
         yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
 
 
@@ -108,21 +111,34 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
     return f"planned {planned} {what}" + ("" if so_far is None else f", {so_far} so far")
 
 
-def _decision(row: Comparison) -> str:
+def labels_of(rows: Sequence[Comparison], most: int) -> list[str]:
+    """The metric of each row, with its view where rows have several views of the metric. most:
+    characters of a metric; a view may have twice as many."""
+    views: dict[str, set[str]] = {}
+    for row in rows:
+        views.setdefault(row.metric, set()).add(row.view)
+    return [
+        formatting.name(row.metric, most)
+        + f" {formatting.name(row.view, 2 * most)}" * (len(views[row.metric]) > 1)
+        for row in rows
+    ]
+
+
+def _decision(row: Comparison, name: str) -> str:
     lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
     lift = f" ({lift})".replace(" %", "\u00a0%") if lift else ""  # it stays on one line
-    return f"{formatting.name(row.metric, METRIC)} {words(row.verdict)}{lift}"
+    return f"{name} {words(row.verdict)}{lift}"
 
 
-def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
+def _rails(rows: Sequence[Comparison], names: Sequence[str]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
-    rails = [row for row in rows if row.guardrail]
-    broken = [row.metric for row in rails if row.verdict == "broken"]
-    unresolved = [row.metric for row in rails if row.verdict in _UNRESOLVED]
+    rails = [(row.verdict, name) for row, name in zip(rows, names, strict=True) if row.guardrail]
+    broken = [name for verdict, name in rails if verdict == "broken"]
+    unresolved = [name for verdict, name in rails if verdict in _UNRESOLVED]
     kept = len(rails) - len(broken) - len(unresolved)
-    for names, what in ((broken, "broken"), (unresolved, "unresolved")):
-        if names:
-            yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
+    for some, what in ((broken, "broken"), (unresolved, "unresolved")):
+        if some:
+            yield f"{_guardrails(len(some))} {what}: {_listed(some)}"
     if kept:
         yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
 
@@ -133,7 +149,7 @@ def _guardrails(n: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
-    return ", ".join([*(formatting.name(one, METRIC) for one in names[:NAMES]), *more])
+    return ", ".join([*names[:NAMES], *more])
 
 
 def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:

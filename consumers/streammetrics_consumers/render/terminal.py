@@ -35,6 +35,7 @@ from streammetrics_consumers.render.cells import (
     names_of,
     rows_shown,
 )
+from streammetrics_consumers.render.experiment_text import labels_of
 from streammetrics_consumers.render.text import (
     COLOURS,
     GAP,
@@ -208,10 +209,10 @@ def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     found = effects_of(rows)
     lines = [
         (
-            *(formatting.name(x, NAME) for x in (row.metric, row.treatment_variant)),
+            *(label, formatting.name(row.treatment_variant, NAME)),
             *(one.effect, one.always, one.verdict, one.p),
         )
-        for row, one in zip(rows, found, strict=True)
+        for row, one, label in zip(rows, found, labels_of(rows, NAME), strict=True)
     ]
     titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: found[0].p_title}
     widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}
