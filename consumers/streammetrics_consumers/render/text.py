@@ -341,7 +341,7 @@ def _split(
     """A table with a column for each key, in as many tables as the width requires."""
     label_width = max(len(title), *(cell_len(label) for label, _ in lines))
     widths = [
-        max(min(cell_len(key), LABEL), *(cell_len(cells[i]) for _, cells in lines))
+        max(min(cell_len(key), LABEL), _word(key), *(cell_len(cells[i]) for _, cells in lines))
         for i, key in enumerate(keys)
     ]
     at = 0
@@ -361,6 +361,11 @@ def _split(
             yield Table.grid()
         yield table
         at = end
+
+
+def _word(key: str) -> int:
+    """The width of the longest word, which is not broken up to half more than `LABEL`."""
+    return min(LABEL * 3 // 2, max(map(cell_len, key.split()), default=0))
 
 
 def _counts(figures: Sequence[Figure]) -> dict[str, tuple[str, ...]]:

@@ -63,6 +63,14 @@ def test_certain_bounds_and_intervals_are_in_columns_of_their_own_or_below_the_v
     ]
 
 
+def test_a_view_with_arguments_is_not_broken_in_the_head_of_its_column() -> None:
+    found, view = corpus()["win"], "precision_at_recall(0.8)"
+    several = [replace(row, metric="auc", view=view) for row in found.comparisons * 3]
+    lines = table(replace(found, comparisons=several), Style(80), title="t").splitlines()
+    assert sum(line.count(f"({view})") for line in lines) == 3
+    assert all(len(line) <= 80 for line in lines)
+
+
 def test_the_true_effect_of_a_simulated_stream_stands_below_the_estimate() -> None:
     found = corpus()["kept"]
     row = found.comparisons[0]
