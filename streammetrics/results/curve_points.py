@@ -81,8 +81,8 @@ class PrecisionRecallPoints(ShownColumns):
 class OperatingPoint(Shown):
     """A threshold, positive iff score >= threshold, and the rates at it.
 
-    threshold: +inf where nothing is predicted positive; nan there if a score is +inf itself, so
-    that every threshold predicts a positive.
+    threshold: +inf where nothing is predicted positive; nan there if a score is +inf itself, or may
+    be in the highest bucket of a histogram, so that every threshold predicts a positive.
     """
 
     threshold: float
@@ -102,14 +102,16 @@ class BestPoints(Generic[V_co], Shown):
 
     value: nan if undefined. `Bounded` for a histogram: a threshold inside a bucket may be better
     than those at the edges of buckets, which are listed.
-    points: from the highest threshold down; () if the value is undefined.
+    points: from the highest threshold down; () if the value is undefined. reason: why nothing is
+    known of the curve, if so.
     """
 
     value: V_co
     points: tuple[OperatingPoint, ...]
+    reason: str = ""
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        why = "no threshold meets the requirements, or one class has no rows"
+        why = self.reason or "no threshold meets the requirements, or one class has no rows"
         why = why if math.isnan(float(self.value)) else ""
         yield ValueRow("value", self.value, reason=why)
         for i, point in enumerate(self.points):
@@ -122,7 +124,8 @@ class BudgetPoint(Generic[V_co], Shown):
     """The least threshold at which at most a given share of the rows is predicted positive.
 
     threshold: positive iff score >= threshold; +inf if the tied rows with the highest score are
-    more than the share. For a histogram it is the least score of a bucket.
+    more than the share, or nan as in `OperatingPoint`. For a histogram it is the least score of a
+    bucket. reason: why nothing is known of the curve, if so.
     share, precision, recall: of the rows predicted positive. Precision is nan without such rows,
     recall without positives. For a histogram they are `Bounded`: a threshold within the next bucket
     may predict more of its rows positive. rates: those at `threshold`, which are certain.
@@ -133,16 +136,19 @@ class BudgetPoint(Generic[V_co], Shown):
     precision: V_co
     recall: V_co
     rates: Rates
+    reason: str = ""
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         none = "nothing is predicted positive"
-        yield _threshold_row(self.threshold, self.rates)
+        row = _threshold_row(self.threshold, self.rates)
+        yield replace(row, reason=self.reason or row.reason)
         for name, why in (("share", "no rows"), ("precision", none), ("recall", "no positives")):
             value = getattr(self, name)
+            why = self.reason or why
             yield ValueRow(name, value, reason=why if math.isnan(float(value)) else "")
 
 
 def _threshold_row(threshold: float, rates: Rates) -> ValueRow:
     why = "" if math.isfinite(threshold) else "nothing is predicted positive"
-    why = "a score is infinite itself" if math.isnan(threshold) else why
+    why = "a score is infinite itself, or may be" if math.isnan(threshold) else why
     return ValueRow("threshold", threshold, None, counts_of(rates), why)

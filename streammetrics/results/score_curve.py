@@ -321,7 +321,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         )
         aim = aim_of(by, self._steps, q, b)
         if aim is None:
-            return BestPoints(self._figure(UNDEFINED), ())
+            return BestPoints(self._figure(UNDEFINED), (), self.reason)
         found = best(self._steps, aim, least, bounded=not self.exact)
         points = tuple(self._point(int(at)) for at in found.at)
         return BestPoints(self._figure(found.figure), points)
@@ -361,7 +361,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
         point = self._point(budget.at)
         figures = budget.share(of), budget.precision(of), budget.recall(of)
         positive, precision, recall = map(self._figure, figures)
-        return BudgetPoint(point.threshold, positive, precision, recall, point.rates)
+        return BudgetPoint(point.threshold, positive, precision, recall, point.rates, self.reason)
 
     def precision_at_budget(self, predicted_positive: float | Fraction) -> V_co:
         """The precision of `threshold_for` this share of the rows."""

@@ -111,6 +111,23 @@ def test_all_that_nothing_meets_is_undefined_and_says_so() -> None:
     assert math.isnan(empty.threshold_for(predicted_positive=1).share)
 
 
+def test_points_of_a_curve_of_which_nothing_is_known_say_why() -> None:
+    metric = ExactAUC(max_rows=2)
+    metric.update([1, 0, 1], [0.1, 0.2, 0.3])
+    curve = metric.compute()
+    for found in (curve.best("precision"), curve.threshold_for(predicted_positive=0.5)):
+        assert found.reason == "3 rows exceed max_rows=2"
+        assert "3 rows exceed max_rows=2" in repr(found) and "no rows" not in repr(found)
+
+
+def test_a_score_without_an_upper_end_leaves_no_threshold_for_nothing() -> None:
+    metric = HistogramAUC(range="real")
+    for labels, scores in (([1, 0], [math.inf, 0.5]), ([0], [1e9])):
+        metric.update(labels, scores)
+        found = metric.compute().threshold_for(predicted_positive=0)
+        assert math.isnan(found.threshold) and "is infinite itself, or may be" in repr(found)
+
+
 def test_a_required_precision_of_0_needs_a_row_also_inside_a_bucket() -> None:
     labels, scores = [0, 0, 0, 1], [0.9, 0.91, 0.92, 0.1]
     metric = HistogramAUC(resolution=0)
