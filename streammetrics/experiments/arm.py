@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import is_chosen, no_jackknife, scarce
+from streammetrics.combine.clustered import doubts_of_view, is_chosen, no_jackknife, scarce
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
@@ -116,7 +116,8 @@ class Arm:
     for others. quantile: the rows, if the view is a quantile. sides: of a view that is itself an
     effect, the rows that each variant won. no_jackknife: why `replicates` do not show the variance,
     so that they are nan, as those of a quantile; "" if they do. known: the control of an effect,
-    which is 0 without any rows.
+    which is 0 without any rows. doubts: reasons to doubt the estimate although it is defined, such
+    as weights of a policy that are not 1 on average.
     """
 
     view: str
@@ -146,6 +147,7 @@ class Arm:
     sides: Successes | None = None
     known: bool = False
     no_jackknife: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> float:
@@ -258,6 +260,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         quantile=quantile,
         sides=_sides(figures, chosen),
         no_jackknife=unsound,
+        doubts=() if math.isnan(float(found.estimate)) else doubts_of_view(figures, chosen),
     )
 
 

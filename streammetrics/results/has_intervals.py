@@ -38,7 +38,7 @@ METHODS: Final = (
 )
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
-_NAN: Final = "the estimate is nan"  # where a formula does not say why
+UNEXPLAINED: Final = "the estimate is nan"  # where a formula does not say why
 _SCARCE: Final = "{} {}: at least 2 needed"
 
 
@@ -203,7 +203,7 @@ class HasIntervals(Shown):
             return interval_within(self._band(asked), *range_of(self, text.text))
         why = self._without(text)
         found = None if why else self._interval(asked)
-        if math.isnan(asked.estimate) and (found is None or found.reason == _NAN):
+        if math.isnan(asked.estimate) and (found is None or found.reason == UNEXPLAINED):
             why = why_undefined(self, text.name, asked.estimate, counts_of(self))
             return asked.none(why, n=rows, formula=found is not None)
         if found is None:
