@@ -187,11 +187,6 @@ def replicated(result: object, view: object) -> object:
     return result._replicated(view_of(result, view)) if isinstance(result, HasIntervals) else view
 
 
-def doubts_of_view(result: object, view: object) -> tuple[str, ...]:
-    """Reasons to doubt a view of a result of a metric."""
-    return result._doubts(view_of(result, view)) if isinstance(result, HasIntervals) else ()
-
-
 def no_jackknife(result: object, view: object) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
     if not isinstance(result, HasIntervals):

@@ -12,7 +12,6 @@ from streammetrics.combine.clustered import (
     JACKKNIFE,
     behind_of,
     clustered,
-    doubts_of_view,
     leave_one_out,
     mapped,
     no_jackknife,
@@ -34,7 +33,7 @@ from streammetrics.kernels.inference.variances import (
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
 from streammetrics.present.views import counts_of, value_of, views_of
-from streammetrics.results.has_intervals import Behind
+from streammetrics.results.has_intervals import Behind, doubts_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -108,7 +107,7 @@ class UserGroupsResult(Generic[R], Shown):
 
     def _doubts_of(self, view: object = None) -> tuple[str, ...]:
         """Reasons to doubt a view or its variance: those of the metric, and `doubts`."""
-        return *doubts_of_view(self.value, _view(view)), *self.doubts
+        return *doubts_of(self.value, _view(view)), *self.doubts
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import doubts_of_view, is_chosen, no_jackknife, scarce
+from streammetrics.combine.clustered import is_chosen, no_jackknife, scarce
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
@@ -26,7 +26,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.results.has_intervals import HasIntervals, doubts_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
@@ -260,7 +260,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         quantile=quantile,
         sides=_sides(figures, chosen),
         no_jackknife=unsound,
-        doubts=() if math.isnan(float(found.estimate)) else doubts_of_view(figures, chosen),
+        doubts=doubts_of(figures, chosen),
     )
 
 

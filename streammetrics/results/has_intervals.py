@@ -321,6 +321,24 @@ def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
     return result.interval(view, level=level, method="band")
 
 
+def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
+    """Reasons to doubt a view of a result although it is defined; None: the headline.
+
+    >>> from streammetrics import OffPolicy
+    >>> policy = OffPolicy()
+    >>> policy.update([0.5] * 200, [0.25] * 200, [1, 0] * 100)
+    >>> doubts_of(policy.compute(), "snips")
+    ('the mean weight is 0.5, over 3 standard errors away from 1',)
+    """
+    if not isinstance(result, HasIntervals):
+        return ()
+    asked = view_of(result, view)
+    if asked.rest:
+        return doubts_of(replace(asked, rest="").figure(result), asked.rest)
+    doubts = result._doubts(asked)
+    return () if not doubts or math.isnan(float(value_of(result, asked.text))) else doubts
+
+
 class RoundedWeights(HasIntervals):
     """A result of rows whose weights may have been rounded to units.
 
