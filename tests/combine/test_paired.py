@@ -16,11 +16,13 @@ from streammetrics import (
     Bounded,
     Calibration,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
     InputError,
     MulticlassConfusion,
+    OffPolicy,
     Paired,
     PerKey,
     RankingMetrics,
@@ -366,3 +368,21 @@ def test_sums_that_no_differences_have_are_refused() -> None:
         paired.row_sums.add(np.array([change]), np.array([cell]))
         with pytest.raises(StateError, match="impossible differences"):
             load(paired.to_bytes())
+
+
+def test_a_pair_without_an_interval_says_why_and_gives_no_advice_that_does_not_help() -> None:
+    columns = {"logged": [0.5] * 300, "rewards": [1, 0, 0] * 100}
+    targets = {"target_a": [0.5] * 300, "target_b": [0.25, 0.5, 0.75] * 100}
+    pair, of_users = Paired(OffPolicy()), Paired(UserGroups(OffPolicy()))
+    pair.update(**columns, **targets)
+    of_users.update(**columns, **targets, groups=range(300))
+    found, clustered = pair.compute(), of_users.compute()
+    assert "difference: no interval: no formula for independent rows; pair users:" in repr(found)
+    assert clustered.interval().defined
+    why = "it grows with the rows, and estimates nothing beyond them"
+    for one in (found, clustered):
+        assert one.interval("effective_sample_size").reason == why
+    quantiles = Paired(UserGroups(ExactQuantiles()), columns=("values",))
+    quantiles.update(groups=range(300), values_a=range(300), values_b=range(1, 301))
+    assert "compare(a, b, paired=True)" in quantiles.compute().interval("median").reason
+    assert "paired=True" not in quantiles.compute().interval("maximum").reason
