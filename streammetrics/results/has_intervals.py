@@ -160,6 +160,9 @@ class HasIntervals(Shown):
     effects: ClassVar[frozenset[str]] = frozenset()
     # Views without an interval, also over users, with the reason: no jackknife holds for them.
     without: ClassVar[Mapping[str, str]] = {}
+    # Attributes that are this result again, with values of the same rows that are undefined here:
+    # over users they have intervals over users too.
+    again: ClassVar[frozenset[str]] = frozenset()
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 

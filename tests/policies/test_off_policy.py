@@ -274,6 +274,9 @@ def test_users_are_left_out_of_values_that_barely_have_support() -> None:
     why = "the effective sample size is 90.0, needs 100"
     assert thin.compute().interval().reason == why
     assert why in str(thin.compute())
+    raw = thin.compute().raw
+    assert raw.snips == 0.5 and raw.interval() == thin.compute().interval("raw.snips")
+    assert raw.interval("mean_reward") == thin.compute().interval("mean_reward")
 
 
 # -- intervals -----------------------------------------------------------------------------------
