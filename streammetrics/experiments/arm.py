@@ -281,6 +281,13 @@ def is_effect(result: object, view: str | None = None) -> bool:
     return view_of(figures, view).text in figures.effects
 
 
+def effects_of(state: Accumulator | None) -> tuple[str, ...]:
+    """The views of a state's result that are themselves effects."""
+    result = None if state is None else state.compute()
+    figures = result.value if isinstance(result, UserGroupsResult) else result
+    return tuple(sorted(figures.effects)) if isinstance(figures, HasIntervals) else ()
+
+
 def _sides(figures: object, view: str) -> Successes | None:
     """The rows that each variant won, if the view is itself an effect."""
     return (
