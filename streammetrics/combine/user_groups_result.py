@@ -64,7 +64,7 @@ class UserGroupsResult(Generic[R], Shown):
         except AttributeError:
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
-        again = isinstance(self.value, HasIntervals) and name in self.value.again
+        again = isinstance(self.value, HasIntervals) and name in self.value._again
         return replace(self, value=found) if again else found
 
     def __getitem__(self, key: object) -> Any:

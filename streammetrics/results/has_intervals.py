@@ -162,7 +162,7 @@ class HasIntervals(Shown):
     without: ClassVar[Mapping[str, str]] = {}
     # Attributes that are this result again, with values of the same rows that are undefined here:
     # over users they have intervals over users too.
-    again: ClassVar[frozenset[str]] = frozenset()
+    _again: ClassVar[frozenset[str]] = frozenset()
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 

@@ -102,7 +102,7 @@ class PolicyValue(_LateSums, HasIntervals):
             ("largest_weight", "largest_share"), "the largest weight of more rows is not known"
         ),
     }
-    again: ClassVar[frozenset[str]] = frozenset({"raw"})
+    _again: ClassVar[frozenset[str]] = frozenset({"raw"})
     rows: int
     nonzero_rewards: int
     rows_clipped: int
