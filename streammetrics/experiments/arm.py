@@ -114,8 +114,9 @@ class Arm:
     never: why no interval of the view holds at all looks, or "". moments: of independent rows whose
     values are bounded by design, from which follows an interval that is exact at all looks; None
     for others. quantile: the rows, if the view is a quantile. sides: of a view that is itself an
-    effect, the rows that each variant won. no_jackknife: why `replicates` do not show the variance,
-    so that they are nan, as those of a quantile; "" if they do. known: the control of an effect,
+    effect, the rows that each variant won. effects: the views of the result that are themselves
+    effects. no_jackknife: why `replicates` do not show the variance, so that they are nan, as those
+    of a quantile; "" if they do. known: the control of an effect,
     which is 0 without any rows. doubts: reasons to doubt the estimate although it is defined, such
     as weights of a policy that are not 1 on average.
     """
@@ -145,6 +146,7 @@ class Arm:
     moments: Moments | None = None
     quantile: QuantileArm | None = None
     sides: Successes | None = None
+    effects: tuple[str, ...] = ()
     known: bool = False
     no_jackknife: str = ""
     doubts: tuple[str, ...] = ()
@@ -259,6 +261,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         moments=None if grouped else _moments(independent, figures, chosen),
         quantile=quantile,
         sides=_sides(figures, chosen),
+        effects=effects_of(figures),
         no_jackknife=unsound,
         doubts=doubts_of(figures, chosen),
     )
@@ -281,9 +284,8 @@ def is_effect(result: object, view: str | None = None) -> bool:
     return view_of(figures, view).text in figures.effects
 
 
-def effects_of(state: Accumulator | None) -> tuple[str, ...]:
-    """The views of a state's result that are themselves effects."""
-    result = None if state is None else state.compute()
+def effects_of(result: object) -> tuple[str, ...]:
+    """The views of a result that are themselves effects."""
     figures = result.value if isinstance(result, UserGroupsResult) else result
     return tuple(sorted(figures.effects)) if isinstance(figures, HasIntervals) else ()
 

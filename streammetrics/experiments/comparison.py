@@ -410,7 +410,7 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
 def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputError:
     """The error for anything but a state: for a result, most likely."""
     hint = "pass two states of one metric, each with the rows of one variant"
-    if given is None and (effects := effects_of(of)):
+    if given is None and of is not None and (effects := effects_of(of.compute())):
         hint = f"pass one; without it only {' and '.join(effects)} is compared, with 0"
     elif isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
         hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"

@@ -39,7 +39,7 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     ):
         names = _variants(contrast, test)
         if names:
-            return f"{_joined(names, 'has', 'have')} {said}"
+            return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
@@ -47,6 +47,14 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     if _variants(contrast, lambda arm: math.isnan(arm.value)):
         return _undefined(contrast)
     return reading.last.reason or found.reason or "its standard error is unknown"
+
+
+def _one_stream(contrast: Contrast) -> str:
+    """How to compare variants that share the rows of one of them, if these may be such; else ""."""
+    arms = [arm for _, arm in _arms(contrast)]
+    effects = [one for arm in arms for one in arm.effects if arm.view not in arm.effects]
+    effects = [] if all(arm.rows for arm in arms) else effects
+    return f"; if both variants are in the same rows, decide by {effects[0]}" if effects else ""
 
 
 def _undefined(contrast: Contrast) -> str:

@@ -115,6 +115,15 @@ def test_too_few_lists_wait_and_say_nothing_of_the_control(n: int, users: bool, 
     assert finding.sentence == f"Too early to judge interleaving (new - old): {said}."
 
 
+def test_a_share_of_wins_has_no_control_in_one_stream_and_the_sentence_says_what_has() -> None:
+    plan = replace(PLAN, decision=("interleaving.win_share_b",))
+    (finding,) = Experiment(plan, {"new": {"interleaving": stream(3_000)}}).report().findings
+    assert finding.verdict == "not_started"
+    assert finding.reason == (
+        "old has no rows yet; if both variants are in the same rows, decide by preference"
+    )
+
+
 def test_the_label_reading_is_the_e_process_of_wins() -> None:
     state = stream(3_000, users=False)
     (contrast,) = Experiment(PLAN, {"new": {"interleaving": state}}).contrasts()
