@@ -97,7 +97,8 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    hint = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
+    hint = _MAP if name == "labels" else f"map {name} to these first"
+    hint = hint if positive is None else f"name the positive class with positive=, or {hint}"
     instead = labels_instead(array) or hint
     raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", instead)
 

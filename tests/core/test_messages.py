@@ -17,6 +17,7 @@ from streammetrics import (
     Calibration,
     ExactAUC,
     GroupedAUC,
+    GroupedInterleaving,
     GroupedScores,
     HistogramAUC,
     InputError,
@@ -102,6 +103,11 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         (["yes", "no"], [0.1, 0.2]),
         f"{BINARY} 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
+    ),
+    (
+        partial(GroupedInterleaving().update, groups=[7, 7]),
+        ([1, 0], ["A", "B"]),
+        f"{BINARY.replace('labels', 'teams')} 'A'; map teams to these first",
     ),
     (
         Calibration().update,
