@@ -63,10 +63,10 @@ def results_of(
             slices, with_other = first.choose(found)
             for slice_, one in found.computed(slices, with_other=with_other):
                 if alarm := _alarm(one.result):
-                    alarms[f"{_name(metric, slice_)}: alarm: {alarm}"] = None
+                    alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
                 for why in doubts_of(one.value):
                     about = headlines_of(one.value)[0]
-                    doubts[f"{_name(metric, slice_)}: doubts about {about}: {why}"] = None
+                    doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
                 some, headlines, limits = rows_of(window, slice_, metric, one, views)
                 rows.extend(keep(some))
                 known.update(dict.fromkeys((metric, view) for view in headlines))
@@ -126,9 +126,10 @@ def _alarm(result: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _name(metric: str, slice_: Slice) -> str:
-    """A metric and the values of its slice, in words."""
-    return ", ".join((metric, *(f"{name} {slice_[name]}" for name in sorted(slice_))))
+def _name(metric: str, slice_: Slice, window: Window) -> str:
+    """A metric, the values of its slice and the start of its window, in words."""
+    since = () if window.start_ms is None else (f"from {iso_utc(window.start_ms)}",)
+    return ", ".join((metric, *(f"{name} {slice_[name]}" for name in sorted(slice_)), *since))
 
 
 def counted(counters: Counters) -> dict[str, int]:

@@ -88,6 +88,11 @@ def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     doubt = "doubts about snips: the mean weight is {}, over 3 standard errors away from 1"
     notes = read(store, parse_query("total", "variant", metric="policy")).notes
     assert notes == (f"policy, variant b: {doubt.format(0.5)}",)  # the weights of a are 1
+    start = "from 1970-01-01T00:00:00Z"
+    notes = read(store, parse_query("all", "variant", metric="policy")).notes
+    assert notes == tuple(
+        f"policy, variant b{at}: {doubt.format(0.5)}" for at in ("", f", {start}")
+    )
     monkeypatch.setattr("streammetrics_consumers.query.results.MAX_ALARMS", 1)
     both = read(store, parse_query("total")).notes
     assert both == (f"policy: {doubt.format(0.75)}", "2 more reasons to doubt metrics")
