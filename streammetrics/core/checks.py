@@ -345,8 +345,9 @@ def _bad_labels(
 ) -> InputError:
     first = array[bad[0]]
     if is_missing(first):
-        instead = f"drop or fill the {len(bad)} row(s) without a label"
-    elif is_score(first):
+        lacks = "a label" if name == "labels" else name
+        instead = f"drop or fill the {len(bad)} row(s) without {lacks}"
+    elif is_score(first) and name == "labels":
         instead = "were labels and scores swapped?"
     return bad_rows(array, bad, name, expected, instead)
 

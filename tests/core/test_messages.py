@@ -104,10 +104,17 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         f"{BINARY} 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
     ),
-    (
-        partial(GroupedInterleaving().update, groups=[7, 7]),
-        ([1, 0], ["A", "B"]),
-        f"{BINARY.replace('labels', 'teams')} 'A'; map teams to these first",
+    *(
+        (
+            partial(GroupedInterleaving().update, groups=[7, 7]),
+            ([1, 0], bad),
+            f"{BINARY.replace('labels', 'teams')} {bad[0]!r}; {hint}",
+        )
+        for bad, hint in (
+            (["A", "B"], "map teams to these first"),
+            ([0.5, 1.0], "map teams to these first"),
+            ([None, 1], "drop or fill the 1 row(s) without teams"),
+        )
     ),
     (
         Calibration().update,
