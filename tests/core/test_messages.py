@@ -111,8 +111,8 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
             f"{BINARY.replace('labels', 'teams')} {bad[0]!r}; {hint}",
         )
         for bad, hint in (
-            (["A", "B"], "map teams to these first"),
-            ([0.5, 1.0], "map teams to these first"),
+            (["A", "B"], "map your teams to these first"),
+            ([0.5, 1.0], "map your teams to these first"),
             ([None, 1], "drop or fill the 1 row(s) without teams"),
         )
     ),
