@@ -20,7 +20,7 @@ from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, rows_of_views, why_undefined
+from streammetrics.present.value_rows import ValueRow, reason_of, rows_of_views, why_undefined
 from streammetrics.present.views import (
     Directions,
     Range,
@@ -115,6 +115,8 @@ class PairedResult(Generic[R], Shown):
     def error_of(self, view: object = None) -> PairedError:
         """The variance of the difference in a view, its degrees of freedom and its method."""
         a, b, asked = self.value_a, self.value_b, _metric_view(view)
+        if why := self._reason(asked):
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
             apart = no_jackknife(a.value, asked)
             of_quantile = apart and not never(a.value, asked)
@@ -260,7 +262,16 @@ class PairedResult(Generic[R], Shown):
                 why = why or row.interval.reason  # also of a view that never has an interval
             yield replace(row, reason=why)
 
+    def _reason(self, view: object = None) -> str:
+        """Why a view of the metric is undefined for these rows, or ""."""
+        models = [self._model_of(one) for one in (self.value_a, self.value_b)]
+        a, b = (reason_of(one, view_of(one, view).name) for one in models)
+        each = (f"{name}: {why}" for name, why in zip(_MODELS, (a, b), strict=True) if why)
+        return a if a == b else "; ".join(each)
+
     def _why_undefined(self, counts: Mapping[str, object]) -> str:
+        if why := self._reason():
+            return why
         model = self._model_of(self.value_a if math.isnan(float(self.a)) else self.value_b)
         return why_undefined(model, headline_of(model), math.nan, counts_of(model) or counts)
 

@@ -386,3 +386,21 @@ def test_a_pair_without_an_interval_says_why_and_gives_no_advice_that_does_not_h
     quantiles.update(groups=range(300), values_a=range(300), values_b=range(1, 301))
     assert "compare(a, b, paired=True)" in quantiles.compute().interval("median").reason
     assert "paired=True" not in quantiles.compute().interval("maximum").reason
+
+
+def test_a_pair_without_support_says_what_its_models_lack() -> None:
+    columns = {"logged": [0.5] * 90, "rewards": [1, 0, 0] * 30}
+    few, fewer = [0.5] * 90, [0.5] * 60 + [0.0] * 30
+    lacks = "the effective sample size is {}, needs 100".format
+    for metric, more in ((OffPolicy(), {}), (UserGroups(OffPolicy()), {"groups": range(90)})):
+        same, other = (
+            fed(metric, **columns, **more, target_a=few, target_b=b) for b in (few, fewer)
+        )
+        for found, why in (
+            (same, lacks("90.0")),
+            (other, f"a: {lacks('90.0')}; b: {lacks('60.0')}"),
+        ):
+            assert math.isnan(float(found.difference)) and found.pvalue == 1.0
+            assert found.interval().reason == why
+            assert {row["reason"] for row in found.to_frame("polars").to_dicts()[:3]} == {why}
+            assert not math.isnan(float(found.difference_of("raw.snips")))
