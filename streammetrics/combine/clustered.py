@@ -117,7 +117,7 @@ def clustered(
     Student's t with groups - 1 degrees of freedom. (Kott and Carr 1997, J. Off. Stat. 13.)
     """
     value, text = value_of(result, view), view_of(result, view).text
-    if isinstance(result, HasIntervals) and result._without(view_of(result, view)):
+    if isinstance(result, HasIntervals) and never(result, view):
         return result.interval(text, level=level)
     plain = _plain(result, text, float(value), level, rows)
     area = text.removesuffix("gini") + "auc" if text.endswith("gini") else text
@@ -187,11 +187,6 @@ def replicated(result: object, view: object) -> object:
     return result._replicated(view_of(result, view)) if isinstance(result, HasIntervals) else view
 
 
-def doubts_of_view(result: object, view: object) -> tuple[str, ...]:
-    """Reasons to doubt a view of a result of a metric."""
-    return result._doubts(view_of(result, view)) if isinstance(result, HasIntervals) else ()
-
-
 def no_jackknife(result: object, view: object) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
     if not isinstance(result, HasIntervals):
@@ -200,7 +195,12 @@ def no_jackknife(result: object, view: object) -> str:
     if not asked.rest and result._range_of(asked):
         return _OF_RANGE
     behind = not asked.rest and result._behind(asked) is not None
-    return result._without(asked) or (_INCONSISTENT if behind else "")
+    return never(result, view) or (_INCONSISTENT if behind else "")
+
+
+def never(result: object, view: object) -> str:
+    """Why a view of a result has no interval, however many rows there are, or ""."""
+    return result._without(view_of(result, view)) if isinstance(result, HasIntervals) else ""
 
 
 def scarce(result: object, view: object) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
 
-from streammetrics.combine.clustered import no_jackknife, scarce
+from streammetrics.combine.clustered import never, no_jackknife, scarce
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
@@ -20,7 +20,7 @@ from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_jackknife
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, rows_of_views, why_undefined
+from streammetrics.present.value_rows import ValueRow, reason_of, rows_of_views, why_undefined
 from streammetrics.present.views import (
     Directions,
     Range,
@@ -115,9 +115,12 @@ class PairedResult(Generic[R], Shown):
     def error_of(self, view: object = None) -> PairedError:
         """The variance of the difference in a view, its degrees of freedom and its method."""
         a, b, asked = self.value_a, self.value_b, _metric_view(view)
+        if why := self._reason(asked):
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
             apart = no_jackknife(a.value, asked)
-            if why := apart + _APART if apart else scarce(a.value, asked):
+            of_quantile = apart and not never(a.value, asked)
+            if why := apart + _APART * bool(of_quantile) or scarce(a.value, asked):
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
             pairs = [(x, y) for x, y, rows in each if rows]
@@ -131,7 +134,8 @@ class PairedResult(Generic[R], Shown):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         known = self._errors(view_of(a, asked).text)
         if known is None:
-            return PairedError(math.nan, math.nan, self.rows, "", "rows", _NO_FORMULA)
+            why = never(a, asked) or _NO_FORMULA
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         return known
 
     def interval(
@@ -167,7 +171,8 @@ class PairedResult(Generic[R], Shown):
         text = view_of(self._model_of(self.value_a), _metric_view(view))
         asked = Asked(text, float(difference), share, method)
         if not known.method:
-            return asked.none(known.reason, n=self.rows, formula=known.reason != _NO_FORMULA)
+            none = known.reason in (_NO_FORMULA, never(self._model_of(self.value_a), text.text))
+            return asked.none(known.reason, n=self.rows, formula=not none)
         asked.choose(known.method)
         if known.reason and not math.isfinite(known.variance):
             return asked.none(known.reason, n=known.n)
@@ -253,9 +258,20 @@ class PairedResult(Generic[R], Shown):
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         for row in rows_of_views(self, level, headlines):
             why = self._why_undefined(row.counts) if math.isnan(row.value) else row.reason
+            if row.name == "difference" and row.interval and not row.interval.defined:
+                why = why or row.interval.reason  # also of a view that never has an interval
             yield replace(row, reason=why)
 
+    def _reason(self, view: object = None) -> str:
+        """Why a view of the metric is undefined for these rows, or ""."""
+        models = [self._model_of(one) for one in (self.value_a, self.value_b)]
+        a, b = (reason_of(one, view_of(one, view).name) for one in models)
+        each = (f"{name}: {why}" for name, why in zip(_MODELS, (a, b), strict=True) if why)
+        return a if a == b else "; ".join(each)
+
     def _why_undefined(self, counts: Mapping[str, object]) -> str:
+        if why := self._reason():
+            return why
         model = self._model_of(self.value_a if math.isnan(float(self.a)) else self.value_b)
         return why_undefined(model, headline_of(model), math.nan, counts_of(model) or counts)
 

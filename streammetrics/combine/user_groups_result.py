@@ -12,7 +12,6 @@ from streammetrics.combine.clustered import (
     JACKKNIFE,
     behind_of,
     clustered,
-    doubts_of_view,
     leave_one_out,
     mapped,
     no_jackknife,
@@ -34,7 +33,7 @@ from streammetrics.kernels.inference.variances import (
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
 from streammetrics.present.views import counts_of, value_of, views_of
-from streammetrics.results.has_intervals import Behind
+from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -61,10 +60,12 @@ class UserGroupsResult(Generic[R], Shown):
         if name.startswith("_") or "value" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
-            return getattr(self.value, name)
+            found = getattr(self.value, name)
         except AttributeError:
             kinds = f"neither {type(self).__name__} nor {type(self.value).__name__}"
             raise AttributeError(f"{kinds} has the attribute {name!r}") from None
+        again = isinstance(self.value, HasIntervals) and name in self.value._again
+        return replace(self, value=found) if again else found
 
     def __getitem__(self, key: object) -> Any:
         """An entry of the metric's own result, if that is a mapping, such as "NDCG@10"."""
@@ -108,7 +109,7 @@ class UserGroupsResult(Generic[R], Shown):
 
     def _doubts_of(self, view: object = None) -> tuple[str, ...]:
         """Reasons to doubt a view or its variance: those of the metric, and `doubts`."""
-        return *doubts_of_view(self.value, _view(view)), *self.doubts
+        return *doubts_of(self.value, _view(view)), *self.doubts
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""

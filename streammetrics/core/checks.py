@@ -40,7 +40,7 @@ ONE_BITS_64 = 0x3FF0000000000000
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64, _INT64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 MAX_GRADE = 15
-_MAP = "map your labels to these first"
+_MAP = "map your {} to these first"
 
 
 def same_length(n: int, array: Sized, name: str, of: str) -> None:
@@ -97,9 +97,9 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    hint = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
-    instead = labels_instead(array) or hint
-    raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", instead)
+    named = "" if positive is None else "name the positive class with positive=, or "
+    hint = labels_instead(array) or named + _MAP.format(name)
+    raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", hint)
 
 
 def check_positive(value: object, where: str) -> int | str:
@@ -162,7 +162,7 @@ def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
     if bool(good.all()):
         return array.astype(np.uint8, copy=False)
     bad = np.flatnonzero(~good.ravel())
-    raise _bad_labels(array.ravel(), name, bad, "integers from 0 to 15", _MAP)
+    raise _bad_labels(array.ravel(), name, bad, "integers from 0 to 15", _MAP.format(name))
 
 
 def _is_grade(value: object) -> bool:
@@ -344,8 +344,9 @@ def _bad_labels(
 ) -> InputError:
     first = array[bad[0]]
     if is_missing(first):
-        instead = f"drop or fill the {len(bad)} row(s) without a label"
-    elif is_score(first):
+        lacks = "a label" if name == "labels" else name
+        instead = f"drop or fill the {len(bad)} row(s) without {lacks}"
+    elif is_score(first) and name == "labels":
         instead = "were labels and scores swapped?"
     return bad_rows(array, bad, name, expected, instead)
 

@@ -26,7 +26,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals
+from streammetrics.results.has_intervals import HasIntervals, doubts_of
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 
@@ -114,9 +114,11 @@ class Arm:
     never: why no interval of the view holds at all looks, or "". moments: of independent rows whose
     values are bounded by design, from which follows an interval that is exact at all looks; None
     for others. quantile: the rows, if the view is a quantile. sides: of a view that is itself an
-    effect, the rows that each variant won. no_jackknife: why `replicates` do not show the variance,
-    so that they are nan, as those of a quantile; "" if they do. known: the control of an effect,
-    which is 0 without any rows.
+    effect, the rows that each variant won. effects: the views of the result that are themselves
+    effects. no_jackknife: why `replicates` do not show the variance, so that they are nan, as those
+    of a quantile; "" if they do. known: the control of an effect,
+    which is 0 without any rows. doubts: reasons to doubt the estimate although it is defined, such
+    as weights of a policy that are not 1 on average.
     """
 
     view: str
@@ -144,8 +146,10 @@ class Arm:
     moments: Moments | None = None
     quantile: QuantileArm | None = None
     sides: Successes | None = None
+    effects: tuple[str, ...] = ()
     known: bool = False
     no_jackknife: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> float:
@@ -257,7 +261,9 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         moments=None if grouped else _moments(independent, figures, chosen),
         quantile=quantile,
         sides=_sides(figures, chosen),
+        effects=effects_of(figures),
         no_jackknife=unsound,
+        doubts=doubts_of(figures, chosen),
     )
 
 
@@ -276,6 +282,12 @@ def is_effect(result: object, view: str | None = None) -> bool:
     if not (isinstance(figures, HasIntervals) and figures.effects):
         return False
     return view_of(figures, view).text in figures.effects
+
+
+def effects_of(result: object) -> tuple[str, ...]:
+    """The views of a result that are themselves effects."""
+    figures = result.value if isinstance(result, UserGroupsResult) else result
+    return tuple(sorted(figures.effects)) if isinstance(figures, HasIntervals) else ()
 
 
 def _sides(figures: object, view: str) -> Successes | None:

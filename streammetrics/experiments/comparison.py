@@ -16,7 +16,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.interval import Interval
-from streammetrics.experiments.arm import Arm, Kind, arm_of, is_effect, without_effect
+from streammetrics.experiments.arm import Arm, Kind, arm_of, effects_of, is_effect, without_effect
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.plan import check_share
 from streammetrics.experiments.quantile_arms import QuantileArms
@@ -168,6 +168,14 @@ def compare(
     relative = flag(relative, "compare(relative)", SettingsError)
     paired = flag(paired, "compare(paired)", SettingsError)
     if treatment is None and (alone := _effect(control, view, level)) is not None:
+        asked = {"relative": relative, "paired": paired, "covariate": covariate is not None}
+        if name := next((name for name, is_asked in asked.items() if is_asked), ""):
+            raise SettingsError(
+                expected="two states",
+                got="one state",
+                where=f"compare({name})",
+                hint=f"leave it out: {alone.view} is compared with 0",
+            )
         won = None if alone.sides is None else (alone.sides,)
         return compared(pair_of(without_effect(alone), alone), level, successes=won)
     control, treatment = _same_metric(control, treatment)
@@ -402,7 +410,9 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
 def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputError:
     """The error for anything but a state: for a result, most likely."""
     hint = "pass two states of one metric, each with the rows of one variant"
-    if isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
+    if given is None and of is not None and (effects := effects_of(of.compute())):
+        hint = f"pass one; without it only {' and '.join(effects)} is compared, with 0"
+    elif isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
         hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
     elif isinstance(of, Paired):
         hint = "a Paired compares by itself: its compute() has the difference of both models"

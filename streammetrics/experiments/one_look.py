@@ -44,10 +44,12 @@ class HasEvidence(Shown):
         return anytime_p(self.log_e)
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        """Each value; a bound that is infinite is not known yet."""
+        """Each value; an infinite bound is not known yet, infinite evidence is beyond numbers."""
         for row in rows_of_views(self, level, headlines):
-            known = math.isfinite(row.value)
-            yield replace(row, reason="" if known else self.reason or "nothing is excluded")
+            known, why = math.isfinite(row.value), self.reason or "nothing is excluded"
+            if not known and row.name in ("e_value", "log_e"):
+                why = row.reason
+            yield replace(row, reason="" if known else why)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

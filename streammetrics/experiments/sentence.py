@@ -29,7 +29,7 @@ from streammetrics.experiments.numerals import (
     plain,
 )
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.verdict import Verdict, cannot_start, large_groups, why_not_started
+from streammetrics.experiments.verdict import Verdict, cannot_start, warnings_of, why_not_started
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
 from streammetrics.present.texts import between, effect_decimals
@@ -124,13 +124,13 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
         case "not_started":
             return _not_started(contrast, reading)
         case "kept" | "broken" | "open":
-            return _guardrail(contrast, reading, verdict, faded) + large_groups(contrast)
+            return _guardrail(contrast, reading, verdict, faded) + warnings_of(contrast)
         case "no_difference_yet":
-            return _no_difference(contrast, reading) + large_groups(contrast)
+            return _no_difference(contrast, reading) + warnings_of(contrast)
         case "faded":
-            return _faded(contrast, reading) + large_groups(contrast)
+            return _faded(contrast, reading) + warnings_of(contrast)
     said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
-    more = f"{_target(contrast, verdict)}{_may_have_grown(reading)}{large_groups(contrast)}"
+    more = f"{_target(contrast, verdict)}{_may_have_grown(reading)}{warnings_of(contrast)}"
     return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
 
 

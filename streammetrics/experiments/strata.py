@@ -197,6 +197,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         limits=first.limits,
         never=_never(arms),
         no_jackknife=first.no_jackknife,
+        doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.doubts)),
     )
 
 

@@ -13,6 +13,7 @@ from streammetrics.experiments.monitor import Reading, treatment_is_nearer
 from streammetrics.experiments.numerals import least
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Safeguard
+from streammetrics.results.has_intervals import UNEXPLAINED
 
 LARGE_GROUP = 0.25  # share of an arm's rows in one group, above which a warning follows
 
@@ -38,15 +39,35 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     ):
         names = _variants(contrast, test)
         if names:
-            return f"{_joined(names, 'has', 'have')} {said}"
+            return f"{_joined(names, 'has', 'have')} {said}{_one_stream(contrast)}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
         return f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
-    undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
-    if undefined:
-        return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
+    if _variants(contrast, lambda arm: math.isnan(arm.value)):
+        return _undefined(contrast)
     return reading.last.reason or found.reason or "its standard error is unknown"
+
+
+def _one_stream(contrast: Contrast) -> str:
+    """How to compare variants that share the rows of one of them, if these may be such; else ""."""
+    arms = [arm for _, arm in _arms(contrast)]
+    effects = [one for arm in arms for one in arm.effects if arm.view not in arm.effects]
+    effects = [] if all(arm.rows for arm in arms) else effects
+    return f"; if both variants are in the same rows, decide by {effects[0]}" if effects else ""
+
+
+def _undefined(contrast: Contrast) -> str:
+    """The arms without a defined estimate, and why, where their results say so."""
+    by_reason: dict[str, list[str]] = {}
+    for name, arm in _arms(contrast):
+        if math.isnan(arm.value):
+            why = "" if arm.reason == UNEXPLAINED else arm.reason
+            by_reason.setdefault(why, []).append(name)
+    return "; ".join(
+        f"{_joined(names, 'has', 'have')} no defined estimate yet{f': {why}' * bool(why)}"
+        for why, names in by_reason.items()
+    )
 
 
 def cannot_start(contrast: Contrast) -> bool:
@@ -74,15 +95,18 @@ def has_no_error(contrast: Contrast) -> bool:
     return bool(_variants(contrast, unknown))
 
 
-def large_groups(contrast: Contrast) -> str:
-    """A sentence on arms with over a quarter of their rows in one group of users, else ""."""
-    said = [
+def warnings_of(contrast: Contrast) -> str:
+    """Sentences on reasons to doubt the estimate of an arm, and on arms with over a quarter of
+    their rows in one group of users, else ""."""
+    doubts = [f"of {name}, {why}" for name, arm in _arms(contrast) for why in arm.doubts]
+    groups = [
         f"one user or group of users has at least {least(100 * arm.largest_group)} % of the rows "
         f"of {name}"
         for name, arm in _arms(contrast)
         if arm.largest_group > LARGE_GROUP
     ]
-    return f" Warning: {' and '.join(said)}." if said else ""
+    said = ["; ".join(doubts), " and ".join(groups)]
+    return "".join(f" Warning: {one}." for one in said if one)
 
 
 def _infinite(contrast: Contrast) -> list[str]:

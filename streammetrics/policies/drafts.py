@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence, Set
 from typing import Generic, NamedTuple, TypeVar
 
 from streammetrics.core.conversion import whole
@@ -59,14 +59,14 @@ class BalancedClicks(NamedTuple):
 
 
 def balanced_clicks(
-    a: Sequence[T], b: Sequence[T], shown: Sequence[T], clicked: Sequence[T]
+    a: Sequence[T], b: Sequence[T], shown: Sequence[T], clicked: Collection[T]
 ) -> BalancedClicks:
     """The credit of both rankings for the clicks in a balanced list of them (Joachims 2003).
 
     k is the least depth at which a or b has the lowest clicked item of the list; 0 without a click.
     a, b: the rankings, best first. shown: the list. clicked: items of it, in any order; an item
     that was clicked twice counts once. InputError for an item that a ranking or the list has twice,
-    for a clicked item that is not in the list, and if neither ranking has the lowest one.
+    and for a clicked item that is not in the list, or in neither ranking.
 
     >>> balanced_clicks(["d1", "d2", "d3"], ["d2", "d3", "d1"], ["d1", "d2", "d3"], ["d2"])
     BalancedClicks(clicks_a=0, clicks_b=1, k=1)
@@ -76,13 +76,12 @@ def balanced_clicks(
     for item in distinct:
         if item not in position:
             raise _stranger(item, "an item of the shown list", "pass the list as it was shown")
+        if item not in rank_a and item not in rank_b:
+            raise _stranger(item, "an item of one of the rankings", "pass both rankings in full")
     if not distinct:
         return BalancedClicks(0, 0, 0)
     lowest = max(distinct, key=position.__getitem__)
-    depths = [ranks[lowest] for ranks in (rank_a, rank_b) if lowest in ranks]
-    if not depths:
-        raise _stranger(lowest, "an item of one of the rankings", "pass both rankings in full")
-    k = min(depths)
+    k = min(ranks[lowest] for ranks in (rank_a, rank_b) if lowest in ranks)
     of_a, of_b = (
         sum(item in ranks and ranks[item] <= k for item in distinct) for ranks in (rank_a, rank_b)
     )
@@ -104,9 +103,12 @@ def _text(given: object, name: str) -> str:
     return given
 
 
-def _ranks(items: Sequence[T], name: str, *, repeats: bool = False) -> dict[T, int]:
+def _ranks(items: Collection[T], name: str, *, repeats: bool = False) -> dict[T, int]:
     """The rank of each item, from 1. repeats: an item may be there again."""
     found: dict[T, int] = {}
+    if isinstance(items, Set) and not repeats:
+        expected, hint = "a sequence of items, in their order", "pass a list: a set has no order"
+        raise InputError(expected=expected, got=shown(items), where=name, hint=hint)
     for i, item in enumerate(_each(items, name)):
         where = f"{name}[{i}]"
         try:
@@ -121,7 +123,7 @@ def _ranks(items: Sequence[T], name: str, *, repeats: bool = False) -> dict[T, i
     return found
 
 
-def _each(items: Sequence[T], name: str) -> Iterator[T]:
+def _each(items: Collection[T], name: str) -> Iterator[T]:
     try:
         return iter(items)
     except TypeError:  # also of an array without dimensions

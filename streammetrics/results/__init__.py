@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         views_of,
     )
     from streammetrics.results.drift_result import Drift
-    from streammetrics.results.has_intervals import band_of
+    from streammetrics.results.has_intervals import band_of, doubts_of
     from streammetrics.results.join_results import ClosedRows, OutcomeDelays, PendingRows
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "band_of",
     "counts_of",
     "direction_of",
+    "doubts_of",
     "figure_by_series",
     "figure_of",
     "headlines_of",
@@ -61,7 +62,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
                 "Direction counts_of direction_of headlines_of range_of texts_of views_of"
             ),
             "streammetrics.results.drift_result": "Drift",
-            "streammetrics.results.has_intervals": "band_of",
+            "streammetrics.results.has_intervals": "band_of doubts_of",
             "streammetrics.results.join_results": "ClosedRows OutcomeDelays PendingRows",
         },
     )

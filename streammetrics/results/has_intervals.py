@@ -38,7 +38,7 @@ METHODS: Final = (
 )
 USERS: Final = "UserGroups has one, from groups of users"
 WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
-_NAN: Final = "the estimate is nan"  # where a formula does not say why
+UNEXPLAINED: Final = "the estimate is nan"  # where a formula does not say why
 _SCARCE: Final = "{} {}: at least 2 needed"
 
 
@@ -160,6 +160,9 @@ class HasIntervals(Shown):
     effects: ClassVar[frozenset[str]] = frozenset()
     # Views without an interval, also over users, with the reason: no jackknife holds for them.
     without: ClassVar[Mapping[str, str]] = {}
+    # Attributes that are this result again, with values of the same rows that are undefined here:
+    # over users they have intervals over users too.
+    _again: ClassVar[frozenset[str]] = frozenset()
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 
@@ -203,7 +206,7 @@ class HasIntervals(Shown):
             return interval_within(self._band(asked), *range_of(self, text.text))
         why = self._without(text)
         found = None if why else self._interval(asked)
-        if math.isnan(asked.estimate) and (found is None or found.reason == _NAN):
+        if math.isnan(asked.estimate) and (found is None or found.reason == UNEXPLAINED):
             why = why_undefined(self, text.name, asked.estimate, counts_of(self))
             return asked.none(why, n=rows, formula=found is not None)
         if found is None:
@@ -319,6 +322,26 @@ def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
     if not isinstance(result, HasIntervals) or view.partition("(")[0] not in result.banded:
         return None
     return result.interval(view, level=level, method="band")
+
+
+def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
+    """Reasons to doubt a view of a result although it is defined; None: the headline.
+
+    >>> from streammetrics import OffPolicy
+    >>> policy = OffPolicy()
+    >>> policy.update([0.5] * 200, [0.25] * 200, [1, 0] * 100)
+    >>> doubts_of(policy.compute(), "snips")
+    ('the mean weight is 0.5, over 3 standard errors away from 1',)
+    """
+    if not isinstance(result, HasIntervals):
+        return ()
+    if view is None and type(result)._doubts is HasIntervals._doubts:
+        return ()  # a tenth of the time of a headline, which results of a store ask of each state
+    asked = view_of(result, view)
+    if asked.rest:
+        return doubts_of(replace(asked, rest="").figure(result), asked.rest)
+    doubts = result._doubts(asked)
+    return () if not doubts or math.isnan(float(value_of(result, asked.text))) else doubts
 
 
 class RoundedWeights(HasIntervals):

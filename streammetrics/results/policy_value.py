@@ -35,6 +35,7 @@ _ROUNDING: Final = 2.0**-104  # of variances of a ratio, whose rounded terms nea
 _OF_SQUARES: Final = 2.0**-50  # of variances of rows, from rounded squares
 _OF_TERM: Final = Fraction(1, 1 << 48)  # of the square of a rounded term
 _ERRORS: Final = 3  # standard errors of the mean weight
+_NEAR: Final = 2.0**-20  # by which the rounding of probabilities to float32 may move a mean weight
 
 _VALUES: Final = ("snips", "ips", "clipped", "dr", "sndr")
 _OF_TERMS: Final = ("ips", "clipped", "dr")  # means of terms that were rounded
@@ -102,6 +103,7 @@ class PolicyValue(_LateSums, HasIntervals):
             ("largest_weight", "largest_share"), "the largest weight of more rows is not known"
         ),
     }
+    _again: ClassVar[frozenset[str]] = frozenset({"raw"})
     rows: int
     nonzero_rewards: int
     rows_clipped: int
@@ -309,7 +311,7 @@ class PolicyValue(_LateSums, HasIntervals):
     def _doubtful(self) -> Iterator[str]:
         n, found = self.rows, self._sums
         error = math.sqrt(mean_variance(n, found.w, found.ww))
-        if abs(self.mean_weight - 1.0) > _ERRORS * error:
+        if abs(self.mean_weight - 1.0) > max(_ERRORS * error, _NEAR):
             yield f"the mean weight is {self.mean_weight:.4g}, over 3 standard errors away from 1"
         if found.w * found.w < FEW_EFFECTIVE * n * found.ww:
             share = 100 * self.effective_sample_size / n

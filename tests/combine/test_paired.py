@@ -16,11 +16,13 @@ from streammetrics import (
     Bounded,
     Calibration,
     ExactAUC,
+    ExactQuantiles,
     GroupedAUC,
     GroupedScores,
     HistogramAUC,
     InputError,
     MulticlassConfusion,
+    OffPolicy,
     Paired,
     PerKey,
     RankingMetrics,
@@ -366,3 +368,39 @@ def test_sums_that_no_differences_have_are_refused() -> None:
         paired.row_sums.add(np.array([change]), np.array([cell]))
         with pytest.raises(StateError, match="impossible differences"):
             load(paired.to_bytes())
+
+
+def test_a_pair_without_an_interval_says_why_and_gives_no_advice_that_does_not_help() -> None:
+    columns = {"logged": [0.5] * 300, "rewards": [1, 0, 0] * 100}
+    targets = {"target_a": [0.5] * 300, "target_b": [0.25, 0.5, 0.75] * 100}
+    pair, of_users = Paired(OffPolicy()), Paired(UserGroups(OffPolicy()))
+    pair.update(**columns, **targets)
+    of_users.update(**columns, **targets, groups=range(300))
+    found, clustered = pair.compute(), of_users.compute()
+    assert "difference: no interval: no formula for independent rows; pair users:" in repr(found)
+    assert clustered.interval().defined
+    why = "it grows with the rows, and estimates nothing beyond them"
+    for one in (found, clustered):
+        assert one.interval("effective_sample_size").reason == why
+    quantiles = Paired(UserGroups(ExactQuantiles()), columns=("values",))
+    quantiles.update(groups=range(300), values_a=range(300), values_b=range(1, 301))
+    assert "compare(a, b, paired=True)" in quantiles.compute().interval("median").reason
+    assert "paired=True" not in quantiles.compute().interval("maximum").reason
+
+
+def test_a_pair_without_support_says_what_its_models_lack() -> None:
+    columns = {"logged": [0.5] * 90, "rewards": [1, 0, 0] * 30}
+    few, fewer = [0.5] * 90, [0.5] * 60 + [0.0] * 30
+    lacks = "the effective sample size is {}, needs 100".format
+    for metric, more in ((OffPolicy(), {}), (UserGroups(OffPolicy()), {"groups": range(90)})):
+        same, other = (
+            fed(metric, **columns, **more, target_a=few, target_b=b) for b in (few, fewer)
+        )
+        for found, why in (
+            (same, lacks("90.0")),
+            (other, f"a: {lacks('90.0')}; b: {lacks('60.0')}"),
+        ):
+            assert math.isnan(float(found.difference)) and found.pvalue == 1.0
+            assert found.interval().reason == why
+            assert {row["reason"] for row in found.to_frame("polars").to_dicts()[:3]} == {why}
+            assert not math.isnan(float(found.difference_of("raw.snips")))

@@ -17,6 +17,7 @@ from streammetrics import (
     Calibration,
     ExactAUC,
     GroupedAUC,
+    GroupedInterleaving,
     GroupedScores,
     HistogramAUC,
     InputError,
@@ -102,6 +103,18 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
         (["yes", "no"], [0.1, 0.2]),
         f"{BINARY} 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
+    ),
+    *(
+        (
+            partial(GroupedInterleaving().update, groups=[7, 7]),
+            ([1, 0], bad),
+            f"{BINARY.replace('labels', 'teams')} {bad[0]!r}; {hint}",
+        )
+        for bad, hint in (
+            (["A", "B"], "map your teams to these first"),
+            ([0.5, 1.0], "map your teams to these first"),
+            ([None, 1], "drop or fill the 1 row(s) without teams"),
+        )
     ),
     (
         Calibration().update,

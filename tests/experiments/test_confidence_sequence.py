@@ -27,6 +27,7 @@ from streammetrics.kernels.inference.normal_mixture import (
     one_sided_multiplier,
     tuned,
 )
+from streammetrics.present.value_rows import rows_of
 
 LOOK = Evidence(effect_size=0.02, std_error=0.005, df=30.0, least_count=40)
 NOTHING = (-math.inf, math.inf, 1.0, 1.0)
@@ -194,4 +195,7 @@ def test_e_and_p_are_of_the_same_evidence() -> None:
     assert e_value(math.inf) == e_value(710.0) == math.inf
     assert e_value(-math.inf) == 0.0
     assert Anytime(log_e=-2.0).p_value == 1.0
+    beyond = {row.name: row.reason for row in rows_of(Anytime(0.1, math.inf, 800.0))}
+    assert (beyond["e_value"], beyond["lower"]) == ("beyond the range of numbers", "")
+    assert beyond["upper"] == "nothing is excluded"
     assert math.isclose(Anytime(log_e=3.0).p_value * Anytime(log_e=3.0).e_value, 1.0)

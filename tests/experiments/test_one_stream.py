@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from streammetrics import Accumulator, Interleaving, Ratio, Units, UserGroups, compare
-from streammetrics.core.errors import InputError
-from streammetrics.experiments import ConfidenceSequence, Experiment, Horizon, Look, Monitor, Plan
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.experiments import (
+    ConfidenceSequence,
+    Covariate,
+    Experiment,
+    Horizon,
+    Look,
+    Monitor,
+    Plan,
+)
 
 PLAN = Plan(
     control="old",
@@ -44,8 +53,26 @@ def test_a_preference_is_compared_with_0_and_has_its_own_error(users: bool) -> N
     [(Ratio(), None), (Interleaving(), "win_share_b"), (UserGroups(Ratio()), None)],
 )
 def test_one_state_whose_view_is_no_effect_is_refused(state: Accumulator, view: str | None) -> None:
-    with pytest.raises(InputError, match=r"compare\(treatment\)"):
+    with pytest.raises(InputError, match=r"compare\(treatment\)") as caught:
         compare(state, view=view)
+    only = caught.value.hint == "pass one; without it only preference is compared, with 0"
+    assert only == (view is not None)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"relative": True},
+        {"paired": True},
+        {"covariate": Covariate(control=Ratio(), treatment=Ratio())},
+    ],
+)
+def test_one_state_has_no_lift_no_pair_and_no_covariate(more: dict[str, Any]) -> None:
+    (name,) = more
+    with pytest.raises(SettingsError, match="preference is compared with 0") as caught:
+        compare(stream(3_000), **more)
+    assert caught.value.where == f"compare({name})"
+    assert compare(stream(3_000), **{name: None if name == "covariate" else False}).treatment
 
 
 def test_two_preferences_are_compared_with_each_other_as_any_other_metric() -> None:
@@ -86,6 +113,15 @@ def test_too_few_lists_wait_and_say_nothing_of_the_control(n: int, users: bool, 
     (finding,) = Experiment(PLAN, {"new": {"interleaving": state}}).report().findings
     assert finding.verdict == "not_started"
     assert finding.sentence == f"Too early to judge interleaving (new - old): {said}."
+
+
+def test_a_share_of_wins_has_no_control_in_one_stream_and_the_sentence_says_what_has() -> None:
+    plan = replace(PLAN, decision=("interleaving.win_share_b",))
+    (finding,) = Experiment(plan, {"new": {"interleaving": stream(3_000)}}).report().findings
+    assert finding.verdict == "not_started"
+    assert finding.reason == (
+        "old has no rows yet; if both variants are in the same rows, decide by preference"
+    )
 
 
 def test_the_label_reading_is_the_e_process_of_wins() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGroups
+from streammetrics import Calibration, HistogramAUC, InputError, OffPolicy, Ratio, UserGroups
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import (
     Experiment,
@@ -92,6 +92,37 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
         found = finding(of_states(control, treatment, **settings))
         assert (found.reason, found.verdict) == (why, "not_started")
         assert found.sentence.endswith(f" ctr (bts - random): {why}.")
+
+
+def off_policy(n: int, seed: int, first: int = 0, wrong: float = 1.0) -> UserGroups:
+    """The log of a policy that chose with the probability 1/2; logged: wrong times that."""
+    rng, metric = np.random.default_rng(seed), UserGroups(OffPolicy())
+    given = {"logged": np.full(n, wrong / 2), "target": np.full(n, 0.5)}
+    metric.update(first + rng.integers(0, 500, n), rewards=rng.random(n) < 0.3, **given)
+    return metric
+
+
+def test_an_estimate_without_support_says_what_it_lacks() -> None:
+    few, many = (off_policy(n, seed, seed * 1000) for n, seed in ((60, 1), (4_000, 2)))
+    settings = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
+    why = "random has no defined estimate yet: the effective sample size is 60.0, needs 100"
+    found = finding(of_states(few, many, **settings))
+    assert found.sentence == f"Too early to judge ctr (bts - random): {why}."
+    both = finding(of_states(few, off_policy(60, 3, 3000), **settings))
+    assert both.reason == why.replace("random has", "random and bts have")
+    fewer = finding(of_states(few, off_policy(90, 3, 3000), **settings))
+    assert fewer.reason == f"{why}; {why.replace('random', 'bts').replace('60', '90')}"
+
+
+def test_doubts_about_an_estimate_follow_its_sentence() -> None:
+    arms = off_policy(4_000, 1), off_policy(4_000, 2, 1000, wrong=0.8)
+    experiment = of_states(*arms, cluster="groups", horizon=Horizon(mde=0.02))
+    doubt = "the mean weight is 1.25, over 3 standard errors away from 1"
+    assert finding(experiment).sentence.endswith(f" Warning: of bts, {doubt}.")
+    epochs = {name: dict(zip(("random", "bts"), [{"ctr": one} for one in arms], strict=True))
+              for name in ("1", "2")}  # fmt: skip
+    (found,) = Experiment(experiment.plan, epochs).report().findings
+    assert found.sentence.endswith(f" Warning: of bts, {doubt}.")
 
 
 def test_a_view_with_a_direction_needs_no_plan_for_it() -> None:

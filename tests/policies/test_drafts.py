@@ -55,6 +55,7 @@ def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> 
         (("a", "bcb", "x"), r"b\[2\]: expected each item once"),
         (([["a"]], "b", "x"), r"a\[0\]: expected an item that can be hashed, got"),
         (("a", None, "x"), "b: expected a sequence of items, got None; pass a list, an empty one"),
+        (({"a"}, "b", "x"), "a: expected a sequence of items, in their order, got .*; pass a list"),
         (("a", "b", 7), "list_id: expected a string, got 7; pass the id of the request"),
     ],
 )
@@ -70,6 +71,7 @@ def test_balanced_credit_reaches_to_the_lowest_click_and_no_deeper() -> None:
     assert balanced_clicks("abc", "bcd", "abcd", "aa") == (1, 0, 1)
     assert balanced_clicks("abc", "xyz", "axbycz", "ax") == (1, 1, 1)
     assert balanced_clicks("abc", "bcd", "abcd", "") == (0, 0, 0)
+    assert balanced_clicks("abc", "bcd", "abcd", set("bd")) == (1, 2, 3)  # in any order
 
 
 def test_balanced_lists_favour_a_shifted_ranking_even_if_clicks_are_at_random() -> None:
@@ -88,6 +90,8 @@ def test_balanced_lists_favour_a_shifted_ranking_even_if_clicks_are_at_random() 
     [
         ("abc", "z", "clicked: expected an item of the shown list, got 'z'"),
         ("abq", "q", "clicked: expected an item of one of the rankings, got 'q'"),
+        ("aqb", "bq", "clicked: expected an item of one of the rankings, got 'q'"),
+        ({"a"}, "a", "shown: expected a sequence of items, in their order, got"),
         ("abc", [["a"]], r"clicked\[0\]: expected an item that can be hashed, got \['a'\]"),
         ("abc", np.array(1), r"clicked: expected a sequence of items, got array\(1\)"),
         ("aba", "a", r"shown\[2\]: expected each item once, got 'a' again"),

@@ -259,6 +259,8 @@ def test_doubts_are_in_the_reasons_of_intervals() -> None:
     assert found.interval("snips").reason == f"{moved}; {few}"
     assert found.interval("clipped").reason == f"{moved}; {few}; {clipped}"
     assert supported().compute().warnings == ()
+    rounded = supported(logged=np.full(1000, 0.1, np.float32), target=[0.1] * 1000).compute()
+    assert rounded.mean_weight != 1.0 and rounded.warnings == ()  # with a standard error of 0
 
 
 def test_users_are_left_out_of_values_that_barely_have_support() -> None:
@@ -274,6 +276,9 @@ def test_users_are_left_out_of_values_that_barely_have_support() -> None:
     why = "the effective sample size is 90.0, needs 100"
     assert thin.compute().interval().reason == why
     assert why in str(thin.compute())
+    raw = thin.compute().raw
+    assert raw.snips == 0.5 and raw.interval() == thin.compute().interval("raw.snips")
+    assert raw.interval("mean_reward") == thin.compute().interval("mean_reward")
 
 
 # -- intervals -----------------------------------------------------------------------------------

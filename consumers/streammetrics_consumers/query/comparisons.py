@@ -18,7 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import streammetrics as sm
-from streammetrics.results import counts_of, range_of
+from streammetrics.results import counts_of, direction_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, StoreVersion, TooLarge, View, view
 from streammetrics_consumers.ledger.looks import heads_of
@@ -259,18 +259,21 @@ class InGroups:
         self._state = state
         self._result: _Result | None = None
         self._counts: Mapping[str, object] = {}
-        self._intervals: dict[object, answers.Interval] = {}
+        self._intervals: dict[object, answers.Interval | None] = {}
 
     def interval(self, row: Result) -> answers.Interval | None:
-        """The interval of the groups; the row's own if the row counted other rows."""
+        """The interval of the groups; the row's own if the row counted other rows, and none of a
+        view that has none over rows either and in which no direction is better, such as a sum."""
         if self._result is None:
             self._result = self._state.compute()
             self._counts = counts_of(self._result.value)
         if self._counts != row.counts:
             return row.interval
+        if row.interval is None and direction_of(self._result.value, row.view).better == "none":
+            return None
         if row.view not in self._intervals:
-            limits = range_of(self._result.value, row.view)
-            self._intervals[row.view] = interval_answer(self._result.interval(row.view), limits)
+            limits, found = range_of(self._result.value, row.view), self._result.interval(row.view)
+            self._intervals[row.view] = interval_answer(found, limits) if found.formula else None
         return self._intervals[row.view]
 
 
@@ -306,10 +309,10 @@ def of_users(row: Result, users: Users) -> Result:
     found = users.get(key)
     if found is None:
         return row
-    if row.interval is None:
-        return row if row.band is UNSET else replace(row, band=UNSET)
     interval = found.interval(row)
-    return row if interval is row.interval else replace(row, interval=interval, band=UNSET)
+    if interval is row.interval and (interval is not None or row.band is UNSET):
+        return row
+    return replace(row, interval=interval, band=UNSET)
 
 
 State: TypeAlias = answers.ExperimentState

@@ -13,6 +13,7 @@ from streammetrics.results import (
     Bounded,
     band_of,
     counts_of,
+    doubts_of,
     headlines_of,
     interval_of,
     is_exact,
@@ -30,7 +31,7 @@ from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedSta
 Range: TypeAlias = tuple[float, float]  # the least and the greatest value
 
 MAX_HOLES: Final = 5  # that a note names
-MAX_ALARMS: Final = 5  # of metrics, each a note
+MAX_ALARMS: Final = 5  # of metrics, each a note; as many doubts
 
 
 def results_of(
@@ -46,6 +47,7 @@ def results_of(
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
     alarms: dict[str, None] = {}
+    doubts: dict[str, None] = {}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
         first = FirstLines(query.lines)
@@ -61,7 +63,10 @@ def results_of(
             slices, with_other = first.choose(found)
             for slice_, one in found.computed(slices, with_other=with_other):
                 if alarm := _alarm(one.result):
-                    alarms[f"{_name(metric, slice_)}: alarm: {alarm}"] = None
+                    alarms[f"{_name(metric, slice_, window)}: alarm: {alarm}"] = None
+                for why in doubts_of(one.value):
+                    about = headlines_of(one.value)[0]
+                    doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
                 some, headlines, limits = rows_of(window, slice_, metric, one, views)
                 rows.extend(keep(some))
                 known.update(dict.fromkeys((metric, view) for view in headlines))
@@ -88,7 +93,11 @@ def results_of(
         recommendation=None,
         contamination=None,
         srm=None,
-        notes=(*notes, *_first_alarms([*alarms])),
+        notes=(
+            *notes,
+            *_first([*alarms], "alarm{} of metrics"),
+            *_first([*doubts], "reason{} to doubt metrics"),
+        ),
         join=None,
         slices=first.counts if isinstance(first, FirstLines) else UNSET,
         tables=Tables(
@@ -101,11 +110,13 @@ def results_of(
     )
 
 
-def _first_alarms(alarms: Sequence[str]) -> list[str]:
-    """Some of the alarms, and how many more there are."""
-    more = len(alarms) - MAX_ALARMS
-    others = [f"{more} more alarm{'s' * (more > 1)} of metrics"] if more > 0 else []
-    return [*alarms[:MAX_ALARMS], *others]
+def _first(notes: list[str], others: str) -> list[str]:
+    """Some of the notes, and how many more there are; others: their name, {} of the plural."""
+    more = len(notes) - MAX_ALARMS
+    return [
+        *notes[:MAX_ALARMS],
+        *([f"{more} more {others.format('s' * (more > 1))}"] if more > 0 else []),
+    ]
 
 
 def _alarm(result: object) -> str:
@@ -115,9 +126,10 @@ def _alarm(result: object) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _name(metric: str, slice_: Slice) -> str:
-    """A metric and the values of its slice, in words."""
-    return ", ".join((metric, *(f"{name} {slice_[name]}" for name in sorted(slice_))))
+def _name(metric: str, slice_: Slice, window: Window) -> str:
+    """A metric, the values of its slice and the start of its window, in words."""
+    since = () if window.start_ms is None else (f"from {iso_utc(window.start_ms)}",)
+    return ", ".join((metric, *(f"{name} {slice_[name]}" for name in sorted(slice_)), *since))
 
 
 def counted(counters: Counters) -> dict[str, int]:

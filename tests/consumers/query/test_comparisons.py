@@ -113,6 +113,30 @@ def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(tmp_path: Pa
                 assert 1.2 < row.interval.deff < 3.5  # 2, as far as 64 groups can tell
 
 
+def test_a_view_without_an_interval_over_rows_has_that_of_users(tmp_path: Path) -> None:
+    config, path = write(tmp_path, rows=800), tmp_path / "clicks.jsonl"
+    chosen = {"p": 0.5, "q": 0.5, "m": 0.3}
+    events = [json.loads(line) | chosen for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text("".join(json.dumps(one) + "\n" for one in events), encoding="utf-8")
+    inputs = 'logged = "p", target = "q", rewards = "label", predicted_logged = "m"'
+    policy = f'policy = {{ type = "OffPolicy", inputs = {{ {inputs}, predicted_target = "m" }} }}'
+    text = config.read_text(encoding="utf-8").replace("[store]", f"{policy}\n[store]")
+    text = text.replace('["ctr"]', '["ctr", "policy"]')
+    text = text.replace('by = [["variant"]]', 'by = [["variant"], []]')
+    config.write_text(text, encoding="utf-8")
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        rows = read_results(ledger, Query()).rows
+    of_variants = {
+        (row.view, None if row.interval is None else row.interval.method)
+        for row in rows
+        if row.metric == "policy" and row.slice
+    }
+    assert {("snips", "jackknife"), ("sndr", "jackknife")} < of_variants
+    assert {("largest_weight", None), ("effective_sample_size", None)} < of_variants
+    (whole,) = (row for row in rows if (row.view, *row.slice) == ("sndr",))
+    assert whole.interval is None  # the experiment has its users by variant
+
+
 def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_path: Path) -> None:
     config = write(tmp_path)
     text = config.read_text(encoding="utf-8")

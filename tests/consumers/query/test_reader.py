@@ -77,6 +77,27 @@ def test_an_alarm_of_a_metric_is_a_note_of_each_slice_and_those_left_out_are_cou
     assert both == (f"other, variant a: {alarm}", "1 more alarm of metrics")
 
 
+def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = [{"p": 0.5, "q": (0.5, 0.25)[i % 2]} for i in range(400)]
+    events = [event(i % 50, "ab"[i % 2], i // 2 % 2, 0.5) | one for i, one in enumerate(chosen)]
+    inputs = '{ logged = "p", target = "q", rewards = "label" }'
+    more = f'\n[metrics.policy]\ntype = "OffPolicy"\ninputs = {inputs}\n'
+    store = make_store(tmp_path, events, more=more)
+    doubt = "doubts about snips: the mean weight is {}, over 3 standard errors away from 1"
+    notes = read(store, parse_query("total", "variant", metric="policy")).notes
+    assert notes == (f"policy, variant b: {doubt.format(0.5)}",)  # the weights of a are 1
+    start = "from 1970-01-01T00:00:00Z"
+    notes = read(store, parse_query("all", "variant", metric="policy")).notes
+    assert notes == tuple(
+        f"policy, variant b{at}: {doubt.format(0.5)}" for at in ("", f", {start}")
+    )
+    monkeypatch.setattr("streammetrics_consumers.query.results.MAX_ALARMS", 1)
+    both = read(store, parse_query("total")).notes
+    assert both == (f"policy: {doubt.format(0.75)}", "2 more reasons to doubt metrics")
+
+
 def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path: Path) -> None:
     events = [event(0, "a", 1, 0.5), event(60, "a", 1, 0.5), event(600, "a", 0, 0.5)]
     store = make_store(tmp_path, events, windows="retention_s = 7200")
