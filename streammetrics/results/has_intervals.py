@@ -160,6 +160,9 @@ class HasIntervals(Shown):
     effects: ClassVar[frozenset[str]] = frozenset()
     # Views without an interval, also over users, with the reason: no jackknife holds for them.
     without: ClassVar[Mapping[str, str]] = {}
+    # Views that grow with the number of rows, with one that does not: the effect of a treatment on
+    # the rows of another state, and a value at all looks, is that of the other view.
+    growing: ClassVar[Mapping[str, str]] = {}
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 
