@@ -376,8 +376,11 @@ def _result(row: Result, decimals: int) -> ResultText:
 
 def _interval_text(lower: float, upper: float, decimals: int) -> str:
     """A confidence interval; "none" if both bounds are infinite, as without rows."""
-    is_known = math.isfinite(lower) or math.isfinite(upper)
-    return formatting.between(lower, upper, decimals) if is_known else NONE
+    return formatting.between(lower, upper, decimals) if _bounded(lower, upper) else NONE
+
+
+def _bounded(lower: float, upper: float) -> bool:
+    return math.isfinite(lower) or math.isfinite(upper)
 
 
 def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
@@ -389,6 +392,7 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
     def interval(lower: float, upper: float) -> str:
         return formatting.between(lower, upper, decimals, signed=True)
 
+    once = row.effect_size_ci_lower, row.effect_size_ci_upper
     return ComparisonText(
         verdict=words(row.verdict),
         symbol=SYMBOLS[row.verdict],
@@ -396,7 +400,7 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
         effect=signed(row.effect_size),
         lift=formatting.lift(row.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
-        once=interval(row.effect_size_ci_lower, row.effect_size_ci_upper),
+        once=interval(*once) if _bounded(*once) else NONE,
         p_once=chance(row.pvalue),
         always=NONE if row.anytime_reason else interval(row.anytime_lower, row.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
@@ -468,15 +472,9 @@ def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
         numbers[row.metric, row.view] += contrast_numbers(row)
     found = []
     for row, text in zip(rows, effects_of(rows), strict=True):
-        once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
-        dashes = {
-            "effect": math.isnan(row.effect_size),
-            "lift": not text.lift,
-            "once": not any(map(math.isfinite, once)),
-            "always": bool(row.anytime_reason),
-            "p_once": math.isnan(row.pvalue) or math.isnan(row.effect_size),
-            "p": text.p == NONE,
-        }
+        dashes = {name: getattr(text, name) == NONE for name in ("once", "always", "p")}
+        dashes |= {"effect": math.isnan(row.effect_size), "lift": not text.lift}
+        dashes["p_once"] = math.isnan(row.pvalue) or math.isnan(row.effect_size)
         text = replace(
             text,
             axis=formatting.axis(numbers[row.metric, row.view], signed=True),
