@@ -48,6 +48,7 @@ from streammetrics_consumers.query.slices import (
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
 NONE: Final = "none"
+METRIC: Final = 64  # letters of the longest name that a config gives a metric
 COLUMN: Final = 24  # characters of the name of a column
 ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
 OUTCOME_HEAD: Final = (
@@ -394,6 +395,7 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
 
     once = row.effect_size_ci_lower, row.effect_size_ci_upper
     return ComparisonText(
+        label=formatting.label(row.metric, row.view, most=METRIC),
         verdict=words(row.verdict),
         symbol=SYMBOLS[row.verdict],
         tone=TONES[row.verdict],

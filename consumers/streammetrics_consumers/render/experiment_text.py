@@ -18,7 +18,7 @@ from streammetrics_consumers.query.answers import (
     Progress,
     Tone,
 )
-from streammetrics_consumers.render.cells import compared, contrast_numbers, units_of
+from streammetrics_consumers.render.cells import METRIC, compared, contrast_numbers, units_of
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,
@@ -30,7 +30,6 @@ from streammetrics_consumers.render.verdict_words import (
 )
 
 NAMES: Final = 5  # of guardrails that a line names
-METRIC: Final = 64  # letters of the longest name that a config gives a metric
 ALIKE: Final = 30.0  # the greatest ratio of two extents that one axis shows
 SHOWN: Final = ("better", "worse", "higher", "lower")  # verdicts that a size may follow
 _UNRESOLVED: Final = ("open", "not_started", "disbelieved")
@@ -111,14 +110,18 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
 def _decision(row: Comparison) -> str:
     lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
     lift = f" ({lift})".replace(" %", "\u00a0%") if lift else ""  # it stays on one line
-    return f"{formatting.name(row.metric, METRIC)} {words(row.verdict)}{lift}"
+    return f"{_label(row)} {words(row.verdict)}{lift}"
+
+
+def _label(row: Comparison) -> str:
+    return formatting.label(row.metric, row.view, most=METRIC)
 
 
 def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
     rails = [row for row in rows if row.guardrail]
-    broken = [row.metric for row in rails if row.verdict == "broken"]
-    unresolved = [row.metric for row in rails if row.verdict in _UNRESOLVED]
+    broken = [_label(row) for row in rails if row.verdict == "broken"]
+    unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
     kept = len(rails) - len(broken) - len(unresolved)
     for names, what in ((broken, "broken"), (unresolved, "unresolved")):
         if names:
@@ -133,7 +136,7 @@ def _guardrails(n: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
-    return ", ".join([*(formatting.name(one, METRIC) for one in names[:NAMES]), *more])
+    return ", ".join([*names[:NAMES], *more])
 
 
 def _axes(rows: Sequence[Comparison]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:

@@ -42,7 +42,6 @@ from streammetrics_consumers.render.text import (
     advice,
     columns,
     health,
-    label_of,
     rendered,
 )
 from streammetrics_consumers.render.verdict_words import standing_over
@@ -188,7 +187,7 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
             if row and text
         ]
         bounds = scale([value for _, _, course in mine for value in course])
-        whole = label_of(figure.metric, figure.view, only_view=figure.only_view, most=most)
+        whole = formatting.label(figure.metric, figure.view, only_view=figure.only_view, most=most)
         label, aside = formatting.name(figure.metric, most), ""
         if whole != label:
             aside = f"  {formatting.name(figure.view, most - 2)}"
@@ -208,7 +207,8 @@ def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     found = effects_of(rows)
     lines = [
         (
-            *(formatting.name(x, NAME) for x in (row.metric, row.treatment_variant)),
+            formatting.label(row.metric, row.view, most=NAME),
+            formatting.name(row.treatment_variant, NAME),
             *(one.effect, one.always, one.verdict, one.p),
         )
         for row, one in zip(rows, found, strict=True)
