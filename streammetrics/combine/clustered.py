@@ -248,6 +248,15 @@ def is_chosen(result: object, view: object) -> bool:
     return isinstance(result, HasIntervals) and view_of(result, view).name in result.chosen
 
 
+def grows(result: object, view: object) -> str:
+    """Why a view of one state is not comparable with that of other rows, or ""."""
+    if not isinstance(result, HasIntervals):
+        return ""
+    asked = view_of(result, view)
+    other = result.growing.get(asked.name)
+    return f"{asked.text} grows with the number of rows; {other} does not" if other else ""
+
+
 def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
     """The interval for independent rows, or an undefined one."""
     if isinstance(result, HasIntervals):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Generic, TypeAlias
 
-from streammetrics.combine.clustered import never, no_jackknife, scarce
+from streammetrics.combine.clustered import behind_of, no_jackknife, scarce
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
@@ -34,7 +34,8 @@ from streammetrics.present.views import (
 )
 from streammetrics.results.has_intervals import Asked, HasIntervals, widened
 
-_NO_FORMULA = "no formula for independent rows; pair users: Paired(UserGroups(...))"
+_NO_FORMULA = "no formula for independent rows"
+_PAIR = "; pair users: Paired(UserGroups(...))"
 _APART = "; count each model apart in UserGroups: compare(a, b, paired=True) has that of a quantile"
 Errors: TypeAlias = Callable[[str], PairedError | None]  # of a view; None: no formula
 _MODELS = ("a", "b")
@@ -118,9 +119,7 @@ class PairedResult(Generic[R], Shown):
         if why := self._reason(asked):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            apart = no_jackknife(a.value, asked)
-            of_quantile = apart and not never(a.value, asked)
-            if why := apart + _APART * bool(of_quantile) or scarce(a.value, asked):
+            if why := self._never(asked) or scarce(a.value, asked):
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
             each = zip(a.replicates(asked), b.replicates(asked), a.weights, strict=True)
             pairs = [(x, y) for x, y, rows in each if rows]
@@ -134,9 +133,20 @@ class PairedResult(Generic[R], Shown):
                 return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         known = self._errors(view_of(a, asked).text)
         if known is None:
-            why = never(a, asked) or _NO_FORMULA
-            return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
+            return PairedError(math.nan, math.nan, self.rows, "", "rows", self._no_formula(asked))
         return known
+
+    def _never(self, asked: object, otherwise: str = "") -> str:
+        """Why a view has no interval of the difference however many users there are, or "".
+        otherwise: why not, of a quantile, whose interval needs two states."""
+        model = self._model_of(self.value_a)
+        apart = no_jackknife(model, asked)
+        quantile = apart and behind_of(model, asked) is not None
+        return (otherwise or apart) + _APART if quantile else apart
+
+    def _no_formula(self, asked: object) -> str:
+        """Why a view of independent rows has no formula, and what has one."""
+        return self._never(asked, _NO_FORMULA) or _NO_FORMULA + _PAIR
 
     def interval(
         self, view: object = None, *, level: float = 0.95, method: str = "auto"
@@ -171,8 +181,9 @@ class PairedResult(Generic[R], Shown):
         text = view_of(self._model_of(self.value_a), _metric_view(view))
         asked = Asked(text, float(difference), share, method)
         if not known.method:
-            none = known.reason in (_NO_FORMULA, never(self._model_of(self.value_a), text.text))
-            return asked.none(known.reason, n=self.rows, formula=not none)
+            return asked.none(
+                known.reason, n=self.rows, formula=known.reason != self._no_formula(text.text)
+            )
         asked.choose(known.method)
         if known.reason and not math.isfinite(known.variance):
             return asked.none(known.reason, n=known.n)
@@ -221,7 +232,7 @@ class PairedResult(Generic[R], Shown):
         known = self.error_of("accuracy")
         if known.discordant is None:
             kind = type(self._model_of(self.value_a)).__name__
-            why = known.reason if known.reason != _NO_FORMULA else kind
+            why = known.reason if known.reason != self._no_formula("accuracy") else kind
             raise InputError(
                 expected="independent rows of weight 1, each right or wrong in both models",
                 got=why or "users, who may have several rows",

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
 
 from streammetrics.combine import Panel, PerKey, UserGroups, UserGroupsResult, Windows
-from streammetrics.combine.clustered import is_chosen, no_jackknife, scarce
+from streammetrics.combine.clustered import grows, is_chosen, no_jackknife, scarce
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.interval import Interval
@@ -198,9 +198,10 @@ class _Result(Protocol):
     def interval(self, view: str | None = ..., *, level: float = ...) -> Interval: ...
 
 
-def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
+def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: bool = False) -> Arm:
     """One arm, from the current state; undefined if it has too few rows, with the reason.
 
+    same_rows: whether the other arm has the same rows, so that a view may grow with their number.
     InputError for a view that the metric does not have, SettingsError for several metrics in one.
     """
     if not isinstance(state, Accumulator):
@@ -229,7 +230,12 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     kind, counted = _counted(share, cell, counts, plain.n, quantile)
     independent = share if share and not grouped and plain.method == "wilson" else None
     replicates = None
-    unsound = no_jackknife(figures, chosen) or scarce(figures, chosen)
+    growing = "" if same_rows else grows(figures, chosen)
+    if growing:
+        found = Interval.undefined(
+            growing, level=level, method=found.method, n=found.n, estimate=found.estimate
+        )
+    unsound = growing or no_jackknife(figures, chosen) or scarce(figures, chosen)
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
@@ -257,7 +263,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         direction=direction_of(figures, chosen),
         limits=range_of(figures, chosen),
         largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
-        never=_CHOSEN if is_chosen(figures, chosen) else "",
+        never=_CHOSEN if is_chosen(figures, chosen) else growing,
         moments=None if grouped else _moments(independent, figures, chosen),
         quantile=quantile,
         sides=_sides(figures, chosen),

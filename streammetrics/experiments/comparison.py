@@ -179,7 +179,8 @@ def compare(
         won = None if alone.sides is None else (alone.sides,)
         return compared(pair_of(without_effect(alone), alone), level, successes=won)
     control, treatment = _same_metric(control, treatment)
-    pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
+    a, b = (arm_of(one, view, level, same_rows=paired) for one in (control, treatment))
+    pair = pair_of(a, b)
     if paired:
         if covariate is not None:
             raise SettingsError(

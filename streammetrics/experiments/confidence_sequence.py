@@ -104,6 +104,7 @@ _OF_ROWS: Final = (
     "the interval of a quantile is tuned by planned rows, which v_opt does not say: declare "
     "horizon=Horizon(units=...)"
 )
+_FAR: Final = "the information so far is {:.2g}, too little of the planned {:.2g}"
 _ONE_RATE: Final = "this sequence compares two rates; one has no such interval"
 _COUNTED: Final[Mapping[Kind, str]] = {
     "rate": "successes or failures",
@@ -301,6 +302,8 @@ class ConfidenceSequence:
         surely = math.copysign(max(0.0, abs(effect) - off), effect)
         z = gaussianised(surely / error, found.df)
         reach = as_t(multiplier(v, rho, self.alpha), found.df) * error
+        if reach == math.inf:
+            return Anytime(gated=True, reason=_FAR.format(v, v_opt))
         return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
 
     def _label(self, found: Compared) -> Anytime:
@@ -446,5 +449,7 @@ class Guardrail:
         v, rho = information(comparison), tuned(v_opt, 2.0 * self.alpha)
         z = gaussianised((sign * effect + self.margin) / error, df)
         reach = as_t(one_sided_multiplier(v, rho, self.alpha), df) * error
+        if reach == math.inf:
+            return Guarded(-sign * math.inf, gated=True, reason=_FAR.format(v, v_opt))
         bound = effect - sign * reach
         return Guarded(bound, sign * bound > -self.margin, one_sided_log_e(z, v, rho))

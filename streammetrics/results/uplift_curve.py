@@ -127,6 +127,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         "treated_share_p": "rows are weighted",
     }
     without: ClassVar = {"treated_share_p": "a p-value has no interval"}
+    growing: ClassVar = {"qini_radcliffe": "qini_radcliffe_relative", "gain": "gain_relative"}
     estimates: ClassVar[frozenset[str]] = frozenset({"treated_share_p"})
     scores: NDArray[np.floating] = field()
     counts: NDArray[np.int64] = field()
@@ -158,8 +159,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     @property
     def qini_radcliffe(self) -> V_co:
         """The area under Y_t - Y_c n_t/n_c against the rows above the cut, by trapezoids, in
-        successes times rows; n_t/n_c is 0 before the first control row. nan without rows of both
-        arms."""
+        successes times rows, both by their weights; n_t/n_c is 0 before the first control row. nan
+        without rows of both arms."""
         return self._area(self._radcliffe)
 
     @cached_property
@@ -171,8 +172,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     @property
     def gain(self) -> V_co:
         """AUUC: the area under (Y_t/n_t - Y_c/n_c)(n_t + n_c) against the rows above the cut, by
-        trapezoids, in successes times rows; a rate of no rows is 0. nan without rows of both
-        arms."""
+        trapezoids, in successes times rows, both by their weights; a rate of no rows is 0. nan
+        without rows of both arms."""
         return self._area(self._gain)
 
     @cached_property
@@ -292,7 +293,9 @@ class UpliftCurve(Generic[V_co], OfUnits):
         return one_part(self._steps, at - 1, n, bounded=not self.exact)
 
     def _area(self, found: Area | None) -> V_co:
-        return self._figure(UNDEFINED if found is None else found.figure())
+        if found is None:
+            return self._figure(UNDEFINED)
+        return self._figure(found.figure(by=1 / self.weight_unit**2))  # from units to weights
 
     def _normalized(self, kind: Height, found: Area | None) -> V_co:
         return self._figure(UNDEFINED if found is None else normalized(self._steps, kind, found))

@@ -296,6 +296,20 @@ def test_why_there_is_no_interval_is_said() -> None:
         interval = found.interval(view)
         assert not interval.defined and found.pvalue_of(view) == 1.0
         assert re.search(why, interval.reason)
+    apart = r"; count each model apart in UserGroups: compare\(a, b, paired=True\)"
+    values = {"values_a": [1.0, 2.0, 4.0], "values_b": [2.0, 2.0, 3.0]}
+    for metric, users in (
+        (ExactQuantiles(), {}),
+        (UserGroups(ExactQuantiles()), {"groups": "abc"}),
+    ):
+        models = Paired(metric, columns="values")
+        models.update(**values, **{name: list(ids) for name, ids in users.items()})
+        for view, why in (
+            ("median", f".*{apart} has that of a quantile"),
+            ("minimum", "the least and the greatest value of more rows are not known"),
+            ("iqr", "a range of quantiles has an interval, but no standard error"),
+        ):
+            assert re.fullmatch(why, models.compute().interval(view).reason), view
     unlike = Paired(RankingMetrics(["MRR"]), columns="labels")
     unlike.update(**lists)
     assert unlike.compute().interval().reason.startswith("1 lists weigh differently")

@@ -199,3 +199,14 @@ def test_e_and_p_are_of_the_same_evidence() -> None:
     assert (beyond["e_value"], beyond["lower"]) == ("beyond the range of numbers", "")
     assert beyond["upper"] == "nothing is excluded"
     assert math.isclose(Anytime(log_e=3.0).p_value * Anytime(log_e=3.0).e_value, 1.0)
+
+
+def test_information_far_below_the_plan_is_a_reason_and_no_evidence() -> None:
+    """The multiplier of Student's t is then infinite, and so would the interval be, unexplained."""
+    few = replace(LOOK, std_error=4.0)
+    found = ConfidenceSequence(v_opt=5_000.0).at(few)
+    assert found.gated and said(found) == NOTHING
+    assert found.reason == "the information so far is 0.062, too little of the planned 5e+03"
+    for better, worst in ((True, -math.inf), (False, math.inf)):
+        guarded = Guardrail(margin=9.0, v_opt=5_000.0, higher_is_better=better).at(few)
+        assert guarded.bound == worst and not guarded.passed and guarded.reason == found.reason

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, ExactUplift, InputError, Uplift, UserGroups, compare
-from streammetrics.experiments import Horizon
+from streammetrics.experiments import ConfidenceSequence, Horizon
 from streammetrics.results import views_of
 from streammetrics.results.uplift_curve import UpliftCurve
 from tests.expected import Noted, examples_of
@@ -284,3 +284,41 @@ def test_an_experiment_of_two_models_has_always_valid_intervals_of_the_coefficie
     assert one.effect_size == treatment.compute().estimate - control.compute().estimate
     assert found.anytime_lower < one.effect_size_ci_lower < one.effect_size < found.anytime_upper
     assert found.verdict == "better" and found.anytime_lower > 0
+
+
+def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
+    """An area is in successes times rows, so it would be that many units, squared."""
+    rows = randomised(600, 200, 5)
+    weights = np.random.default_rng(6).integers(0, 4, 600)
+    for metric in (Uplift, ExactUplift):
+        found = []
+        for unit in (1, "1/10", Fraction(1, 3)):
+            users = UserGroups(metric(weight_unit=unit))  # type: ignore[arg-type]
+            users.update(**rows, weights=weights)
+            found.append(users.compute())
+        one, *others = found
+        for other in others:
+            for view, value in views_of(one.value).items():
+                assert float(views_of(other.value)[view]) == float(value), view
+            for view in ("gain", "qini_radcliffe"):
+                mine, theirs = one.interval(view), other.interval(view)
+                assert (theirs.lower, theirs.se) == (mine.lower, mine.se), view
+
+
+def test_an_area_that_grows_with_the_rows_is_compared_for_the_same_rows_only() -> None:
+    """More rows are no effect, but gain and qini_radcliffe are then larger."""
+    few, many = randomised(2_000, 2_000, 1), randomised(8_000, 8_000, 2)
+    states = [UserGroups(Uplift()) for _ in range(3)]
+    states[0].update(**few)
+    states[1].update(**{**many, "groups": many["groups"] + 2_000})
+    states[2].update(**{**few, "scores": -few["scores"]})
+    for view in ("gain", "qini_radcliffe"):
+        found = compare(*states[:2], view=view)
+        why = f"{view} grows with the number of rows; {view}_relative does not"
+        assert found.reason == found.no_sequence == why and found.pvalue == 1
+        assert found.effect_size_ci_upper == found.rel_effect_size_ci_upper == math.inf
+        assert ConfidenceSequence(v_opt=1.0).of(states[0], view).reason == why
+        assert compare(*states[:2], view=f"{view}_relative").reason == ""
+        alike = compare(states[2], states[0], view=view, paired=True)
+        assert alike.reason == "" and 0 < alike.effect_size_ci_lower < math.inf
+        assert states[0].compute().interval(view).defined

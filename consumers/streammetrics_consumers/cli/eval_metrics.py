@@ -99,7 +99,7 @@ _OFFERS: Final = (
         note="of the first {k} items of each list",
     ),
     Offer(lambda _: ExactUplift(), "qini ate qini_radcliffe qini_radcliffe_relative gain "
-          "gain_relative"),
+          "gain_relative treated_share"),
     Offer(
         lambda _: OffPolicy(),
         "snips ips mean_reward effective_sample_size mean_weight largest_weight largest_share "
@@ -144,8 +144,10 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "quantile": "0.5",
     "trimmed_mean": "0.1",
     "winsorised_mean": "0.1",
+    "uplift_in_part": "1, 10",  # the second one may be left out
 }
-_NUMBER: Final = re.compile(r"-?[0-9]{0,18}\.?[0-9]{1,18}\)")  # the end of a view of _EXAMPLES
+_ONE: Final = r"-?[0-9]{0,18}\.?[0-9]{1,18}"
+_NUMBERS: Final = re.compile(rf"{_ONE}(?:, ?{_ONE})?\)")  # the end of a view of _EXAMPLES
 _KNOWN: Final = [*dict.fromkeys([*(name for name, _ in _BY_NAME), *_EXAMPLES])]
 _PERCENTILE: Final = re.compile(r"p(\d{1,2})(?:\.(\d{1,10}))?")
 _OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -301,11 +303,13 @@ def _offer_of_view(view: str, given: Given) -> Offer | None:
     """The offer of a view with arguments, such as `precision_at_recall(0.8)`; None if there is
     none. UsageError if the arguments are missing or wrong."""
     stem, bracket, argument = view.partition("(")
-    if stem in _EXAMPLES and not _NUMBER.fullmatch(argument):
+    example = _EXAMPLES.get(stem, argument)
+    few = argument.count(",") <= example.count(",")
+    if stem in _EXAMPLES and not (few and _NUMBERS.fullmatch(argument)):
         got = formatting.name(bracket + argument) if bracket else "none"
         raise UsageError(
             f"--metrics {formatting.name(view)}: expected a number in brackets, got {got}; "
-            f"write {stem}({_EXAMPLES[stem]})"
+            f"write {stem}({example})"
         )
     if not bracket:
         return None
@@ -329,8 +333,10 @@ def _offer_of_view(view: str, given: Given) -> Offer | None:
 
 _DRIFT: Final = "drift is of two state files: see streammetrics drift --help"
 _BUDGET: Final = "recall_at_budget(0.05) and precision_at_budget(0.05) have this threshold"
+_PART: Final = "uplift_in_part(1) is the uplift in the first of ten parts, (1, 5) of five"
 # What is asked for in another way, by the name that is likely.
 _ELSEWHERE: Final = {
+    **dict.fromkeys(("uplift", "uplift_by_part", "uplift_by_decile", "uplift_at_k"), _PART),
     **dict.fromkeys(("drift", "psi", "wasserstein", "js_distance", "hellinger"), _DRIFT),
     "threshold_for": _BUDGET,
 }

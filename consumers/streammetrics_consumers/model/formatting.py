@@ -35,6 +35,7 @@ __all__ = [
     "effect_decimals",
     "evidence",
     "exact_within",
+    "label",
     "level",
     "lift",
     "name",
@@ -44,6 +45,25 @@ __all__ = [
 ]
 
 DASH: Final = "—"  # in place of a number, beside the reason in words
+
+
+RATIO: Final = "ratio"  # a view that says no more than its metric
+
+
+def label(metric: str, view: str, *, only_view: bool = True, most: int) -> str:
+    """The name of a value: the metric and the view, which is left out where it adds nothing. most:
+    characters of the metric; a view may have twice as many.
+
+    >>> label("latency", "p90", most=12), label("ctr", "ratio", most=12)
+    ('latency (p90)', 'ctr')
+    >>> label("latency", "p90", only_view=False, most=12)
+    'latency p90'
+    """
+    found = name(metric, most)
+    if view == metric or (only_view and (view in metric or view == RATIO)):
+        return found
+    said = name(view, 2 * most)
+    return f"{found} ({said})" if only_view else f"{found} {said}"
 
 
 def count(n: int) -> str:

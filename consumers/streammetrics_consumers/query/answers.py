@@ -76,10 +76,12 @@ class ResultText(Text, frozen=True):
 
 
 class ComparisonText(Text, frozen=True):
-    """A comparison as tables show it. lift: the effect relative to the control, in per cent, ""
+    """A comparison as tables show it. label: the metric and, where that says more, the view. lift:
+    the effect relative to the control, in per cent, ""
     if it is undefined. margin: "" for a decision. reason: why the effect or its always-valid
     interval is undefined, or "". axis: shared by the comparisons of the metric and view."""
 
+    label: str
     verdict: str
     symbol: str
     tone: Tone

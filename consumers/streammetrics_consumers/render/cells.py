@@ -48,6 +48,7 @@ from streammetrics_consumers.query.slices import (
 from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
 NONE: Final = "none"
+METRIC: Final = 64  # letters of the longest name that a config gives a metric
 COLUMN: Final = 24  # characters of the name of a column
 ATTENTION: Final = ("quarantined", "late", "future", "expired")  # counts to mark if they are not 0
 OUTCOME_HEAD: Final = (
@@ -376,8 +377,11 @@ def _result(row: Result, decimals: int) -> ResultText:
 
 def _interval_text(lower: float, upper: float, decimals: int) -> str:
     """A confidence interval; "none" if both bounds are infinite, as without rows."""
-    is_known = math.isfinite(lower) or math.isfinite(upper)
-    return formatting.between(lower, upper, decimals) if is_known else NONE
+    return formatting.between(lower, upper, decimals) if _bounded(lower, upper) else NONE
+
+
+def _bounded(lower: float, upper: float) -> bool:
+    return math.isfinite(lower) or math.isfinite(upper)
 
 
 def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
@@ -389,14 +393,16 @@ def _effect(row: Comparison, p: float, p_title: str) -> ComparisonText:
     def interval(lower: float, upper: float) -> str:
         return formatting.between(lower, upper, decimals, signed=True)
 
+    once = row.effect_size_ci_lower, row.effect_size_ci_upper
     return ComparisonText(
+        label=formatting.label(row.metric, row.view, most=METRIC),
         verdict=words(row.verdict),
         symbol=SYMBOLS[row.verdict],
         tone=TONES[row.verdict],
         effect=signed(row.effect_size),
         lift=formatting.lift(row.rel_effect_size),
         margin=signed(row.margin) if row.guardrail else "",
-        once=interval(row.effect_size_ci_lower, row.effect_size_ci_upper),
+        once=interval(*once) if _bounded(*once) else NONE,
         p_once=chance(row.pvalue),
         always=NONE if row.anytime_reason else interval(row.anytime_lower, row.anytime_upper),
         p=NONE if math.isnan(p) else chance(p),
@@ -468,15 +474,9 @@ def compared(rows: Sequence[Comparison]) -> tuple[Comparison, ...]:
         numbers[row.metric, row.view] += contrast_numbers(row)
     found = []
     for row, text in zip(rows, effects_of(rows), strict=True):
-        once = (row.effect_size_ci_lower, row.effect_size_ci_upper)
-        dashes = {
-            "effect": math.isnan(row.effect_size),
-            "lift": not text.lift,
-            "once": not any(map(math.isfinite, once)),
-            "always": bool(row.anytime_reason),
-            "p_once": math.isnan(row.pvalue) or math.isnan(row.effect_size),
-            "p": text.p == NONE,
-        }
+        dashes = {name: getattr(text, name) == NONE for name in ("once", "always", "p")}
+        dashes |= {"effect": math.isnan(row.effect_size), "lift": not text.lift}
+        dashes["p_once"] = math.isnan(row.pvalue) or math.isnan(row.effect_size)
         text = replace(
             text,
             axis=formatting.axis(numbers[row.metric, row.view], signed=True),

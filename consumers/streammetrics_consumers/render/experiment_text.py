@@ -18,7 +18,7 @@ from streammetrics_consumers.query.answers import (
     Progress,
     Tone,
 )
-from streammetrics_consumers.render.cells import compared, contrast_numbers, units_of
+from streammetrics_consumers.render.cells import METRIC, compared, contrast_numbers, units_of
 from streammetrics_consumers.render.verdict_words import (
     ACTION_SYMBOLS,
     ACTION_TONES,
@@ -30,7 +30,6 @@ from streammetrics_consumers.render.verdict_words import (
 )
 
 NAMES: Final = 5  # of guardrails that a line names
-METRIC: Final = 64  # letters of the longest name that a config gives a metric
 ALIKE: Final = 30.0  # the greatest ratio of two extents that one axis shows
 SHOWN: Final = ("better", "worse", "higher", "lower")  # verdicts that a size may follow
 _UNRESOLVED: Final = ("open", "not_started", "disbelieved")
@@ -71,12 +70,9 @@ def arms_of(rows: Sequence[Comparison]) -> Iterator[ArmText]:
         mine = [row for row in rows if row.treatment_variant == arm]
         tones = {TONES[row.verdict] for row in mine}
         tone = next(one for one in _WORST if one in tones)
-        names = labels_of(mine, METRIC)
-        parts = [
-            _decision(row, one) for row, one in zip(mine, names, strict=True) if not row.guardrail
-        ]
+        parts = [_decision(row) for row in mine if not row.guardrail]
         many = f"{len(parts) - NAMES} more decisions" if len(parts) > NAMES else ""
-        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine, names)))]
+        parts = [*parts[:NAMES], *filter(None, (many, *_rails(mine)))]
         yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
 
 
@@ -111,34 +107,25 @@ def _of_planned(so_far: str | None, planned: str | None, what: str) -> str:
     return f"planned {planned} {what}" + ("" if so_far is None else f", {so_far} so far")
 
 
-def labels_of(rows: Sequence[Comparison], most: int) -> list[str]:
-    """The metric of each row, with its view where rows have several views of the metric. most:
-    characters of a metric; a view may have twice as many."""
-    views: dict[str, set[str]] = {}
-    for row in rows:
-        views.setdefault(row.metric, set()).add(row.view)
-    return [
-        formatting.name(row.metric, most)
-        + f" {formatting.name(row.view, 2 * most)}" * (len(views[row.metric]) > 1)
-        for row in rows
-    ]
-
-
-def _decision(row: Comparison, name: str) -> str:
+def _decision(row: Comparison) -> str:
     lift = formatting.lift(row.rel_effect_size) if row.verdict in SHOWN else ""
     lift = f" ({lift})".replace(" %", "\u00a0%") if lift else ""  # it stays on one line
-    return f"{name} {words(row.verdict)}{lift}"
+    return f"{_label(row)} {words(row.verdict)}{lift}"
 
 
-def _rails(rows: Sequence[Comparison], names: Sequence[str]) -> Iterator[str]:
+def _label(row: Comparison) -> str:
+    return formatting.label(row.metric, row.view, most=METRIC)
+
+
+def _rails(rows: Iterable[Comparison]) -> Iterator[str]:
     """The guardrails of a treatment: broken and unresolved ones by name."""
-    rails = [(row.verdict, name) for row, name in zip(rows, names, strict=True) if row.guardrail]
-    broken = [name for verdict, name in rails if verdict == "broken"]
-    unresolved = [name for verdict, name in rails if verdict in _UNRESOLVED]
+    rails = [row for row in rows if row.guardrail]
+    broken = [_label(row) for row in rails if row.verdict == "broken"]
+    unresolved = [_label(row) for row in rails if row.verdict in _UNRESOLVED]
     kept = len(rails) - len(broken) - len(unresolved)
-    for some, what in ((broken, "broken"), (unresolved, "unresolved")):
-        if some:
-            yield f"{_guardrails(len(some))} {what}: {_listed(some)}"
+    for names, what in ((broken, "broken"), (unresolved, "unresolved")):
+        if names:
+            yield f"{_guardrails(len(names))} {what}: {_listed(names)}"
     if kept:
         yield f"{formatting.count(kept)} {_guardrails(kept)} kept"
 

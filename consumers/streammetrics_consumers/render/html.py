@@ -254,10 +254,9 @@ def _effects(rows: Sequence[Comparison]) -> str:
 
 
 def _effect(one: Comparison, found: ComparisonText) -> tuple[str, ...]:
-    view = "" if one.view in one.metric else f" ({formatting.name(one.view)})"
     guard = f", guardrail, margin {found.margin}" if found.margin else ""
     return (
-        f"{formatting.name(one.metric)}{view}{guard}",
+        f"{found.label}{guard}",
         f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",
         f"{found.symbol} {found.verdict}",
         found.effect, found.always, found.p, found.once, formatting.count(one.looks),

@@ -35,7 +35,6 @@ from streammetrics_consumers.render.cells import (
     names_of,
     rows_shown,
 )
-from streammetrics_consumers.render.experiment_text import labels_of
 from streammetrics_consumers.render.text import (
     COLOURS,
     GAP,
@@ -43,7 +42,6 @@ from streammetrics_consumers.render.text import (
     advice,
     columns,
     health,
-    label_of,
     rendered,
 )
 from streammetrics_consumers.render.verdict_words import standing_over
@@ -189,7 +187,7 @@ def _lines(block: Block, shown: Shown, most: int = NAME) -> Iterator[_Line]:
             if row and text
         ]
         bounds = scale([value for _, _, course in mine for value in course])
-        whole = label_of(figure.metric, figure.view, only_view=figure.only_view, most=most)
+        whole = formatting.label(figure.metric, figure.view, only_view=figure.only_view, most=most)
         label, aside = formatting.name(figure.metric, most), ""
         if whole != label:
             aside = f"  {formatting.name(figure.view, most - 2)}"
@@ -209,10 +207,11 @@ def _effects(rows: Sequence[Comparison], shown: Shown, style: Style) -> Table:
     found = effects_of(rows)
     lines = [
         (
-            *(label, formatting.name(row.treatment_variant, NAME)),
+            formatting.label(row.metric, row.view, most=NAME),
+            formatting.name(row.treatment_variant, NAME),
             *(one.effect, one.always, one.verdict, one.p),
         )
-        for row, one, label in zip(rows, found, labels_of(rows, NAME), strict=True)
+        for row, one in zip(rows, found, strict=True)
     ]
     titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: found[0].p_title}
     widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}

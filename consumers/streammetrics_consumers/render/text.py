@@ -60,7 +60,6 @@ MAX_BLOCKS: Final = 20  # as in the terminal; more are in the JSON
 MAX_WINDOWS: Final = 20  # of an experiment
 VALUE: Final = 2  # the position of the value in a line: after metric and key
 NAME_LEAST: Final = 12  # characters of a metric and of a key, before their columns are folded
-RATIO: Final = "ratio"  # a view that says no more than its metric
 NAME: Final = 30  # characters of a metric, view or count
 _MOST_REASONS: Final = 8  # lines below a table
 TRUE: Final = "  true, as simulated"
@@ -290,7 +289,8 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
 def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
     views = Counter(figure.metric for figure in figures)
     for figure in figures:
-        label = label_of(figure.metric, figure.view, only_view=views[figure.metric] == 1)
+        only = views[figure.metric] == 1
+        label = formatting.label(figure.metric, figure.view, only_view=only, most=NAME)
         for key, text in zip(keys, figure.texts, strict=True):
             if text:
                 band = str(text.band or "")
@@ -309,16 +309,6 @@ def _undefined(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[str]:
         first, more = next(iter(those)), len(those) - 1
         where = f" ({first}{f' and {more} more' * bool(more)})" * (len(keys) > 1)
         yield f"{formatting.name(metric, NAME)}{where}: {reason}"
-
-
-def label_of(metric: str, view: str, *, only_view: bool = True, most: int = NAME) -> str:
-    """The name of a value: the metric and the view, which is left out where it adds nothing. most:
-    characters of each."""
-    name = formatting.name(metric, most)
-    if view == metric or (only_view and (view in metric or view == RATIO)):
-        return name
-    said = formatting.name(view, most)
-    return f"{name} ({said})" if only_view else f"{name} {said}"
 
 
 def _counted(figures: Sequence[Figure]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -416,7 +406,7 @@ def _experiment(results: Results, truth: Truth | None, style: Style) -> Iterator
         yield Text(f"\nexperiment, {window_text(window)}{of}\n", "bold cyan")
         effects = effects_of(rows)
         keys = [
-            label_of(row.metric, row.view)
+            formatting.label(row.metric, row.view, most=NAME)
             + (", guardrail" if row.guardrail else "")
             + ("" if of else f": {_arms(row)}")
             for row in rows

@@ -117,6 +117,19 @@ def test_uplift_compares_the_treated_with_the_others(file: Path, capsys: Capture
     assert (qini["value"], ate["value"], auuc["value"]) == (found.qini, found.ate, found.gain)
     assert ate["lower"] < ate["value"] < ate["upper"] and auc["metric"] == "auc"
     assert "UserGroups has one" in qini["reason"] and qini["counts"]["rows"] == N
+    names = "uplift_in_part(1),uplift_in_part(2, 5),treated_share"
+    top, second, share = values(capsys, file, *words, "--metrics", names)
+    assert top["value"] == found.uplift_by_part()[0] and second["metric"] == "uplift_in_part(2, 5)"
+    assert (second["value"], share["value"]) == (found.uplift_by_part(5)[1], found.treated_share)
+    for name, hint in (
+        ("uplift_in_part", "write uplift_in_part(1, 10)"),
+        ("uplift_in_part(1,2,3)", "write uplift_in_part(1, 10)"),
+        ("uplift_in_part(11)", "pass 1 for the rows with the highest scores"),
+        ("uplift_by_decile", "uplift_in_part(1) is the uplift in the first of ten parts"),
+        ("f_beta(1,2)", "write f_beta(2)"),
+    ):
+        assert main(["eval", str(file), *words, "--metrics", name]) == 2
+        assert hint in capsys.readouterr().err
 
 
 def test_the_table_names_what_each_value_is_over(file: Path, capsys: Capture) -> None:

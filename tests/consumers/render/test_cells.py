@@ -14,7 +14,12 @@ from streammetrics_consumers.query.answers import ComparisonText
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.join_status import outcome_answer
 from streammetrics_consumers.query.query import Query
-from streammetrics_consumers.render.cells import join_outcomes, p_column, results_with_texts
+from streammetrics_consumers.render.cells import (
+    effects_of,
+    join_outcomes,
+    p_column,
+    results_with_texts,
+)
 from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
 from streammetrics_consumers.render.verdict_words import (
@@ -78,3 +83,14 @@ def test_advice_is_of_all_metrics_and_said_once(case_store: Callable[[str], Path
         shown = screen(Watcher(ledger, Query(), lambda: 0.0).look(), Style(1000))
     assert "We cannot tell yet: the always-valid interval" in shown
     assert shown.count("more units would show") == 1
+
+
+def test_an_interval_at_one_look_without_an_end_is_none() -> None:
+    [row] = corpus()["win"].comparisons
+    for lower, upper, text in (
+        (-math.inf, math.inf, "none"),
+        (math.nan, math.nan, "none"),
+        (-1.0, math.inf, "-1.000 to inf"),
+    ):
+        [found] = effects_of([replace(row, effect_size_ci_lower=lower, effect_size_ci_upper=upper)])
+        assert found.once == text

@@ -155,16 +155,17 @@ export function effects(comparisons, caption, named, axes = {}) {
     const isLast = !following || unitOf(following) !== unitOf(one);
     const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${text.margin}`) : null;
     const arms = named ? armsOf(one) : name(one.treatment_variant, 24); // the caption names the control
+    const view = named || text.label === name(one.metric, METRIC) ? null : h("small", {}, ` ${name(one.view)}`);
     const cell = (label, kind, ...parts) =>
       h("td", { class: kind, role: "cell", "data-label": labels[label].replace(" interval", "") }, h("span", {}, ...parts));
     body.append(
       h(
         "tr",
         { "data-verdict": one.verdict, "data-tone": text.tone, role: "row", title: one.sentence },
-        named ? h("th", { scope: "row", role: "rowheader" }, name(one.metric, METRIC), rail) : null,
+        named ? h("th", { scope: "row", role: "rowheader" }, text.label, rail) : null,
         apart
           ? h(named ? "td" : "th", named ? { role: "cell" } : { scope: "row", role: "rowheader" },
-            arms, named ? null : rail)
+            arms, view, named ? null : rail)
           : null,
         h("td", { class: "verdict", role: "cell", "data-tone": text.tone },
           symbol(text.symbol), h("span", {}, text.verdict)),
@@ -180,7 +181,7 @@ export function effects(comparisons, caption, named, axes = {}) {
   table.append(body);
   const reasons = Map.groupBy(comparisons.filter((one) => one.text.reason), (one) => one.text.reason);
   const notes = [...reasons].map(([why, some]) => {
-    const names = [...new Set(some.map((one) => name(one.metric, METRIC)))].join(", ");
+    const names = [...new Set(some.map((one) => one.text.label))].join(", ");
     return h("p", { class: "note" }, `—${named ? ` of ${names}` : ""}: ${why}.`);
   });
   const label = named ? title : `${name(comparisons[0].metric, METRIC)}, ${title}`;

@@ -238,3 +238,32 @@ def test_names_are_shown_as_the_command_line_shows_them(served: Stream, open_pag
         names,
     )
     assert found == [formatting.name(name) for name in names]
+
+
+def test_two_effects_on_a_metric_have_their_views_and_no_column_is_cut_off(
+    tmp_path: Path, open_page: Open
+) -> None:
+    stream = Stream.begun(tmp_path, ("control", "a_ranker_with_a_long_one"))
+    config = tmp_path / "config.toml"
+    text = config.read_text(encoding="utf-8")
+    for old, new in (
+        ('decision = ["ctr"]', 'decision = ["auc", "auc.gini"]'),
+        ('cluster = "none"', 'cluster = "groups"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    config.write_text(text, encoding="utf-8")
+    stream.write(200)
+    stream.count()
+    with stream.serve():
+        seen = open_page(stream.url).until("ready")
+        names = seen.page.locator("#experiment tbody th").all_inner_texts()
+        assert names == ["auc", "auc (gini)"]
+        assert "auc (gini) " in seen.text("#arms")
+        card = seen.page.locator(".card").filter(has=seen.page.get_by_role("link", name="auc"))
+        arms = card.locator("table.effects tbody th").all_inner_texts()
+        assert [one.split() for one in arms] == [[stream.variants[1]], [stream.variants[1], "gini"]]
+        tables = seen.page.locator(".card .scroll:has(table.figures)")
+        assert tables.count() > 0
+        for one in tables.all():
+            assert one.evaluate("one => one.scrollWidth - one.clientWidth") == 0
