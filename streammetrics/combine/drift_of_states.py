@@ -150,6 +150,7 @@ def _scores(curve: ScoreCurve[float], label: int | None) -> Values:
     middle = low / 2 + high / 2
     # The middle of a bucket, or the only end that it has.
     values = np.where(np.isfinite(middle), middle, np.where(np.isfinite(low), low, high))
+    values = values.clip(low, high)  # halves of subnormal numbers are rounded
     return Distribution[Bounded](values, low, high, counts, False, *more)
 
 
