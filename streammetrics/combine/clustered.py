@@ -235,16 +235,19 @@ def mapped(
     -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows."""
     method, value, variance = behind.method, value_of(result, view), variances.variance
     se, above = variance.se, variances.upto.se
-    plain = _plain(result, view_of(result, view).text, float(value), level, rows)
     why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"
-    why = why or (_ALL_EQUAL if not se and not plain.defined else "")
+    alone = (-math.inf, math.inf)
+    if not why and not above:
+        plain = _plain(result, view_of(result, view).text, float(value), level, rows)
+        alone = plain.lower, plain.upper
+        why = "" if se or plain.defined else _ALL_EQUAL
     if why:
         return Interval.undefined(why, level=level, method=method, n=rows, estimate=float(value))
     share = _plain(result, variances.view, behind.share, level, rows)
     deff = design_effect(variance.variance, share.se * share.se)
     q = critical(level, variance.df)
-    lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else plain.lower
-    upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else plain.upper
+    lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else alone[0]
+    upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else alone[1]
     at_the_top = _AT_THE_TOP if upper < math.inf else _NO_END
     said = [] if above else [at_the_top if se else _AGREE]
     said += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
