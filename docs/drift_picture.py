@@ -54,7 +54,7 @@ def upper(x: Spec) -> Spec:
     colour = {
         "field": "drift", "type": "nominal",
         "scale": {"domain": ["not certain", "certain"], "range": [BLUE, RED]},
-        "legend": {"title": "drift", "orient": "top-left"},
+        "legend": {"title": "drift", "orient": "top-left", "columnPadding": 24},
     }  # fmt: skip
     band = [{"at": 1, "text": "the sum of both bands"}]
     return {
@@ -83,7 +83,7 @@ def lower(x: Spec) -> Spec:
     colour = {
         "field": "chance", "type": "nominal",
         "scale": {"domain": ["p of 0.001 or more", "p < 0.001"], "range": [BLUE, RED]},
-        "legend": {"title": "chi-square", "orient": "top-left"},
+        "legend": {"title": "chi-square", "orient": "top-left", "columnPadding": 24},
     }  # fmt: skip
     limits = [{"limit": limit, "text": str(limit), "at": 1} for limit in (0.1, 0.25)]
     return {

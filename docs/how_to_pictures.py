@@ -243,13 +243,13 @@ def moments() -> Spec:
     }  # fmt: skip
     color = {
         "field": "way", "type": "nominal",
-        "legend": {"title": None, "orient": "right", "columns": 1},
+        "legend": {"title": None, "orient": "right", "columns": 1, "padding": 12},
         "scale": {"domain": ["sum of squares", "100 parts, Chan", "numpy", "Moments"],
                   "range": [RED, "#d98c1f", "#7a8b99", LINE]},
     }  # fmt: skip
     return {
-        "width": WIDTH - 130,
-        "height": 260,
+        "width": WIDTH - 140,
+        "height": 300,
         "data": {"values": errors()},
         "mark": {"type": "line", "point": True},
         "encoding": {"x": x, "y": y, "color": color},

@@ -49,6 +49,9 @@ _ANEW: Final = "the threshold is chosen anew in each replicate"
 _FEW: Final = "too few users for bounds of this quantile"
 _OF_RANGE: Final = "a range of quantiles has an interval, but no standard error"
 _INCONSISTENT: Final = "the jackknife of a quantile is inconsistent"
+_AT_THE_TOP: Final = "no row is above it, so the upper end is that of independent rows"
+_NO_END: Final = "no row is above it, and the rows are too few for an upper end"
+_ALL_EQUAL: Final = "the variance is 0, which says nothing about other users"
 _AGREE: Final = "all groups agree, so rows are taken as independent"
 
 
@@ -166,14 +169,14 @@ def range_of_quantiles(result: object, view: object) -> tuple[str, str] | None:
 def of_range(result: object, view: object, low: Interval, high: Interval) -> Interval:
     """The interval of a range of quantiles from those of both, which hold together. (Bonferroni)"""
     lower, upper = less((high.lower, high.upper), (low.lower, low.upper))
-    said = dict.fromkeys(filter(None, (low.reason, high.reason)))
+    said = "; ".join(filter(None, (low.reason, high.reason))).split("; ")
     made = replace(
         min(low, high, key=lambda one: one.n_eff),
         estimate=float(value_of(result, view)),
         lower=lower,
         upper=upper,
         level=2 * min(low.level, high.level) - 1,
-        reason="; ".join(said),
+        reason="; ".join(dict.fromkeys(said)),
     )
     return (
         interval_within(made, *range_of(result, view_of(result, view).text))
@@ -208,26 +211,45 @@ def scarce(result: object, view: object) -> str:
     return result._scarce(view_of(result, view)) if isinstance(result, HasIntervals) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class VarianceBehind:
+    """The variance over users of the share that a view follows from. upto: of the rows up to the
+    view's value. variance: the larger one of this and, where many rows have that value, of the rows
+    below it, whose share decides whether the value is lower. view: the share that it is of."""
+
+    view: str
+    variance: GroupVariance
+    upto: GroupVariance
+
+
 def mapped(
     result: object,
     view: object,
     behind: Behind,
-    variance: GroupVariance,
+    variances: VarianceBehind,
     doubts: Sequence[str],
     rows: int,
     level: float,
 ) -> Interval:
-    """The interval of a view that follows from a share with this variance over users: the share -/+
-    t times its error, mapped."""
-    method, value, se = behind.method, value_of(result, view), variance.se
-    if not math.isfinite(se):
-        why = variance.reason or "the variance is not defined"
+    """The interval of a view that follows from a share with these variances over users: the share
+    -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows."""
+    method, value, variance = behind.method, value_of(result, view), variances.variance
+    se, above = variance.se, variances.upto.se
+    why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"
+    alone = (-math.inf, math.inf)
+    if not why and not above:
+        plain = _plain(result, view_of(result, view).text, float(value), level, rows)
+        alone = plain.lower, plain.upper
+        why = "" if se or plain.defined else _ALL_EQUAL
+    if why:
         return Interval.undefined(why, level=level, method=method, n=rows, estimate=float(value))
-    share = _plain(result, behind.view, behind.share, level, rows)
+    share = _plain(result, variances.view, behind.share, level, rows)
     deff = design_effect(variance.variance, share.se * share.se)
     q = critical(level, variance.df)
-    lower, upper = behind.bounds(behind.share - q * se, behind.share + q * se)
-    said = [_AGREE] if not variance.variance else []
+    lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else alone[0]
+    upper = behind.bounds(behind.share, behind.share + q * above)[1] if above else alone[1]
+    at_the_top = _AT_THE_TOP if upper < math.inf else _NO_END
+    said = [] if above else [at_the_top if se else _AGREE]
     said += [_FEW] if (lower, upper) == (-math.inf, math.inf) else []
     return Interval(
         float(value),
@@ -291,7 +313,7 @@ def _why_undefined(found: Clustered, reason: str) -> str:
     if not math.isfinite(found.variance.variance):
         return found.variance.reason or "the variance is not defined"
     if not found.variance.variance and found.form not in ("wilson", "area", "newcombe"):
-        return "the variance is 0, which says nothing about other users"
+        return _ALL_EQUAL
     if found.form == "logit" and not 0 < found.estimate < 1:
         return f"the logit of {found.estimate} has no standard error"
     return ""

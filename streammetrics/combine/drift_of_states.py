@@ -16,6 +16,7 @@ from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.distributions.exact_quantiles import ExactQuantiles
 from streammetrics.distributions.quantiles import Quantiles
@@ -71,12 +72,14 @@ def drift(
     >>> round(found.psi, 3), round(found.ks.low, 3), found.certain()
     (0.596, 0.1, False)
     """
-    if type(bins) is not int or not 2 <= bins <= _MOST_BINS:
+    n_bins, of_class = whole(bins), None if label is None else whole(label)
+    if n_bins is None or not 2 <= n_bins <= _MOST_BINS:
         hint = "pass 10 for deciles"
         raise _bad("bins", f"a whole number from 2 to {_MOST_BINS}", shown(bins), hint)
-    if label is not None and (type(label) is not int or label not in (0, 1)):
+    if label is not None and of_class not in (0, 1):
         hint = "leave it out for the scores of all rows"
         raise _bad("label", "0 or 1, where 1 is the positive class", shown(label), hint)
+    bins, label = n_bins, of_class
     for name, state in (("reference", reference), ("current", current)):
         _require_readable(name, state, label)
     users = isinstance(reference, UserGroups), isinstance(current, UserGroups)
@@ -150,6 +153,7 @@ def _scores(curve: ScoreCurve[float], label: int | None) -> Values:
     middle = low / 2 + high / 2
     # The middle of a bucket, or the only end that it has.
     values = np.where(np.isfinite(middle), middle, np.where(np.isfinite(low), low, high))
+    values = values.clip(low, high)  # halves of subnormal numbers are rounded
     return Distribution[Bounded](values, low, high, counts, False, *more)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Generic
 
 from streammetrics.combine.clustered import (
     JACKKNIFE,
+    VarianceBehind,
     behind_of,
     clustered,
     leave_one_out,
@@ -137,11 +138,22 @@ class UserGroupsResult(Generic[R], Shown):
         found = self.replicates(view)
         return jackknife_variance([x for x, n in zip(found, self.weights, strict=True) if n])
 
-    def _variance_behind(self, behind: Behind) -> GroupVariance:
-        """The variance of the share from which an interval follows. Groups with coarse values know
-        it at both ends of a bucket: the larger one."""
+    def _variance_behind(self, behind: Behind) -> VarianceBehind:
+        """The variance of the share from which an interval follows; where rows with one value are
+        more than an error of it, also that of the rows below the value."""
+        upto = self._variance_of_share(behind.view)
+        tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
+        if tied > upto.se:
+            below = self._variance_of_share(behind.below)
+            if below.variance > upto.variance:
+                return VarianceBehind(behind.below, below, upto)
+        return VarianceBehind(behind.view, upto, upto)
+
+    def _variance_of_share(self, view: str) -> GroupVariance:
+        """The variance of a share of rows. Groups with coarse values know it at both ends of a
+        bucket: the larger one."""
         shares = [
-            (math.nan, math.nan) if one is None else _ends(value_of(one, behind.view))
+            (math.nan, math.nan) if one is None else _ends(value_of(one, view))
             for one, n in zip(self._leave_one_out, self.weights, strict=True)
             if n
         ]
@@ -172,8 +184,8 @@ class UserGroupsResult(Generic[R], Shown):
             return replace(of_range(self.value, asked, *ends), level=level)
         behind, doubts = behind_of(self.value, asked), self._doubts_of(asked)
         if behind is not None and among(method, ("auto", behind.method)):
-            variance = self._variance_behind(behind)
-            return mapped(self.value, asked, behind, variance, doubts, self.rows, level)
+            found = self._variance_behind(behind)
+            return mapped(self.value, asked, behind, found, doubts, self.rows, level)
         why = no_jackknife(self.value, asked) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
             known = float(value_of(self.value, asked))

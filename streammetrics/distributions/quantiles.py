@@ -106,8 +106,9 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
         used = np.flatnonzero(edges[1:] > edges[:-1])
         low[edges[used]], high[edges[used + 1] - 1] = self.extremes.of(slots[used])
         # The middle of a bucket, or of the known values of one without an end.
-        values = np.where(np.isfinite(middle), middle.clip(low, high), _middle(low, high))
+        values = np.where(np.isfinite(middle), middle, _middle(low, high))
         values = np.where(np.isfinite(values), values, np.where(np.isfinite(low), low, high))
+        values = values.clip(low, high)  # halves of subnormal numbers are rounded
         surplus, rounded = self.counts.surplus[slots].tolist(), self.rounded.totals(slots)
         unit = Fraction(self.weight_unit)
         for i, (start, end) in enumerate(pairwise(edges.tolist())):

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from os import PathLike
 from typing import ClassVar, Final
 
@@ -55,7 +56,8 @@ class Comparison(Shown):
     control, treatment: the estimates. effect_size: treatment - control, or the lift if it was
     requested. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC curve
     that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of treatment -
-    control at one look that was fixed beforehand, two-sided; 1 if unknown. view: of the metric.
+    control at one look that was fixed beforehand, two-sided; 1 if unknown, and 1 - level if only
+    the interval is known to exclude 0, as where both quantiles are certain. view: of the metric.
     method: of the interval. n: rows, lists or users of both arms; deff: the design effect, n_eff =
     n / deff. kind: the quantity that a burn-in counts, least_count: the smaller count of both arms,
     each divided by its design effect; no_sequence: why an arm has no always-valid interval, such as
@@ -223,6 +225,9 @@ def compared(
         half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
         test_error = half / q if math.isfinite(half) else math.nan
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
+    pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else 1.0
+    if mover and not test_error > 0 and (bounds[0] > 0 or bounds[1] < 0):
+        pvalue = float(1 - Fraction(str(level)))  # of no width: known to be at most that
     deff = _deff(a, b)
     n, quantiles, unbounded = a.n + b.n, None, ""
     if a.quantile is not None and b.quantile is not None:
@@ -238,7 +243,7 @@ def compared(
         rel_effect_size=lift,
         rel_effect_size_ci_lower=lift_bounds[0],
         rel_effect_size_ci_upper=lift_bounds[1],
-        pvalue=two_sided_p(surely, test_error, df) if test_error > 0 else 1.0,
+        pvalue=pvalue,
         statistic=surely / test_error if test_error > 0 else math.nan,
         std_error=lift_error if relative else std_error,
         df=df,

@@ -111,7 +111,8 @@ def quantile_arm(
     replicates = (
         share if weight else whole for share, weight in zip(shares, grouped.weights, strict=True)
     )
-    return QuantileArm(p, ordered, rows, grouped._variance_behind(behind), tuple(replicates))
+    users = grouped._variance_behind(behind).variance
+    return QuantileArm(p, ordered, rows, users, tuple(replicates))
 
 
 QuantileArms = tuple[QuantileArm, QuantileArm]

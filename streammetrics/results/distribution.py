@@ -280,8 +280,9 @@ class Distribution(Generic[V_co], OfUnits):
         p, of, n = self._p_of(view), self._ordered, self._ordered.n
         if p is None or not n or p in (0, 1):
             return None
-        end = of.at(rank_of(n, p))[2]  # up to the end of a bucket, rows are counted exactly
-        return Behind(f"share_up_to({end!r})", float(p), self._between_shares, "woodruff")
+        _, start, end = of.at(rank_of(n, p))  # at the ends of a bucket, rows are counted exactly
+        shares = f"share_up_to({end!r})", f"share_below({start!r})"
+        return Behind(*shares, float(p), self._between_shares, "woodruff")
 
     def _without(self, view: ViewText) -> str:
         extreme = any(p in (0, 1) for p in self._ps_of(view))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.conversion import as_float, refused, whole
 from streammetrics.core.interval import Interval
 from streammetrics.kernels.curves.drift_distances import (
     Cells,
@@ -41,6 +41,10 @@ _SMOOTHING: Final = Fraction(1, 2)
 _LIMITS: Final = (0.1, 0.25)
 _ABOUT: Final = ("psi_pvalue", "ks_band", "deff")  # views that are measures of error
 _NO_DRIFT: Final = "PSI finds no drift, so the interval begins at 0"
+_CROWDED: Final = (
+    "{:.0f} % of the reference have one value or bucket, and its bin has others too: PSI and the "
+    "distances of bins do not show changes within it, KS and Wasserstein do"
+)
 _WEIGHTED: Final = "rows are weighted, so that their number says nothing of chance"
 
 
@@ -223,12 +227,13 @@ class Drift(HasIntervals):
         share = as_float(alpha)
         if share is None or not 0 < share < 1:
             raise refused("Drift.band(alpha)", "a number between 0 and 1", alpha, "pass 0.05")
-        if type(first) is not int or first < 1:
+        least = whole(first)
+        if least is None or least < 1:
             raise refused("Drift.band(first)", "a whole number of 1 or more", first, "pass 1")
         if self.reason or self._over_users is not None or not self._is_countable:
             return math.nan
         rows = self.reference_rows, self.rows
-        return sum(uniform_band(n, share / 2, first) for n in rows)
+        return sum(uniform_band(n, share / 2, least) for n in rows)
 
     def certain(self, alpha: float = ALPHA, first: int = 1) -> bool:
         """Whether KS is certainly above `band(alpha, first)`: both sides have different
@@ -295,6 +300,21 @@ class Drift(HasIntervals):
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:
             yield _WEIGHTED
+        if not self.reason and self._crowded:
+            yield _CROWDED.format(100 * self._crowded)
+
+    @cached_property
+    def _crowded(self) -> float:
+        """The share of the reference in its fullest cell, if that is half or more and the bin of
+        this cell has others too; else 0."""
+        counts = self._cells.counts
+        fullest = int(counts[0].argmax())
+        share = int(counts[0, fullest]) / self._cells.rows[0]
+        cells, bins = (
+            np.cumsum(each.astype(np.uint64).sum(0)) for each in (counts, self.bin_counts)
+        )
+        at = np.searchsorted(bins, cells)
+        return share if share >= 0.5 and (at == at[fullest]).sum() > 1 else 0.0
 
 
 def _moves(one: Values) -> NDArray[np.float64]:

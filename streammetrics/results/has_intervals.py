@@ -138,9 +138,11 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Behind:
     """The share of rows from whose interval that of a view follows, as a quantile's does. view: the
-    share, as a view. bounds: of the view, from those of the share. method: its name."""
+    share of the rows up to the view's value, as a view; below: that of the rows below it. bounds:
+    of the view, from those of the share. method: its name."""
 
     view: str
+    below: str
     share: float
     bounds: Callable[[float, float], Bounds]
     method: str

@@ -450,3 +450,38 @@ def test_settings_of_a_drift_are_checked() -> None:
     ):
         with pytest.raises(InputError, match=r"Drift\.(psi_with|band)\("):
             call()
+
+
+def test_a_value_with_half_of_the_reference_is_noted_if_its_bin_has_others() -> None:
+    mostly, half = [0.0] * 50 + [1.0] * 950, [0.0] * 500 + [1.0] * 500
+    said = "95 % of the reference have one value or bucket, and its bin has others too"
+    for kind in (ExactQuantiles(), GRID):
+        found = drift(fed(kind, mostly), fed(kind, half))
+        assert found.bin_counts.tolist() == [[1000, 0], [1000, 0]]
+        assert said in str(found).replace("\n  ", " ")
+        alone = str(drift(fed(kind, [1.0] * 9), fed(kind, half)))
+        assert said.replace("95", "100") in alone.replace("\n  ", " ")
+        # The reference has one value in each bin, or no value has half of it.
+        for one, other in (
+            (half, mostly),
+            ([0.0] * 9 + [2.0], [0.0, 1.0]),
+            ([0.0, 1.0, 2.0], half),
+        ):
+            for bins in (2, 10):
+                found = drift(fed(kind, one), fed(kind, other), bins=bins)
+                assert "has others too" not in str(found), (one, bins)
+    empty = fed(GRID, [])
+    assert "has others too" not in str(drift(empty, empty))
+
+
+def test_numbers_of_bins_and_labels_may_be_integers_of_numpy() -> None:
+    states = [fed(ExactQuantiles(), range(n)) for n in (20, 30)]
+    found = drift(*states, bins=np.int64(4))
+    assert found.bin_counts.tolist() == drift(*states, bins=4).bin_counts.tolist()
+    assert found.band(first=np.int64(5)) == found.band(first=5)
+    scores = ExactAUC()
+    scores.update([0, 1, 1], [0.1, 0.2, 0.9])
+    assert drift(scores, scores, label=np.int8(1)).rows == 2
+    for wrong in (True, 1.0, "1", np.bool_(1)):
+        with pytest.raises(InputError, match=r"drift\(label\)"):
+            drift(scores, scores, label=wrong)  # type: ignore[arg-type]

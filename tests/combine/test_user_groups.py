@@ -27,12 +27,14 @@ from streammetrics import (
     Ratio,
     SettingsError,
     UserGroups,
+    compare,
     hash_ids,
     load,
     registry,
 )
 from streammetrics.combine.coarse_form import ENOUGH, coarse_form
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.results import headlines_of, views_of
 from tests.expected import same_result
 from tests.oracles.users import hash_of
@@ -373,3 +375,50 @@ def test_a_result_has_what_the_metrics_own_result_has() -> None:
     for other in (found, copy.copy(found)):
         with pytest.raises(AttributeError, match="nor ScoreCurve has the attribute 'acu'"):
             _ = other.acu
+
+
+def test_a_quantile_without_rows_above_it_has_no_upper_end_over_users() -> None:
+    rng = np.random.default_rng(0)
+    users, values = rng.integers(0, 30, 60), rng.lognormal(size=60)
+    for kind in (ExactQuantiles(), Quantiles()):
+        metric, other = UserGroups(kind), UserGroups(kind)
+        metric.update(users, values=values)
+        other.update(users[:50] + 30, values=values[:50])
+        found = metric.compute().interval("p99")
+        assert found.lower < found.estimate and found.upper == math.inf
+        assert "no row is above it, and the rows are too few for an upper end" in found.reason
+        # Other rows can be above the greatest value of these: no difference of arms is known.
+        assert compare(other, metric, view="p99").effect_size_ci_upper == math.inf
+
+
+def test_the_lower_end_of_a_quantile_of_equal_rows_has_the_error_of_the_rows_below_it() -> None:
+    # Of each user's 10 rows 0 to 9 are 0, on average 4.5, one is 2, and the others are 1.
+    users = np.repeat(np.arange(400), 10)
+    zeros = np.random.default_rng(1).choice(10, 400)
+    values = np.where(np.tile(np.arange(10), 400) < np.repeat(zeros, 10), 0.0, 1.0)
+    values[9::10] = 2.0
+    metric = UserGroups(ExactQuantiles())
+    metric.update(users, values=values)
+    result = metric.compute()
+    below = result.interval("share_below(1)")
+    assert result.interval("share_up_to(1)").deff < 0.01  # all users agree on these
+    for view, p in (("median", 0.5), ("quantile(0.47)", 0.47), ("quantile(0.6)", 0.6)):
+        found = result.interval(view)
+        assert found.estimate == found.upper == 1.0
+        assert found.lower == (
+            0.0 if below.estimate + critical(0.95, below.df) * below.se >= p else 1.0
+        )
+    assert result.interval("quantile(0.47)").lower == 0.0
+    assert result.interval("quantile(0.6)").lower == 1.0
+
+
+def test_quantiles_of_users_who_agree_have_the_interval_of_independent_rows() -> None:
+    for n in (3, 30, 300):
+        metric = UserGroups(ExactQuantiles())
+        metric.update(np.arange(n) % 25, values=np.ones(n))
+        result = metric.compute()
+        for view in ("median", "p90", "p99", "iqr"):
+            one, alone = result.interval(view), result.value.interval(view)
+            assert (one.lower, one.upper) == (alone.lower, alone.upper), (n, view)
+            assert one.defined or "the variance is 0" in one.reason or "too few" in one.reason
+            assert len(set(one.reason.split("; "))) == len(one.reason.split("; "))

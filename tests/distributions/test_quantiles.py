@@ -52,6 +52,13 @@ def test_extremes_and_buckets_at_their_edges_are_read_back() -> None:
         assert (found.compute().minimum, found.compute().maximum) == (min(some), max(some))
 
 
+def test_the_value_of_a_bucket_of_subnormal_numbers_is_within_its_bounds() -> None:
+    for values in ([5e-324], [-5e-324], [5e-324, 1e-323], [-1e-323, -5e-324, 1.0]):
+        for edges in ((-1.0,), (0.0, 1.0), (-1e-323, 5e-324)):
+            found = state(values, grid="edges", edges=edges).compute()
+            assert (found.low <= found.values).all() and (found.values <= found.high).all(), edges
+
+
 def test_results_by_key_are_those_of_each_key_alone() -> None:
     rng = np.random.default_rng(4)
     keys = rng.integers(0, 40, 3_000)

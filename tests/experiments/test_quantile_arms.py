@@ -363,3 +363,21 @@ def test_the_interval_of_a_paired_difference_of_quantiles_contains_it() -> None:
         found = compare(*shared(200, rng), view="p90", paired=True)
         held += found.effect_size_ci_lower <= 0.2 <= found.effect_size_ci_upper
     assert held >= 89
+
+
+def test_the_p_value_of_certain_quantiles_agrees_with_their_interval() -> None:
+    for users in (False, True):
+        arms = []
+        for name, value in (("a", 0.0), ("b", 3.0)):
+            metric = ExactQuantiles()
+            state = UserGroups(metric) if users else metric
+            who = [f"{name}{i % 100}" for i in range(500)]
+            state.update(*[who] * users, values=[value] * 500)
+            arms.append(state)
+        found = compare(*arms, view="median")
+        assert (found.effect_size_ci_lower, found.effect_size_ci_upper) == (3.0, 3.0)
+        assert found.pvalue == 0.05  # what the interval says
+        assert compare(*arms, view="median", level=0.99).pvalue == 0.01
+        other = arms[0].empty()
+        other.update(*[["c", "d"]] * users, values=[0.0] * 2)
+        assert compare(arms[0], other, view="median").pvalue == 1.0

@@ -73,11 +73,14 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
     except QueryError as error:
         if error.where != "--by":
             raise
+        every = "give all names of one grouping"
         raise QueryError(
             expected=f"a --where NAME=VALUE for each name of {error.expected}",
-            got=error.got,
+            got=error.got if names else "none",
             where="--where",
-            hint="give all names of one grouping, or leave --where out for all rows",
+            hint=f"{every}, or leave --where out for all rows"
+            if names
+            else f"{every}: this store does not have all rows in one state",
         ) from None
     if all(one == one.empty() for *_, one in found):  # or there are none
         raise QueryError(

@@ -11,7 +11,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows, load
-from tests.consumers.stores import EVENTS, event, make_store, write_config
+from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
 FIRST, SECOND = "1970-01-01T00:00:00Z", "1970-01-01T01:00:00Z"
@@ -148,6 +148,21 @@ def test_what_is_not_one_state_is_not_exported(
         assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
         assert said in capsys.readouterr().err
         assert not (tmp_path / "x").exists()
+
+
+def test_a_store_without_all_rows_in_one_state_asks_for_a_slice(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    write_events(tmp_path)
+    config = write_config(tmp_path)
+    config.write_text(config.read_text(encoding="utf-8").replace("by = [[], ", "by = ["))
+    assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+    words = ["export", str(tmp_path / "store.db"), "-o", str(tmp_path / "x")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "expected a --where NAME=VALUE for each name of a grouping" in said
+    assert "got none; give all names of one grouping: this store does not have all rows" in said
+    assert main([*words, "--where", "variant=a"]) == 0
 
 
 def damages(whole: bytes) -> dict[str, bytes]:
