@@ -87,7 +87,10 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
             "an arm has too few groups of users: 5, needs 16",
         ),
         (of_users, spent([1, 0, 2]), spent([1, 0, 2], 0.0), "bts has no defined estimate yet"),
-        (of_users, spent([1e308, 0]), spent([0, 1.5e308]), "the variance exceeds the range of float64"),
+        (
+            of_users, spent([1e308, 0]), spent([0, 1.5e308]),
+            "the variance exceeds the range of float64",
+        ),
     ):  # fmt: skip
         found = finding(of_states(control, treatment, **settings))
         assert (found.reason, found.verdict) == (why, "not_started")
