@@ -33,7 +33,7 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
-from streammetrics.present.views import counts_of, value_of, views_of
+from streammetrics.present.views import counts_of, value_of, view_of, views_of
 from streammetrics.results.has_intervals import Behind, HasIntervals, doubts_of
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
@@ -123,15 +123,19 @@ class UserGroupsResult(Generic[R], Shown):
         undefined without it.
         """
         asked = replicated(self.value, _view(view))
-        return tuple(
-            math.nan if one is None else float(value_of(one, asked)) for one in self._leave_one_out
-        )
+        results = self._without_each_group if self._of_points(asked) else self._leave_one_out
+        return tuple(math.nan if one is None else float(value_of(one, asked)) for one in results)
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
         asked = replicated(self.value, _view(view))
-        return float(value_of(self._together if self.coarse else self.value, asked))
+        if not self.coarse:
+            return float(value_of(self.value, asked))
+        whole = self._together
+        if isinstance(self.value, HasIntervals) and self._of_points(asked):
+            whole = self.value._without_group(whole, whole)
+        return float(value_of(whole, asked))
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
@@ -204,6 +208,19 @@ class UserGroupsResult(Generic[R], Shown):
             # As in the table of the metric: a view that never has an interval needs no reason.
             why = why or (found.reason if found.formula else "")
             yield ValueRow(name, value, found, counts, why, is_exact(self.value, name))
+
+    def _of_points(self, asked: object) -> bool:
+        """Whether groups hold coarse scores, which do not show the variance of a view."""
+        value = self.value if self.coarse else None
+        return isinstance(value, HasIntervals) and view_of(value, asked).name in value.of_points
+
+    @cached_property
+    def _without_each_group(self) -> tuple[object | None, ...]:
+        """The result without each group, whose rows have the scores of all rows in each bucket of
+        the coarse form; None for a group without rows."""
+        assert isinstance(self.value, HasIntervals)
+        reduced, whole = self.value._without_group, self._together
+        return tuple(None if rest is None else reduced(whole, rest) for rest in self._leave_one_out)
 
     @cached_property
     def _together(self) -> object:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         headlines_of,
         range_of,
         texts_of,
+        value_of,
         views_of,
     )
     from streammetrics.results.drift_result import Drift
@@ -46,6 +47,7 @@ __all__ = [
     "kinds_of",
     "range_of",
     "texts_of",
+    "value_of",
     "views_of",
 ]
 
@@ -59,7 +61,7 @@ if not TYPE_CHECKING:  # so that type checkers still reject unknown names
             "streammetrics.present.notebook": "html_table",
             "streammetrics.present.value_rows": "is_exact",
             "streammetrics.present.views": (
-                "Direction counts_of direction_of headlines_of range_of texts_of views_of"
+                "Direction counts_of direction_of headlines_of range_of texts_of value_of views_of"
             ),
             "streammetrics.results.drift_result": "Drift",
             "streammetrics.results.has_intervals": "band_of doubts_of",

@@ -168,6 +168,8 @@ class HasIntervals(Shown):
     # Views that grow with the number of rows, with one that does not: the effect of a treatment on
     # the rows of another state, and a value at all looks, is that of the other view.
     growing: ClassVar[Mapping[str, str]] = {}
+    # Views whose variance over users coarse scores do not show: it is that of `_without_group`.
+    of_points: ClassVar[frozenset[str]] = frozenset()
     # Views that have an interval by the method "band".
     banded: ClassVar[frozenset[str]] = frozenset()
 
@@ -269,6 +271,11 @@ class HasIntervals(Shown):
         """The view whose values without each group of users show the variance of this one: another
         one where a view is nan for too few rows, of which there may be enough in all groups."""
         return view.text
+
+    def _without_group(self, whole: object, rest: object) -> object:
+        """This result without a group of users, for a variance. whole, rest: the results of all
+        groups and of all others, on coarse scores."""
+        return rest
 
     def _moments_of(self, view: ViewText) -> Moments | None:
         """The moments of a mean of values that are bounded by design; None for most views."""

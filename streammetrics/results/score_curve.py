@@ -43,6 +43,7 @@ from streammetrics.kernels.curves.operating_points import (
     within,
 )
 from streammetrics.kernels.curves.precision_recall import average_precision, partial_area, trapezoid
+from streammetrics.kernels.curves.reduced import reduced, thinned
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.present.views import Reasons, directed, ranged
@@ -133,6 +134,7 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
             "recall_at_budget",
         )
     )
+    of_points: ClassVar = chosen | {"ap", "pr_auc_trapezoid", "partial_auc"}
     reasons: ClassVar[Reasons] = {
         **dict.fromkeys(("auc", "gini", "ks"), "one class has no rows"),
         **dict.fromkeys(("ap", "pr_auc_trapezoid"), "no positives"),
@@ -443,6 +445,15 @@ class ScoreCurve(Generic[V_co], _LateBuckets, OfUnits):
 
     def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
         return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))
+
+    def _without_group(self, whole: object, rest: object) -> object:
+        assert isinstance(whole, ScoreCurve) and isinstance(rest, ScoreCurve)
+        scores, counts = thinned(self.scores, self.counts)
+        some = np.searchsorted(whole.scores, rest.scores)
+        left = np.zeros_like(whole.counts)
+        left[:, some] = rest.counts
+        counts = reduced(scores, counts, whole.scores, whole.counts, left)
+        return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)

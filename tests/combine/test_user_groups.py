@@ -35,7 +35,8 @@ from streammetrics import (
 from streammetrics.combine.coarse_form import ENOUGH, coarse_form
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.kernels.inference.t_interval import critical
-from streammetrics.results import headlines_of, views_of
+from streammetrics.kernels.inference.variances import jackknife_variance
+from streammetrics.results import headlines_of, value_of, views_of
 from tests.expected import same_result
 from tests.oracles.users import hash_of
 
@@ -83,6 +84,26 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
         for group, value in enumerate(found):
             of_others = without(state.group_metric, given, groups, group).compute()
             assert value == float(views_of(of_others)[view])
+
+
+@pytest.mark.parametrize("metric", [HistogramAUC(), ExactAUC()], ids=["bounded", "exact"])
+def test_coarse_groups_show_the_variance_of_a_view_that_needs_each_score(
+    metric: HistogramAUC | ExactAUC,
+) -> None:
+    given = rows(6000, seed=4)
+    state = UserGroups(metric)
+    state.update(**given)
+    result = state.compute()
+    groups = groups_of(given["groups"])
+    others = [without(metric, given, groups, group).compute() for group in range(64)]
+    for view in (
+        *("precision_at_recall(0.8)", "recall_at_precision(0.6)", "best_f_beta(1)"),
+        *("precision_at_budget(0.05)", "recall_at_budget(0.2)", "ap", "partial_auc(0.1)"),
+    ):
+        found = [float(value_of(one, view)) for one in others]
+        ratio = result.variance_of(view).se / jackknife_variance(found).se
+        assert 0.8 < ratio < 1.25, view
+        assert abs(result.group_estimate(view) - result.estimate_of(view)) < 1e-3
 
 
 def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -30,11 +30,12 @@ def views_computed_once() -> Iterator[None]:
         slice_: Slice,
         metric: str,
         computed: Computed,
-        views: Callable[[object], Views],
+        views: Callable[[object, Sequence[str]], Views],
+        more: Sequence[str],
     ) -> Found:
-        key = metric, computed.digest, views
+        key = metric, computed.digest, views, more
         if key not in known:
-            known[key] = real(window, slice_, metric, computed, views)
+            known[key] = real(window, slice_, metric, computed, views, more)
         rows, *rest = known[key]
         return [replace(row, window=window, slice=slice_) for row in rows], *rest
 

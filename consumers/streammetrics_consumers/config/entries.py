@@ -43,6 +43,10 @@ ENTRIES: Final[Mapping[str, Mapping[str, Key]]] = {
             Other('`"higher"`, `"lower"`, `"none"` or a number'),
             "the better direction, or a target; by default that of its view",
         ),
+        "views": Key(
+            Other('list of views, such as `["quantile(0.999)"]`', "`[]`"),
+            "views that tables, the page and Prometheus show beside the main ones of the metric",
+        ),
     },
     "drift.NAME": {
         "metric": Key(

@@ -8,7 +8,6 @@ reads an array of that many values, which is one row of the table.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,20 +16,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from streammetrics import (
     Accumulator,
     ExactAUC,
     GroupedAUC,
     GroupedScores,
+    InputError,
     MulticlassAUC,
     Paired,
     SettingsError,
     UserGroups,
 )
 from streammetrics.registry import metric, metric_names, metric_type, metric_types
+from streammetrics.results import value_of
 from streammetrics_consumers.config.entries import ENTRIES
 from streammetrics_consumers.config.event import (
     ARGUMENT_ROLES,
@@ -43,11 +41,11 @@ from streammetrics_consumers.config.event import (
 )
 from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
 from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
+from streammetrics_consumers.config.setting_files import read_setting_file
 from streammetrics_consumers.config.tables import SlicesConfig
-from streammetrics_consumers.config.users import read_users
+from streammetrics_consumers.config.users import read_users, without_groups
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
-Table: TypeAlias = "NDArray[np.generic]"
 Better: TypeAlias = str | float  # one of WORDS, or a target
 
 _OF_BATCHES: Final = ("offsets", "group_sizes")  # arguments that say where lists begin: no field
@@ -55,6 +53,7 @@ ID_ARGUMENTS: Final = ("groups", "users", "items")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups", "Paired")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
+MAX_VIEWS: Final = 20  # that an entry names
 MAX_ROWS: Final = 10_000_000  # scores of an exact state in a long-running process
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings with another default in Python
     "max_rows": MAX_ROWS,  # less if a row has a score for each class
@@ -69,7 +68,6 @@ _SCORE_TYPES: Final[Mapping[type[Accumulator], Setting]] = {
     GroupedAUC: "float32",
     GroupedScores: "float32",
 }
-MAX_SETTING_BYTES: Final = 256 << 20
 WORDS: Final = ("higher", "lower", "none")
 _NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # keys of an entry that are not settings
 _ONE: Final = "one value"
@@ -82,6 +80,7 @@ class MetricConfig:
     """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
 
     better: the better direction, if the config declares it. position: its index in the file.
+    views: to show beside its headline views.
     """
 
     name: str
@@ -91,6 +90,7 @@ class MetricConfig:
     empty: Accumulator
     better: Better | None = None
     position: int = 0
+    views: tuple[str, ...] = ()
 
     @property
     def of_lists(self) -> bool:
@@ -164,7 +164,7 @@ def _read_metric(
         )
     for key, value in table.items():
         if key in settings and isinstance(value, dict):
-            found = _read_setting_file(section, f"{where}.{key}", value, directory)
+            found = read_setting_file(section, f"{where}.{key}", value, directory)
             if found is None:
                 return None
             settings[key] = cast("Setting", found)
@@ -196,7 +196,13 @@ def _read_metric(
     if join is not None:
         refuse_arrays(section, where, inputs)
     return MetricConfig(
-        name, type_name, settings, inputs, empty, _read_better(section, where, table)
+        name,
+        type_name,
+        settings,
+        inputs,
+        empty,
+        _read_better(section, where, table),
+        views=_read_views(section, where, table, empty),
     )
 
 
@@ -411,64 +417,23 @@ def _read_better(section: Section, where: str, table: Mapping[str, object]) -> B
     return None
 
 
-def _read_setting_file(
-    section: Section, where: str, given: dict[str, object], directory: Path
-) -> Table | None:
-    """A setting in a file of its own, such as the vectors of many items; None after recording a
-    problem.
-
-    given: `path`, relative to `directory`, and `columns`. The file has a row for each item number,
-    from 0, in order. `.npy` holds an array of numbers [rows, columns]; `.csv` has a header, and its
-    values are numbers if all of them are, else texts.
-    """
-    unknown = [key for key in given if key not in ("path", "columns")]
-    for key in unknown:
-        section.unknown(f"{where}.{key}", "path and columns", key, ["path", "columns"])
-    if unknown:
-        return None
-    name, columns = given.get("path"), given.get("columns")
-    if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
-        section.problem(f"{where}.path", "a .csv or .npy file", name, "name the file")
-        return None
-    if columns is not None and not (
-        name.endswith(".csv")
-        and isinstance(columns, list)
-        and columns
-        and all(isinstance(column, str) for column in columns)
-    ):
-        hint = "name them, or leave the key out for all columns"
-        section.problem(f"{where}.columns", "names of columns of a .csv file", columns, hint)
-        return None
-    path = directory / Path(name).expanduser()
-    try:
-        if path.stat().st_size > MAX_SETTING_BYTES:
-            raise ValueError(f"more than {MAX_SETTING_BYTES} bytes")
-        if path.suffix == ".npy":
-            array = np.load(path)
-            if not isinstance(array, np.ndarray):
-                raise ValueError("several arrays")
-            return array
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return _csv_columns(list(csv.reader(file, strict=True)), columns)
-    except OSError as error:
-        section.problem(f"{where}.path", "a readable file", error.strerror, "check the path")
-    except (ValueError, EOFError, MemoryError, csv.Error) as error:
-        section.problem(f"{where}.path", "a table of items", str(error), "correct the file")
-    return None
-
-
-def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:
-    header, *body = rows or [[]]
-    wanted = names or header
-    for name in wanted:
-        if header.count(name) != 1:
-            raise ValueError(f"{header.count(name)} columns {name!r} in its header")
-    for number, row in enumerate(body, 2):
-        if len(row) != len(header):
-            raise ValueError(f"{len(row)} values in row {number}, {len(header)} in its header")
-    at = [header.index(name) for name in wanted]
-    texts = [[row[place] for place in at] for row in body]
-    try:
-        return np.array(texts, np.float64).reshape(len(texts), len(at))
-    except ValueError:
-        return np.array(texts, object)
+def _read_views(
+    section: Section, where: str, table: Mapping[str, object], empty: Accumulator
+) -> tuple[str, ...]:
+    """`views` of an entry of [metrics]; those that are no views become problems."""
+    given = table.get("views", [])
+    if not isinstance(given, list) or len(given) > MAX_VIEWS:
+        hint = 'write for example ["quantile(0.999)"]'
+        section.problem(f"{where}.views", f"a list of at most {MAX_VIEWS} views", given, hint)
+        return ()
+    result = without_groups(empty).compute()
+    found: dict[str, None] = {}
+    for i, view in enumerate(given):
+        try:
+            value_of(result, view if isinstance(view, str) else "")
+            found["".join(str(view).split())] = None
+        except InputError as error:
+            named = error.where == "view"  # else the view is known, and its arguments are not
+            expected = error.expected if named else f"a view with {error.expected}"
+            section.problem(f"{where}.views[{i}]", expected, view, error.hint)
+    return tuple(found)

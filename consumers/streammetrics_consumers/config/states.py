@@ -20,7 +20,14 @@ from streammetrics_consumers.config.event import EventConfig, Field, Kind
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.config.metrics import MetricConfig
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
-from streammetrics_consumers.model.generation import DELAYS, DRIFT, ROWS, SHOWN, DeclaredDrift
+from streammetrics_consumers.model.generation import (
+    DELAYS,
+    DRIFT,
+    ROWS,
+    SHOWN,
+    VIEWS,
+    DeclaredDrift,
+)
 
 ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
@@ -113,6 +120,7 @@ class MetricSet:
                 SHOWN: {
                     **shown,
                     "position": positions[made.name],
+                    **({VIEWS: list(made.views)} if made.views else {}),
                     **self._drifts_of(made.name),
                     **self.shown,
                 },

@@ -12,6 +12,7 @@ DELAYS: Final = JOIN_PREFIX + "delays"
 DRIFT: Final = "drift"  # under SHOWN: the comparisons of a metric's windows
 SHOWN: Final = "shown"  # a key of a metric's description: values for display, which may change
 BETTER: Final = "better"  # the key of the directions among these values
+VIEWS: Final = "views"  # the key of the views to show beside the headline views
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
@@ -92,6 +93,13 @@ class Metric:
         shown = self.description.get(SHOWN)
         found = shown.get("position") if isinstance(shown, dict) else None
         return found if isinstance(found, int) else 0
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views that the last config shows beside its headline views."""
+        shown = self.description.get(SHOWN)
+        found = shown.get(VIEWS) if isinstance(shown, dict) else None
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @property
     def drifts(self) -> tuple[DeclaredDrift, ...]:

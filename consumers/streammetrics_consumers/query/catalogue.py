@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from streammetrics import Accumulator, drift
-from streammetrics.results import headlines_of, kinds_of, range_of, views_of
+from streammetrics.results import kinds_of, range_of
 from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger, View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Answer, Count, Number, Window, dumps
 from streammetrics_consumers.query.experiment_plan import Declared, declared, variants_of
+from streammetrics_consumers.query.lines import all_views
 from streammetrics_consumers.query.query import Query, QueryError, Spans
 from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
 from streammetrics_consumers.query.slices import kind_of, own_result
@@ -88,7 +89,7 @@ class Catalogue:
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger, self._name = ledger, name
         # By name and fingerprint: the views of a metric never change.
-        self._known: dict[tuple[str, str], tuple[Accumulator, StoreMetric]] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...]], tuple[Accumulator, StoreMetric]] = {}
 
     def known(self, metric: str, generation: int | None = None) -> StoreMetric:
         """The catalogue entry of one metric."""
@@ -141,7 +142,7 @@ class Catalogue:
 
     def _of(self, now: View, metric: Metric) -> list[StoreMetric]:
         """A metric, then its drifts."""
-        key = metric.name, metric.fingerprint
+        key = metric.name, metric.fingerprint, metric.views
         if key not in self._known:
             panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
             if not panes:
@@ -151,7 +152,8 @@ class Catalogue:
             row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
-            entry = _entry(metric.name, kind_of(empty), own_result(empty, empty.compute()))
+            result = own_result(empty, empty.compute())
+            entry = _entry(metric.name, kind_of(empty), result, metric.views)
             self._known[key] = empty, entry
         empty, entry = self._known[key]
         drifts = (
@@ -161,16 +163,16 @@ class Catalogue:
         return [entry, *drifts]
 
 
-def _entry(name: str, kind: str, result: object) -> StoreMetric:
-    """A metric with the views of its result without rows."""
-    views, ranges = tuple(views_of(result)), dict(_limits(result))
+def _entry(name: str, kind: str, result: object, more: Sequence[str] = ()) -> StoreMetric:
+    """A metric with the views of its result without rows, and those that the config names."""
+    views, headlines = all_views(result, more)
     figures = () if kind == "Drift" else kinds_of(result)
-    return StoreMetric(name, kind, views, headlines_of(result), figures, ranges)
+    return StoreMetric(name, kind, tuple(views), headlines, figures, dict(_limits(result, views)))
 
 
-def _limits(result: object) -> Iterator[tuple[str, tuple[float, float]]]:
-    """The range of each view that has one."""
-    for name in views_of(result):
+def _limits(result: object, views: Iterable[str]) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The range of each of these views that has one."""
+    for name in views:
         limits = range_of(result, name)
         if any(map(math.isfinite, limits)):
             yield name, limits

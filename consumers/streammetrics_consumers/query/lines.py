@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from streammetrics.results import Bounded, counts_of, views_of
+from streammetrics.results import Bounded, counts_of, value_of, views_of
 from streammetrics_consumers.model import formatting
 from streammetrics_consumers.query.answers import Result, Slices, Window
 from streammetrics_consumers.query.query import OTHER, Lines, Slice, says, slice_key
@@ -26,7 +26,7 @@ from streammetrics_consumers.query.slices import (
     window_key,
 )
 
-# The views of a result by name, and which are headline views.
+# The values of a result by view, and which are headline views.
 Views: TypeAlias = tuple[Mapping[str, float | Bounded], tuple[str, ...]]
 LineKey: TypeAlias = tuple[object, ...]  # the window, and the slice without its variant
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
@@ -54,8 +54,10 @@ class _OfMetric:
 class FirstLines:
     """Chooses the first lines of each metric, from one state after another."""
 
-    def __init__(self, wanted: Lines) -> None:
+    def __init__(self, wanted: Lines, more: Mapping[str, Sequence[str]]) -> None:
+        """more: by metric, its views that the config names."""
         self._wanted = wanted
+        self._more = more
         self._metrics: dict[str, _OfMetric] = defaultdict(_OfMetric)
         self._groupings: set[frozenset[str]] = set()
 
@@ -94,15 +96,14 @@ class FirstLines:
             known.first = {line.key: line for line in self._in_order(known.first.values())}
         return line_of(row.window, row.slice) in known.first
 
-    def views(self, result: object) -> Views:
+    def views(self, result: object, more: Sequence[str]) -> Views:
         """The one view that is wanted of a result: its first headline view by default."""
-        headlines, view = views_of(result, headlines=True), self._wanted.view
-        found: Mapping[str, float | Bounded] = headlines
+        (found, headlines), view = headline_views(result, more), self._wanted.view
         if view is not None and view not in headlines:
             found = views_of(result)
         if view not in found:
             view = next(iter(headlines), None)
-        return {} if view is None else {view: found[view]}, tuple(headlines)
+        return {} if view is None else {view: found[view]}, headlines
 
     @property
     def groupings(self) -> tuple[frozenset[str], ...]:
@@ -151,16 +152,17 @@ class FirstLines:
         line_of_key = {key: line for line, key in wanted}
         for key, result in state.results(list(line_of_key)):
             line = line_of_key[key]
-            found[line] = found.get(line, 0.0) + self._number(result)
+            found[line] = found.get(line, 0.0) + self._number(result, state.metric)
         rest = line_of(state.window, {OTHER: state.names})
         if rest in members and state.other is not None and self._counts_for({OTHER: state.names}):
-            found[rest] = self._number(Computed.of(state.other).value)
+            found[rest] = self._number(Computed.of(state.other).value, state.metric)
         return found
 
-    def _number(self, result: object) -> float:
+    def _number(self, result: object, metric: str) -> float:
         if self._wanted.order == "rows":
             return float(counts_of(result).get("rows", 0))
-        return float(next(iter(self.views(result)[0].values()), math.nan))
+        found, _ = self.views(result, self._more.get(metric, ()))
+        return float(next(iter(found.values()), math.nan))
 
     def _counts_for(self, slice_: Slice) -> bool:
         """Whether lines are sorted by the number of this slice: all slices have rows."""
@@ -170,6 +172,19 @@ class FirstLines:
         if variant is None or VARIANT not in slice_:
             return (variant is None) == (VARIANT not in slice_)
         return says(slice_[VARIANT], variant)
+
+
+def all_views(result: object, more: Sequence[str] = ()) -> Views:
+    """All views of a result. more: views that the config names; they count as headline views."""
+    found, headlines = headline_views(result, more)
+    return {**views_of(result), **found}, headlines
+
+
+def headline_views(result: object, more: Sequence[str] = ()) -> Views:
+    """Only the headline views, and those that the config names; no other is computed."""
+    found = views_of(result, headlines=True)
+    found |= {view: value_of(result, view) for view in more if view not in found}
+    return found, tuple(found)
 
 
 def line_of(window: Window, slice_: Slice) -> LineKey:

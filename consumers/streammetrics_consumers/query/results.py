@@ -18,13 +18,12 @@ from streammetrics.results import (
     interval_of,
     is_exact,
     range_of,
-    views_of,
 )
 from streammetrics_consumers.model.commit import COUNTED, JOIN_START, Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Result, Results, Tables, Window
 from streammetrics_consumers.query.experiment_plan import variants_of
-from streammetrics_consumers.query.lines import FirstLines, Views
+from streammetrics_consumers.query.lines import FirstLines, Views, all_views, headline_views
 from streammetrics_consumers.query.query import Query, Slice, iso_utc, slice_key
 from streammetrics_consumers.query.slices import Computed, FirstBlocks, KeyedState, window_key
 
@@ -48,13 +47,16 @@ def results_of(
     notes = dict.fromkeys(hole_notes(snapshot))
     alarms: dict[str, None] = {}
     doubts: dict[str, None] = {}
+    more = {one.name: one.views for one in snapshot.generation.metrics}
     first: FirstBlocks | FirstLines = FirstBlocks(query.blocks)
     if query.lines is not None:
-        first = FirstLines(query.lines)
+        first = FirstLines(query.lines, more)
     elif query.rows is not None:
         metrics = sum(not one.metric_set and not one.ended for one in snapshot.generation.metrics)
         first = FirstBlocks(query.rows // max(metrics, 1) + 1, each_slice=True)
-    views = headline_views if query.headlines else all_views
+    views: Callable[[object, Sequence[str]], Views] = (
+        headline_views if query.headlines else all_views
+    )
     if isinstance(first, FirstLines):
         views = first.views
     for found in states:
@@ -67,7 +69,8 @@ def results_of(
                 for why in doubts_of(one.value):
                     about = headlines_of(one.value)[0]
                     doubts[f"{_name(metric, slice_, window)}: doubts about {about}: {why}"] = None
-                some, headlines, limits = rows_of(window, slice_, metric, one, views)
+                named = more.get(metric, ())
+                some, headlines, limits = rows_of(window, slice_, metric, one, views, named)
                 rows.extend(keep(some))
                 known.update(dict.fromkeys((metric, view) for view in headlines))
                 for view, (low, high) in limits.items():
@@ -160,28 +163,18 @@ def _since(start_ms: int) -> str:
     return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
 
 
-def all_views(result: object) -> Views:
-    """All views of a result."""
-    return views_of(result), headlines_of(result)
-
-
-def headline_views(result: object) -> Views:
-    """Only the headline views; no other is computed."""
-    found = views_of(result, headlines=True)
-    return found, tuple(found)
-
-
 def rows_of(
     window: Window,
     slice_: Slice,
     metric: str,
     computed: Computed,
-    views: Callable[[object], Views] = all_views,
+    views: Callable[[object, Sequence[str]], Views] = all_views,
+    more: Sequence[str] = (),
 ) -> tuple[list[Result], tuple[str, ...], dict[str, Range]]:
     """A row for each of these views of a plain metric's state, by name; its headline views, and the
-    ranges of the views."""
+    ranges of the views. more: the views of the metric that the config names."""
     of, digest, result = computed.metric, computed.digest, computed.value
-    found, headlines = views(result)
+    found, headlines = views(result, more)
     counts = counts_of(result)
     ranges = {view: range_of(result, view) for view in found}
     rows = []

@@ -263,7 +263,11 @@ def _values(block: Block, all_views: bool, style: Style) -> Iterator[RenderableT
     ]
     widths = {i: max([cell_len(titles[i]), *(cell_len(line.cells[i]) for line in lines)])
               for i in shown}  # fmt: skip
-    names = sum(min(width, NAME_LEAST) for i, width in widths.items() if i < VALUE)
+    # Where a name is folded, it is folded at its spaces.
+    parts = {i: [part for line in lines for part in line.cells[i].split()] for i in range(VALUE)}
+    names = sum(
+        min(widths[i], max([NAME_LEAST, *map(cell_len, parts[i])])) for i in shown if i < VALUE
+    )
     numbers = sum(width for i, width in widths.items() if i >= VALUE)
     aside = names + numbers + GAP * (len(widths) - 1) <= style.width
     found = columns(*(formatting.name(titles[i], NAME) for i in shown if i < VALUE))
@@ -299,11 +303,14 @@ def _lines(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[_Line]:
 
 
 def _undefined(figures: Sequence[Figure], keys: Sequence[str]) -> Iterator[str]:
-    """Why values are undefined: a line for each reason of a metric, with the keys that have it."""
+    """Why values or intervals are undefined: a line for each reason of a metric, with the keys that
+    have it."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for figure in figures:
-        for key, row in zip(keys, figure.rows, strict=True):
-            if row and row.interval and row.interval.reason and math.isnan(row.value):
+        for key, row, text in zip(keys, figure.rows, figure.texts, strict=True):
+            if not row or not text or not row.interval or not row.interval.reason:
+                continue
+            if math.isnan(row.value) or text.interval == NONE:
                 found.setdefault((figure.metric, row.interval.reason), {})[key] = None
     for (metric, reason), those in found.items():
         first, more = next(iter(those)), len(those) - 1

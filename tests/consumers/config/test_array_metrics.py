@@ -220,7 +220,7 @@ def test_what_is_wrong_with_vectors_is_said_with_its_place(
         ('{ path = "x.npy", columns = ["x"] }', "vectors.columns", "of a .csv"),
     ):
         refused(f"vectors = {vectors}", where, hint)
-    monkeypatch.setattr("streammetrics_consumers.config.metrics.MAX_SETTING_BYTES", 20)
+    monkeypatch.setattr("streammetrics_consumers.config.setting_files.MAX_SETTING_BYTES", 20)
     refused('vectors = { path = "items.csv" }', "vectors.path", "more than 20 bytes")
 
 
